@@ -1,4 +1,4 @@
-"""The netCDF-4 data model on Zarr, with the names that netCDF4-python has for it; no part of netCDF-C is needed.
+"""The netCDF-4 data model on Zarr, under the names of netCDF4-python. It needs no part of netCDF-C.
 
 >>> from omnizarr import netcdf
 >>> values = {}  # or a path, or a URL
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from omnizarr.netcdf.types import NcType, UserType, default_fillvals
     from omnizarr.netcdf.variable import Variable
 
-# Where names are; they are imported when they are first used: `omnizarr info` asks one question of this package.
+# The module of each name. Names are imported at first use, because `omnizarr info` needs only one function.
 _NAMES: Final = {
     "Attribute": "omnizarr.netcdf.header",
     "Dataset": "omnizarr.netcdf.dataset",
@@ -50,7 +50,7 @@ _NAMES: Final = {
     "set_chunk_cache": "omnizarr.netcdf.chunk_cache",
     "stringtoarr": "omnizarr.netcdf.chars",
     "stringtochar": "omnizarr.netcdf.chars",
-    # Of cftime, which not everybody needs.
+    # Names of cftime, which is optional.
     "date2index": "cftime",
     "date2num": "cftime",
     "num2date": "cftime",

@@ -1,6 +1,6 @@
-"""Records beyond the end of unlimited dimensions, which a killed writer has left: how many are complete, adopting them.
+"""Adopting records beyond the end of unlimited dimensions, which a killed writer left: how many are complete.
 
-Writers store chunks first, and lengths last; netCDF-C stores lengths when a dataset is synchronized or closed.
+Writers store chunks first, and lengths last. netCDF-C stores lengths when a dataset is synchronized or closed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from omnizarr.nodes.array import Array
 
 
 def complete(dim: Dimension) -> int:
-    """Return how long an unlimited dimension would be with all records beyond its end that are complete.
+    """Return the length that an unlimited dimension would have with all complete records beyond its end.
 
-    A record is complete if each of the variables that have anything beyond the end has all of its chunks; those that
-    have nothing there do not count. In the chunks that the end cuts, and in the last ones, a record is there up to the
-    last one that holds something else than the fill value.
+    A record is complete if each variable that has anything beyond the end has all chunks of the record. Variables
+    with nothing there do not count. In chunks that the end cuts, and in the last chunks, the last record with
+    something else than the fill value counts as the last one.
     """
     reaches = [_reach(variable, axis) for variable in users([dim]) for axis in _axes(variable, dim)]
     return min((each for each in reaches if each > dim.stored), default=dim.stored)
 
 
 def adopt(wanted: Mapping[Dimension, int]) -> None:
-    """Make dimensions longer, with what is stored there: first the arrays, then the record of the group."""
+    """Lengthen dimensions to include stored records: first the arrays, then the group's record of the length."""
     for variable in users(list(wanted)):
         lengths = {axis: length for dim, length in wanted.items() for axis in _axes(variable, dim)}
 
@@ -54,11 +54,11 @@ def _axes(variable: Variable, dim: Dimension) -> list[int]:
 
 
 def _reach(variable: Variable, axis: int) -> int:
-    """Return behind which record along one dimension nothing complete lies."""
+    """Return the end of the complete records along one dimension."""
     stored = variable._stored
     start = variable._dims[axis].stored
     said = detection.open_array(stored.where).metadata.shape[axis]
-    # One record more, as nothing has no chunks.
+    # One record more, because an empty range has no chunks.
     binding = detection.bind(stored.where, _with_length(stored.metadata, axis, start + 1), ChunkPolicy())
     size = binding.grid.axes[axis].size
     inside = [count for at, count in enumerate(binding.grid.grid_shape) if at != axis]
@@ -77,7 +77,7 @@ def _reach(variable: Variable, axis: int) -> int:
     binding = detection.bind(stored.where, longer, ChunkPolicy())
     for row in range(first, last):
         begin, end = max(start, row * size), (row + 1) * size
-        # All chunks between are there as a whole.
+        # All chunks in between are complete.
         if begin > row * size or row == last - 1:
             reach = min(_filled(array, binding, row, axis, begin, across) for across in np.ndindex(*inside))
             if reach < end:
@@ -90,7 +90,7 @@ def _with_length(metadata: ArrayMetadata, axis: int, length: int) -> ArrayMetada
 
 
 def _filled(array: Array, binding: Binding, row: int, axis: int, begin: int, across: tuple[int, ...]) -> int:
-    """Return behind which record a chunk holds nothing but the fill value."""
+    """Return the end of the records in a chunk; everything after it is the fill value."""
     place = list(binding.grid.slices_of((*across[:axis], row, *across[axis:])))
     place[axis] = slice(begin, place[axis].stop)
     block = np.moveaxis(np.asarray(array[tuple(place)]), axis, 0)

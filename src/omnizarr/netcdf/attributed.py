@@ -1,4 +1,4 @@
-"""What groups and variables have in common: typed attributes, which are Python attributes as well.
+"""The common base of groups and variables: typed attributes, which are also Python attributes.
 
 Spec: NCZarr, Appendix C ("JSON Attribute Convention"); the names are those of netCDF4-python.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Attributes: TypeAlias = dict[str, Attribute]
 
-# netCDF-C keeps them to itself: they say how data is stored, and are not set like this.
+# netCDF-C reserves these: they state how data is stored, and cannot be set like other attributes.
 RESERVED = frozenset(
     {"_NCProperties", "_IsNetcdf4", "_SuperblockVersion", "_ARRAY_DIMENSIONS", "_nczarr_superblock", "_nczarr_group"}
     | {
@@ -42,7 +42,8 @@ RESERVED = frozenset(
 class Attributed(ABC):
     """A group or a variable: something with attributes.
 
-    ``node.units = "K"`` is ``node.setncattr("units", "K")``, for all names that Python knows nothing of.
+    ``node.units = "K"`` means ``node.setncattr("units", "K")``, for all names that are not Python attributes of
+    the class.
     """
 
     __slots__ = ("__weakref__", "_attributes", "_session")
@@ -53,14 +54,14 @@ class Attributed(ABC):
     @property
     @abstractmethod
     def full_name(self) -> str:
-        """Its path from the root; "" for the root itself."""
+        """Path from the root; "" for the root itself."""
 
     @abstractmethod
     def _change_attributes(self, change: Callable[[Attributes], Attributes]) -> None:
-        """Store what `change` makes of the attributes that are stored now."""
+        """Store the result of `change` for the stored attributes."""
 
     def ncattrs(self) -> list[str]:
-        """Return the names of its attributes."""
+        """Return the names of the attributes."""
         self._session.check_open()
         return list(self._attributes)
 
@@ -71,7 +72,7 @@ class Attributed(ABC):
         ----------
         name : str
         encoding : str
-            Of text.
+            Encoding of text.
 
         Raises
         ------
@@ -88,27 +89,29 @@ class Attributed(ABC):
         return value
 
     def getncattr_type(self, name: str) -> str:
-        """Return the netCDF type of an attribute, as CDL has it: ``"short"``, ``"char"``, ``"string"``.
+        """Return the netCDF type of an attribute in the terms of CDL: ``"short"``, ``"char"``, ``"string"``.
 
-        netCDF4-python does not tell char from string.
+        netCDF4-python does not distinguish char and string.
         """
         self.getncattr(name)
         return self._attributes[name].type.name
 
     def setncattr(self, name: str, value: Any) -> None:
-        """Set an attribute: text becomes char, several texts or text beyond ASCII string, numbers their NumPy type.
+        """Set an attribute.
+
+        Text becomes char; several texts, or text beyond ASCII, become string; numbers keep their NumPy type.
 
         Parameters
         ----------
         name : str
         value : str, bytes, number, array_like or Attribute
-            A NumPy scalar or array gives its type; an int becomes int64, a float double. Bytes become char, whatever
-            they are; and so does text beyond ASCII in layouts A and B, where attributes cannot be string.
+            A NumPy scalar or array keeps its type. An int becomes int64, a float double. Bytes always become
+            char, and so does text beyond ASCII in layouts A and B, where attributes cannot be string.
 
         Raises
         ------
         NodeNameError
-            If the name is none, or one that netCDF keeps to itself.
+            If the name is not valid, or is reserved by netCDF.
         UnknownDataTypeError
             If netCDF has no type for the value.
         MetadataError
@@ -118,11 +121,11 @@ class Attributed(ABC):
         self.setncatts({name: value})
 
     def setncattr_string(self, name: str, value: Any) -> None:
-        """Set an attribute of type string, also if it is a single text, or bytes; numbers keep their type."""
+        """Set an attribute of type string, also for a single text or bytes. Numbers keep their type."""
         self.setncattr(name, self._attribute(name, value, as_string=True))
 
     def setncatts(self, attributes: Mapping[str, Any]) -> None:
-        """Set several attributes in one change; raises as `setncattr`."""
+        """Set several attributes in one change. Raises the errors of `setncattr`."""
         new = dict(self._checked(name, value) for name, value in attributes.items())
         self._change_attributes(lambda old: {**old, **new})
 
@@ -133,7 +136,7 @@ class Attributed(ABC):
         self._change_attributes(lambda old: {each: value for each, value in old.items() if each != name})
 
     def renameAttribute(self, oldname: str, newname: str) -> None:  # noqa: N802 - netCDF4-python's name
-        """Give an attribute another name; it stays where it is in the order."""
+        """Rename an attribute. It keeps its place in the order."""
         self.getncattr(oldname)
         newname = checked_name(newname)
         for name in (oldname, newname):
@@ -156,7 +159,7 @@ class Attributed(ABC):
             raise error.add(path=f"{self.full_name[1:]}@{name}")
 
     def _refuse_reserved(self, name: str) -> None:
-        """Raise NodeNameError for an attribute that is not set, renamed or removed like others."""
+        """Raise NodeNameError for an attribute that cannot be set, renamed or removed."""
         if name in RESERVED:
             raise NodeNameError(
                 "netCDF keeps this attribute to itself",
@@ -170,7 +173,7 @@ class Attributed(ABC):
         return self.full_name or "/"
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked for what is not a Python attribute; slots that are not filled yet must not ask themselves.
+        # Called only for names that are not Python attributes, and for empty slots, which must not ask again.
         if name in ("_attributes", "_session") or name.startswith("__"):
             if name == "__dict__":
                 return {each: self.getncattr(each) for each in self.ncattrs()}
@@ -179,7 +182,7 @@ class Attributed(ABC):
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = getattr(type(self), name, None)
-        if known is not None and not callable(known):  # as in netCDF4-python, methods do not prevent it
+        if known is not None and not callable(known):  # as in netCDF4-python, even if a method has this name
             object.__setattr__(self, name, value)
         else:
             self.setncattr(name, value)
@@ -189,15 +192,15 @@ class Attributed(ABC):
 
 
 def attribute_of(value: Any, *, as_string: bool = False, has_strings: bool = True) -> Attribute:
-    """Return what netCDF4-python stores for a value: of texts, one in ASCII or bytes is char, all else string.
+    """Return what netCDF4-python stores for a value: one text in ASCII, or bytes, becomes char; all other text string.
 
     Parameters
     ----------
     value : object
     as_string : bool
-        Whether all text is string.
+        Whether all text becomes string.
     has_strings : bool
-        Whether one text beyond ASCII is string.
+        Whether one text beyond ASCII becomes string.
 
     Raises
     ------
@@ -225,7 +228,7 @@ def attribute_of(value: Any, *, as_string: bool = False, has_strings: bool = Tru
 
 
 def _texts(value: Any) -> list[str | bytes] | None:
-    """Return the texts that a vector holds; None if it is none, or holds something else."""
+    """Return the texts of a vector; None if it is not a vector, or holds something else."""
     array = np.asarray(value)
     items = array.ravel().tolist()
     is_text = array.dtype.kind in "SUT" or all(isinstance(each, str | bytes) for each in items)
@@ -235,7 +238,7 @@ def _texts(value: Any) -> list[str | bytes] | None:
 def checked_name(name: Any) -> str:
     """Return a name as netCDF stores it: in normalization form C of Unicode.
 
-    Raises NodeNameError for what netCDF does not allow as the name of anything.
+    Raises NodeNameError for names that netCDF does not allow.
 
     Source: netCDF user's guide, "NetCDF Names".
     """

@@ -1,7 +1,8 @@
-"""Text as arrays of characters: what netCDF has instead of strings of a fixed length.
+"""Text as arrays of characters, which netCDF has instead of strings of a fixed length.
 
-As in netCDF4-python, but for this: text that does not fit is refused, never cut; strings of any number of dimensions
-and raw bytes become characters (netCDF4-python fails, or makes digits of them); and one string alone becomes a vector.
+Like netCDF4-python, with these differences. Text that does not fit raises an error and is never cut. Strings of
+any number of dimensions and raw bytes become characters (netCDF4-python fails, or makes digits of them). A single
+string becomes a vector.
 
 Spec: netCDF4-python 1.7.5, ``chartostring``, ``stringtochar``, ``stringtoarr`` and ``Variable.set_auto_chartostring``.
 """
@@ -16,30 +17,31 @@ from numpy.typing import NDArray
 from omnizarr.errors import ShapeError, ValueTypeError
 
 _RAW: Final = frozenset({"none", "None", "bytes"})
-"""Encodings that mean none: bytes stay bytes."""
+"""Encodings that mean no encoding: bytes stay bytes."""
 
 
 def chartostring(b: NDArray[Any], encoding: str | None = None) -> NDArray[Any]:
-    r"""Return strings made of the characters along the last dimension.
+    r"""Return strings, each from the characters along the last dimension.
 
     Parameters
     ----------
     b : ndarray
-        Of single characters (``S1`` or ``U1``). If it is masked, what fills it is text as well.
+        Single characters (``S1`` or ``U1``). If it is masked, the fill value counts as text.
     encoding : str, optional
-        Of the bytes: ASCII unless given. ``"none"`` or ``"bytes"``: the result is of bytes.
+        Encoding of the bytes. The default is ASCII. With ``"none"`` or ``"bytes"``, the result consists of bytes.
 
     Returns
     -------
     ndarray
-        Of ``U<n>`` or ``S<n>`` for a last dimension of length n, which is gone. NULs at the end are not part of a text.
+        Strings ``U<n>`` or ``S<n>`` for a last dimension of length n, which is removed. NULs at the end are not
+        part of a text.
 
     Raises
     ------
     ValueTypeError
-        If the bytes are not text in this encoding, or are no single characters.
+        If the bytes are not text in this encoding, or `b` does not hold single characters.
     ShapeError
-        If there is no dimension.
+        If `b` has no dimension.
 
     Examples
     --------
@@ -73,26 +75,26 @@ def chartostring(b: NDArray[Any], encoding: str | None = None) -> NDArray[Any]:
 
 
 def stringtochar(a: NDArray[Any], encoding: str | None = None, n_strlen: int | None = None) -> NDArray[Any]:
-    r"""Return the bytes of strings along one more dimension, at the end.
+    r"""Return the bytes of strings along an additional last dimension.
 
     Parameters
     ----------
     a : ndarray
-        Of ``S<n>`` or ``U<n>``.
+        Strings ``S<n>`` or ``U<n>``.
     encoding : str, optional
-        UTF-8 for ``U<n>``, and bytes as they are for ``S<n>``, unless given.
+        Encoding of the result. The default is UTF-8 for ``U<n>``; the bytes of ``S<n>`` do not change.
     n_strlen : int, optional
-        How many bytes there are for each string, shorter ones followed by NULs: ``a.itemsize`` unless given.
+        Number of bytes for each string. Shorter ones are padded with NULs. The default is ``a.itemsize``.
 
     Returns
     -------
     ndarray
-        Of ``S1``, with the shape ``(*a.shape, n_strlen)``.
+        Characters ``S1``, with the shape ``(*a.shape, n_strlen)``.
 
     Raises
     ------
     ValueTypeError
-        If it is not text, has no form in the encoding, or is too long.
+        If `a` is not text, cannot be encoded, or is too long.
 
     Examples
     --------
@@ -123,12 +125,12 @@ def stringtochar(a: NDArray[Any], encoding: str | None = None, n_strlen: int | N
 
 
 def stringtoarr(string: str | bytes, NUMCHARS: int, dtype: Literal["S", "U"] = "S") -> NDArray[Any]:  # noqa: N803
-    """Return a text as a vector of its characters, followed by NULs.
+    """Return a text as a vector of its characters, padded with NULs.
 
     Raises
     ------
     ValueTypeError
-        If it is longer than `NUMCHARS`, or not ASCII and `dtype` is ``"S"``; or for another `dtype`.
+        If the text is longer than `NUMCHARS`, or not ASCII with `dtype` ``"S"``, or for an unknown `dtype`.
 
     Examples
     --------
@@ -150,22 +152,22 @@ def stringtoarr(string: str | bytes, NUMCHARS: int, dtype: Literal["S", "U"] = "
 
 
 def for_writing(data: Any, encoding: str | None, length: int) -> NDArray[Any]:
-    r"""Return what is assigned to a variable of characters as single bytes.
+    r"""Return the data assigned to a variable of characters as single bytes.
 
     Parameters
     ----------
     data : array_like
-        Text: with an encoding it becomes characters along one more dimension, unless it is of type ``S1``; without one
-        it has to be single characters.
+        Text. With an encoding, it becomes characters along an additional dimension, unless its type is ``S1``.
+        Without an encoding, it must consist of single characters.
     encoding : str or None
-        The attribute ``_Encoding``.
+        The attribute ``_Encoding`` of the variable.
     length : int
-        Of the variable's last dimension.
+        Length of the variable's last dimension.
 
     Raises
     ------
     ValueTypeError
-        If it is not text, does not fit, or has no form in the encoding.
+        If `data` is not text, does not fit, or cannot be encoded.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def as_characters(data: Any) -> NDArray[Any]:
 
 
 def as_objects(data: Any) -> NDArray[Any]:
-    """Return strings as objects of type str; bytes are UTF-8, what is masked is empty.
+    """Return strings as objects of type str. Bytes are decoded as UTF-8; masked elements become empty.
 
     Raises ValueTypeError for values that are not text.
 
@@ -229,7 +231,7 @@ def as_objects(data: Any) -> NDArray[Any]:
 
 
 def as_utf8(strings: NDArray[Any]) -> NDArray[Any]:
-    r"""Return strings with U+FFFD in place of what is not UTF-8; if there is nothing of that, the same array.
+    r"""Return strings with U+FFFD in place of invalid UTF-8; the same array if everything is valid.
 
     >>> as_utf8(np.array(["a", "b\udcff"], object)).tolist()
     ['a', 'b\ufffd']
@@ -251,7 +253,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _plain(data: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return an array that is not masked: NUL or nothing stands where it was."""
+    """Return an array without a mask: masked elements become NUL or empty."""
     if not isinstance(data, np.ma.MaskedArray):
         return np.asarray(data, dtype)
     if data is np.ma.masked:

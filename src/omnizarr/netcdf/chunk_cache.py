@@ -1,4 +1,4 @@
-"""How many bytes of decoded chunks a dataset keeps, by the names of netCDF4-python.
+"""The size of the cache of decoded chunks, under the names of netCDF4-python.
 
 Spec: netCDF4-python 1.7.5, ``set_chunk_cache`` and ``get_chunk_cache``.
 """
@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 
 
 class ChunkCache(NamedTuple):
-    """The size in bytes, and two numbers of HDF5's cache, which are without effect here."""
+    """The size in bytes, and two numbers of HDF5's cache, which have no effect."""
 
     size: int = 64 * 2**20
     nelems: int = 1000
     preemption: float = 0.75
 
     def changed(self, size: int | None, nelems: int | None, preemption: float | None) -> ChunkCache:
-        """Return it with what is not None replaced. Raises ValueError if a number is none."""
+        """Return a copy with the values that are not None. Raises ValueError for invalid numbers."""
         changed = ChunkCache(
             self.size if size is None else operator.index(size),
             self.nelems if nelems is None else operator.index(nelems),
@@ -32,14 +32,14 @@ _LATEST: Final = [ChunkCache()]
 
 
 def set_chunk_cache(size: int | None = None, nelems: int | None = None, preemption: float | None = None) -> None:
-    """Set how many bytes of decoded chunks the variables of a dataset share, for datasets that are opened from now on.
+    """Set the size of the cache that the variables of a dataset share, for datasets that are opened from now on.
 
     Parameters
     ----------
     size : int, optional
-        In bytes; 0: none are kept. It is 64 MiB until it is set.
+        Size in bytes; 0 means no cache. The initial size is 64 MiB.
     nelems, preemption : int, float, optional
-        Without effect here, and remembered.
+        These have no effect, but `get_chunk_cache` returns them.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def set_chunk_cache(size: int | None = None, nelems: int | None = None, preempti
 
 
 def get_chunk_cache() -> tuple[int, int, float]:
-    """Return what `set_chunk_cache` has set: size, nelems, preemption.
+    """Return the values of `set_chunk_cache`: size, nelems, preemption.
 
     Examples
     --------
@@ -67,5 +67,5 @@ def get_chunk_cache() -> tuple[int, int, float]:
 
 
 def latest() -> ChunkCache:
-    """Return the same, by name."""
+    """Return the same values by name."""
     return _LATEST[0]

@@ -1,4 +1,4 @@
-"""Writing whole datasets: from CDL, from files of netCDF, from other datasets.
+"""Writing whole datasets: from CDL, from netCDF files, from other datasets.
 
 Spec: NCZarr, "The NCZarr Data Model".
 """
@@ -47,25 +47,25 @@ def write(
     Parameters
     ----------
     dataset : Dataset
-        Open to be written.
+        An empty dataset that is open for writing.
     source : Source
     root : GroupHeader, optional
-        What is defined: the source's header, as `fitted` returns it.
+        The header to define. The default is the header of the source, as `fitted` returns it.
     truncate : bool
-        Cut strings that are longer than their variable stores.
+        Whether to cut strings that are longer than their variable allows.
     progress : callable, optional
-        Called with the number of bytes that each block had.
+        Called with the number of bytes of each block.
 
     told : callable, optional
-        Called with the full name of each variable with bytes that are not UTF-8, where strings are UTF-8: these bytes
-        become U+FFFD.
+        Called with the full name of each variable whose strings contain invalid UTF-8, if strings must be
+        UTF-8. The invalid bytes become U+FFFD.
 
     Raises
     ------
     UnknownDataTypeError
-        If a variable has a type that a program defined, before anything of it is written.
+        If a variable has a user-defined type. Nothing of it has been written then.
     ValueTypeError
-        If a string is longer than the variable stores.
+        If a string is longer than the variable allows.
     """
     define(dataset, fitted(dataset, source) if root is None else root)
     for path, header in source.root.walk():
@@ -83,7 +83,7 @@ def write(
 
 
 def define(dataset: Dataset, root: GroupHeader) -> None:
-    """Make all that a header says, without data, which is to follow: all elements will be written."""
+    """Define everything in a header, without data. All elements are to be written afterwards."""
     session = dataset._session
     session.check_writable()
     with session.lock, _completing(session):
@@ -98,7 +98,7 @@ def define(dataset: Dataset, root: GroupHeader) -> None:
 
 @contextmanager
 def _completing(session: Session) -> Iterator[None]:
-    """Tell what is defined meanwhile that all its elements will be written."""
+    """State that all elements of what is defined meanwhile will be written."""
     session.is_complete = True
     try:
         yield
@@ -107,9 +107,9 @@ def _completing(session: Session) -> Iterator[None]:
 
 
 def fitted(dataset: Dataset, source: Source, *, beyond: bool = False) -> GroupHeader:
-    """Return the header of a source with strings as wide as the longest one, where the dataset bounds them.
+    """Return the header of a source, with strings as wide as the longest one if the dataset limits their length.
 
-    `beyond`: also where the source says how long they may be, by ``_nczarr_maxstrlen`` of a variable, or by
+    `beyond`: also if the source states a maximum length, by ``_nczarr_maxstrlen`` of a variable or
     ``_nczarr_default_maxstrlen`` of the root.
     """
     if dataset._session.layout.has_long_strings:
@@ -131,7 +131,7 @@ def _fitted(group: GroupHeader, path: str, source: Source, limit: int, *, beyond
 
 
 def _wide_enough(header: VariableHeader, name: str, source: Source, limit: int, *, beyond: bool) -> VariableHeader:
-    """Return a variable of strings that stores the longest one."""
+    """Return a variable of strings that is wide enough for the longest one."""
     said = header.attributes.get(MAXSTRLEN)
     if header.type is not types.STRING or (said is not None and not beyond):
         return header
@@ -149,7 +149,7 @@ def _wide_enough(header: VariableHeader, name: str, source: Source, limit: int, 
 
 
 def _number(attribute: Attribute) -> int:
-    """Return a single positive integer; the usual limit of strings if an attribute is none."""
+    """Return a single positive integer; the default limit of strings if an attribute is not one."""
     value = attribute.python
     is_one = isinstance(value, int | np.integer) and value > 0
     return int(value) if is_one else _DEFAULT_MAXSTRLEN
@@ -162,7 +162,7 @@ def _define_groups(group: Group, header: GroupHeader) -> None:
 
 
 def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int], Any] | None) -> bool:
-    """Copy the data of a variable, and return whether all of it could be written as it is."""
+    """Copy the data of a variable, and return whether all of it was written unchanged."""
     is_utf8 = variable.nctype is types.STRING and variable._session.layout.has_long_strings
     is_same = True
     for selection in blocks(variable):
@@ -176,7 +176,7 @@ def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int
 
 
 def slabs(shape: tuple[int, ...], item_size: int) -> Iterator[tuple[slice, ...]]:
-    """Yield selections that together are all of a shape, each of some 16 MiB.
+    """Yield selections that together cover a shape, each of about 16 MiB.
 
     >>> list(slabs((3,), 8 * 2**20))
     [(slice(0, 2, None),), (slice(2, 3, None),)]
@@ -195,7 +195,7 @@ def slabs(shape: tuple[int, ...], item_size: int) -> Iterator[tuple[slice, ...]]
 
 
 def blocks(variable: Variable) -> Iterator[tuple[slice, ...]]:
-    """Yield selections of whole chunks that together are the variable, each of a moderate size."""
+    """Yield selections of whole chunks that together cover the variable, each of moderate size."""
     if not variable.ndim:
         yield ()
         return

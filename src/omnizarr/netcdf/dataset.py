@@ -1,14 +1,16 @@
 """Datasets: netCDF's name for a hierarchy, opened by a path or a URL.
 
-Datasets, groups, variables and dimensions are thin: a header, and an `omnizarr.Array` per variable, which the engine
-reads and writes. The nodes of one open dataset share a `Session`. Each change is made to the documents that are stored
-at that moment, under the lock of the node, so changes by other datasets, threads and processes stay.
+Datasets, groups, variables and dimensions are thin: a header, and an `omnizarr.Array` for each variable, which
+the engine reads and writes. The nodes of one open dataset share a `Session`. Each change is made to the documents
+that are stored at that moment, under the lock of the node, so changes by other datasets, threads and processes
+are kept.
 
-Opening reads all documents, and finds the dimensions. Everything else about a variable is interpreted when it is first
-needed, under the lock of the session, from the documents that were read.
+Opening reads all documents and finds the dimensions. Everything else about a variable is interpreted at first
+use, under the lock of the session, from the documents that were read.
 
-Growth stores the data first, then the new length in the documents of all arrays that have the dimension, and last in
-the group. A `Variable` reads with the length of its dimensions, even if the document of its array states another one.
+Growth stores the data first, then the new length in the documents of all arrays that have the dimension, and last
+in the group. A `Variable` reads with the length of its dimensions, even if the document of its array states
+another one.
 
 Spec: NCZarr, "Accessing Data Using the NCZarr Protocol"; the names are those of netCDF4-python.
 """
@@ -61,7 +63,7 @@ _MODES: Final = {"r": "r", "r+": "a", "a": "a", "w": "w", "x": "w-", "w-": "w-"}
 
 
 class IgnoredKeywords(TypedDict, total=False):
-    """What netCDF4-python has a use for."""
+    """Keywords of netCDF4-python that have no effect."""
 
     diskless: bool | None
     persist: bool | None
@@ -75,7 +77,7 @@ class IgnoredKeywords(TypedDict, total=False):
 
 
 class DatasetKeywords(IgnoredKeywords, total=False):
-    """What `Dataset` takes besides the place, the mode and the format."""
+    """Keywords of `Dataset` other than place, mode and format."""
 
     clobber: bool
     layout: str | None
@@ -94,42 +96,44 @@ class Dataset(Group):
     filename : path, URL, Store, omnizarr.Group or mutable mapping
         ``x.zarr``, ``file:///data/x.zarr#mode=nczarr,zip``, ...; see `omnizarr.netcdf.urls`.
     mode : {"r", "r+", "a", "w", "x"}
-        Read; change, and create what is not there (both "r+" and "a"); replace; create what must not be there.
+        "r": read. "r+" and "a": read and write, and create the dataset if it does not exist. "w": create, and
+        replace an existing one. "x": create; raise an error if it exists.
     clobber : bool
-        With "w": replace what is there.
+        With "w": whether to replace an existing dataset.
     format : str
-        ``"NETCDF4"``: there is no other data model here.
+        ``"NETCDF4"``, the only supported data model.
     layout : {"D", "C", "B", "A", "xarray", "pure", "E"}, optional
-        Of a new dataset, how netCDF's own metadata is stored: as netCDF-C 4.9.3 and later do ("D"), as 4.9.1 to 4.9.2,
-        as 4.8.1 to 4.9.0, as 4.8.0 did; so that xarray understands it as well, or not at all. "E", in Zarr v3, is what
-        Appendix E of NCZarr describes.
+        How a new dataset stores netCDF's own metadata. "D": as netCDF-C 4.9.3 and later. "C": as 4.9.1 to
+        4.9.2. "B": as 4.8.1 to 4.9.0. "A": as 4.8.0. "xarray": in a form that xarray also understands. "pure":
+        not at all. "E", for Zarr v3: as in Appendix E of NCZarr.
     zarr_format : {2, 3}, optional
-        Of a new dataset; default 2, the only one that netCDF-C reads.
+        Zarr format of a new dataset. The default is 2, the only one that netCDF-C reads.
     xarray : bool, optional
-        Whether to read and write the attribute ``_ARRAY_DIMENSIONS``; default True.
+        Whether to read and write the attribute ``_ARRAY_DIMENSIONS``. The default is True.
     config : ArrayConfig or mapping, optional
-        How its arrays behave; default: with a cache of decoded chunks, which all of them share, of 64 MiB or as
-        `omnizarr.netcdf.set_chunk_cache` says.
+        Settings of the arrays. By default, they share a cache of decoded chunks of 64 MiB, or of the size set
+        by `omnizarr.netcdf.set_chunk_cache`.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
     buffered : bool
-        Whether what is written beyond the end of unlimited dimensions waits for `sync` or `close`, a few seconds or
-        many bytes more. False: each write is stored when it returns; so do the modes "ws", "r+s" and "as".
+        Whether data beyond the end of unlimited dimensions may stay in memory until `sync`, `close`, or a write
+        after some seconds or many bytes. False: each write is stored when it returns. The modes "ws", "r+s" and
+        "as" do the same.
     **ignored
-        Keywords of netCDF4-python that mean nothing here: ``diskless``, ``persist``, ``memory``, ``parallel``,
-        ``comm``, ``info``, ``auto_complex``, which are refused if they ask for something; ``encoding``; and
-        ``keepweakref``: what a dataset that nothing refers to any more keeps open is closed in either case.
+        Keywords of netCDF4-python that have no effect. ``diskless``, ``persist``, ``memory``, ``parallel``,
+        ``comm``, ``info`` and ``auto_complex`` raise an error if they request something. ``encoding`` and
+        ``keepweakref`` are ignored; a dataset without references is always closed.
 
     Raises
     ------
     GroupNotFoundError
-        If there is nothing (a FileNotFoundError).
+        If the dataset does not exist (a FileNotFoundError).
     NodeExistsError
-        If there is something, and the mode is "x".
+        If the dataset exists and the mode is "x".
     StoreError
-        If it is a file that is not a Zarr.
+        If it is a file that is not Zarr.
     SettingError
-        If the URL says what means nothing.
+        If the URL has invalid settings.
 
     Examples
     --------
@@ -176,7 +180,7 @@ class Dataset(Group):
         where = self._locate(filename, location, wanted, storage_options)
         self._filename = str(filename) if isinstance(filename, str | os.PathLike) else str(where)
         xarray = (location is None or location.xarray) if xarray is None else xarray
-        # As netCDF-C has it: who walks through a variable in small steps meets each chunk many times.
+        # As in netCDF-C: programs that walk through a variable in small steps read each chunk many times.
         behaviour = ArrayConfig.of(config or {"chunk_cache": ChunkCache(chunk_cache.latest().size)})
         if chosen is not None or (wanted == "a" and detection.find(where) is None):
             chosen = chosen or _layout(layout, zarr_format, location)
@@ -224,7 +228,7 @@ class Dataset(Group):
         session = Session(found.where, loaded.layout, config, xarray, root._snapshot, loaded.version)
         return loaded, session
 
-    # -- the dataset itself ----------------------------------------------------------
+    # -- the dataset ------------------------------------------------------------------
 
     @property
     def layout(self) -> str:
@@ -233,15 +237,15 @@ class Dataset(Group):
 
     @property
     def zarr_format(self) -> int:
-        """The version of Zarr that it is stored in, 2 or 3."""
+        """The Zarr format of the dataset: 2 or 3."""
         return self._session.layout.zarr_format
 
     def filepath(self, encoding: str | None = None) -> str:
-        """Return the path or URL that it was opened by."""
+        """Return the path or URL of the dataset."""
         return self._filename
 
     def sync(self) -> None:
-        """Store what waits to be stored, and look how long unlimited dimensions are now."""
+        """Store pending records, and read the current lengths of unlimited dimensions."""
         self._session.check_open()
         with self._session.lock:
             self._session.records.store()
@@ -253,9 +257,10 @@ class Dataset(Group):
                         each.adopt(max(each.size, stored[each.name].size if each.name in stored else 0))
 
     def close(self) -> None:
-        """Store what waits to be stored, and let go of files; twice does no harm.
+        """Store pending records, and close files. A second call does nothing.
 
-        If it cannot be stored, it is lost, and the error says so; `sync` before can be tried again.
+        If storing fails, the pending records are lost, and the error says so. Call `sync` first if you want to
+        try again.
         """
         session = self._session
         try:
@@ -282,7 +287,7 @@ class Dataset(Group):
         self.close()
 
     def all_notes(self) -> dict[str, tuple[Note, ...]]:
-        """Return what writers got wrong, and how it is read, by full name of a group ("/" for the root) or variable."""
+        """Return notes on mistakes of writers, and how they are read, by full name of a group ("/" for the root) or variable."""
         found: dict[str, tuple[Note, ...]] = {"/": self._layout_notes}
         for group in self.walk():
             found[group.path] = (*found.get(group.path, ()), *group._notes)
@@ -290,32 +295,35 @@ class Dataset(Group):
         return {name: notes for name, notes in found.items() if notes}
 
     def set_fill_on(self) -> None:
-        """Give variables that are created from now on a fill value: the default, if none is given."""
+        """Give variables that are created from now on a fill value: netCDF's default, if you pass none."""
         self._session.check_open()
         self._no_fill = False
 
     def set_fill_off(self) -> None:
-        """Give variables that are created from now on no fill value, unless one is given: as ``fill_value=False``."""
+        """Give variables that are created from now on no fill value, unless you pass one.
+
+        This is like ``fill_value=False``.
+        """
         self._session.check_open()
         self._no_fill = True
 
     def has_blosc_filter(self) -> bool:
-        """Tell whether Blosc is there, as a `compression` of `Group.createVariable`: always."""
+        """Return whether Blosc is available as a `compression` of `Group.createVariable`: always True."""
         self._session.check_open()
         return True
 
     def has_bzip2_filter(self) -> bool:
-        """Tell whether bzip2 is there: always."""
+        """Return whether bzip2 is available: always True."""
         self._session.check_open()
         return True
 
     def has_szip_filter(self) -> bool:
-        """Tell whether szip is there: with the extra ``omnizarr[szip]``."""
+        """Return whether szip is available, which needs the extra ``omnizarr[szip]``."""
         self._session.check_open()
         return find_spec("imagecodecs") is not None
 
     def has_zstd_filter(self) -> bool:
-        """Tell whether Zstandard is there: always.
+        """Return whether Zstandard is available: always True.
 
         >>> from omnizarr import netcdf
         >>> netcdf.Dataset({}, "w").has_zstd_filter()
@@ -325,13 +333,13 @@ class Dataset(Group):
         return True
 
     def as_source(self, *, for_xarray: bool = False) -> Source:
-        """Return what it is, and a way to read it: for copies, conversions and CDL.
+        """Return the header of the dataset, and a way to read its data, for copies, conversions and CDL.
 
         Parameters
         ----------
         for_xarray : bool
-            Whether attributes say what Zarr says otherwise to xarray: ``_FillValue`` what fill values of v2 mask,
-            ``dtype`` what is boolean.
+            Whether to add attributes for what Zarr itself tells xarray: ``_FillValue`` for fill values of v2,
+            which xarray masks, and ``dtype`` for booleans.
         """
         variables = {each.full_name: each for group in self.walk() for each in group._variables.values()}
 
@@ -347,11 +355,11 @@ class Dataset(Group):
         Parameters
         ----------
         coordvars : bool
-            Include the data of coordinate variables.
+            Whether to include the data of coordinate variables.
         data : bool
-            Include all data.
+            Whether to include all data.
         outfile : path, optional
-            Where to write.
+            The file to write.
 
         Examples
         --------
@@ -389,20 +397,20 @@ class Dataset(Group):
         format: str = "NETCDF4",  # noqa: A002 - netCDF4-python's name
         **options: Unpack[DatasetKeywords],
     ) -> Dataset:
-        """Create a dataset from a file of CDL, and return it, opened in `mode`.
+        """Create a dataset from a CDL file, and return it, opened in `mode`.
 
         Parameters
         ----------
         cdlfilename : path
         ncfilename : path or URL, optional
-            What is created; default: the name of the CDL file, with ``.zarr``.
+            The dataset to create. The default is the name of the CDL file with the ending ``.zarr``.
         mode, format, **options
-            As for `Dataset`; with ``clobber=True``, a dataset that is there is replaced.
+            Arguments of `Dataset`. With ``clobber=True``, an existing dataset is replaced.
 
         Raises
         ------
         NodeExistsError
-            If there is something already (a FileExistsError), and not ``clobber=True``.
+            If the dataset exists and `clobber` is not True (a FileExistsError).
         """
         target = Path(cdlfilename).with_suffix(".zarr") if ncfilename is None else ncfilename
         parsed = compiling.load(cdlfilename)
@@ -432,7 +440,7 @@ class Dataset(Group):
 
 
 def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: str) -> GroupHeader:
-    """Return a header with the attributes that say what only Zarr says to xarray."""
+    """Return a header with the attributes for what Zarr itself tells xarray."""
     found = {}
     for name, each in group.variables.items():
         mask = quirks.mask_of_xarray(variables[f"{path}/{name}"]._stored.metadata, each.type)
@@ -444,13 +452,13 @@ def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: 
 
 
 def _leave_alone(store: Store) -> None:
-    """Delete what lies beside the folder of a dataset that has replaced all of an archive."""
+    """Delete what is beside the folder of a dataset that has replaced the whole archive."""
     if isinstance(store, PrefixStore) and isinstance(store.store, archives.ZipStore):
         store.store.delete_many([key for key in store.store.list() if not key.startswith(store.prefix)])
 
 
 def _has_remains(where: StorePath) -> bool:
-    """Return whether something lies below a place without a node: what is left of one that was not replaced wholly."""
+    """Return whether a place without a node has anything below: remains of a dataset that was partly replaced."""
     return bool(where.store.list_dir(where.prefix).prefixes) and detection.find(where) is None
 
 
@@ -465,7 +473,7 @@ def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A
 
 
 def _layout(name: str | None, zarr_format: int | None, location: urls.Location | None) -> Layout:
-    """Return the layout that was asked for, by name, or by format and mode. Raises SettingError."""
+    """Return the layout for a name, or for a format and mode. Raises SettingError."""
     said = None if location is None else location.zarr_format
     if zarr_format is not None and said is not None and zarr_format != said:
         raise SettingError("zarr_format and the URL contradict each other", found=f"{zarr_format} and v{said}")
@@ -485,7 +493,7 @@ def _layout(name: str | None, zarr_format: int | None, location: urls.Location |
 
 
 def _refuse_files(location: urls.Location) -> None:
-    """Raise StoreError for a netCDF file, with the way to read it."""
+    """Raise StoreError for a netCDF file. The error says how to read it."""
     if not location.is_local or not os.path.isfile(location.place):  # noqa: PTH113 - a text
         return
     if files.is_netcdf(location.place):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Dimension:
-    """A named length; made by `Group.createDimension`.
+    """A named length, created by `Group.createDimension`.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Dimension:
     __slots__ = ("__weakref__", "_group", "_name", "_size", "stored", "unlimited")
 
     stored: int
-    """The length that is stored; less than `size` while records wait to be stored."""
+    """The stored length. It is less than `size` while records are pending."""
     unlimited: bool
     """The same as `isunlimited`."""
 
@@ -40,7 +40,7 @@ class Dimension:
 
     @property
     def name(self) -> str:
-        """Its name within its group; assigning renames it."""
+        """Name within the group. Assigning to it renames the dimension."""
         return self._name
 
     @name.setter
@@ -49,30 +49,30 @@ class Dimension:
 
     @property
     def size(self) -> int:
-        """Its length; of an unlimited dimension, that which it has now."""
+        """Length; for an unlimited dimension, its current length."""
         return self._size
 
     @property
     def path(self) -> str:
-        """Its full name, as ``/model/level``."""
+        """Full name, such as ``/model/level``."""
         return f"{self._group.full_name}/{self._name}"
 
     @property
     def header(self) -> DimensionHeader:
-        """What it is, as a value."""
+        """The dimension as a value."""
         return DimensionHeader(self._name, self._size, self.unlimited)
 
     def group(self) -> Group:
-        """Return the group that it is defined in."""
+        """Return the group that defines the dimension."""
         return self._group
 
     def adopt(self, size: int) -> None:
-        """Take over the length that is stored."""
+        """Use the stored length."""
         self.stored = size
         self._size = max(self._size, size)
 
     def isunlimited(self) -> bool:
-        """Tell whether variables grow along it."""
+        """Return whether variables can grow along the dimension."""
         return self.unlimited
 
     def __len__(self) -> int:

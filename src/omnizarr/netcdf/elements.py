@@ -1,4 +1,4 @@
-"""Elements: between what an array holds and what a netCDF variable shows.
+"""Converting elements between an array and a netCDF variable.
 
 Spec: NCZarr, Appendix D ("Support for string types"), Appendix E, "Supported Types".
 """
@@ -20,7 +20,7 @@ Conversion: TypeAlias = Callable[[AnyArray], AnyArray]
 
 
 def decoder(dtype: np.dtype[Any], nc_type: AnyType) -> Conversion | None:
-    """Return what makes netCDF's values of an array's, of the type's dtype; None where they are the same.
+    """Return a function that converts an array's values to netCDF's, of the type's dtype; None if they are the same.
 
     >>> text = decoder(np.dtype("S4"), types.STRING)
     >>> text(np.array([b"ab", b""], "S4"))
@@ -38,12 +38,12 @@ def decoder(dtype: np.dtype[Any], nc_type: AnyType) -> Conversion | None:
 
 
 def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -> Conversion | None:
-    """Return what makes an array's values of netCDF's; None where they are the same.
+    """Return a function that converts netCDF's values to an array's; None if they are the same.
 
     Raises
     ------
     ValueTypeError
-        By what is returned: text that is longer than the elements of the array, unless `truncate`.
+        Raised by the function: for text that is longer than the elements of the array, unless `truncate` is True.
     """
     if isinstance(nc_type, UserType):
         return lambda values: values.astype(dtype) if values.dtype.names is None else values.view(dtype)
@@ -67,7 +67,7 @@ def _user_decoder(dtype: np.dtype[Any], user: UserType) -> Conversion | None:
 
 
 def _texts(values: AnyArray) -> AnyArray:
-    """Return text of whichever form as objects of str."""
+    """Return text of any form as objects of str."""
     if values.dtype.kind == "V":
         values = values.view(f"S{values.dtype.itemsize}")
     out = np.empty(values.shape, object)
@@ -125,7 +125,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _refuse_long(items: list[Any], width: int) -> None:
-    """Raise ValueTypeError for the first item that does not fit: netCDF-C would cut it without a word."""
+    """Raise ValueTypeError for the first item that does not fit. netCDF-C would cut it silently."""
     for item in items:
         if len(item) > width:
             unit = "bytes" if isinstance(item, bytes) else "characters"

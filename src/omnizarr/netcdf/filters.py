@@ -1,6 +1,6 @@
-"""How values are stored: special attributes, filters of HDF5, codecs of Zarr, options of ``createVariable``.
+"""How values are stored: special attributes, HDF5 filters, Zarr codecs, options of ``createVariable``.
 
-netCDF names filters as HDF5 does, by numbers with unsigned parameters, and has attributes of their own for the oldest
+netCDF names filters as HDF5 does, by numbers with unsigned parameters, and has special attributes for the oldest
 three. NCZarr stores each as a codec of numcodecs.
 
 Spec: NCZarr, "Codec Specifications"; the names and meanings of special attributes are those of ncgen and ncdump.
@@ -47,7 +47,7 @@ _OWN_ATTRIBUTES: Mapping[str, int] = {"_Fletcher32": FLETCHER32, "_Shuffle": SHU
 
 
 class Filter(NamedTuple):
-    """A filter of HDF5 as a variable has it."""
+    """An HDF5 filter of a variable."""
 
     id: int
     parameters: tuple[int, ...] = ()
@@ -57,18 +57,18 @@ class Filter(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A filter of HDF5 that is a codec.
+    """A kind of HDF5 filter that is a codec.
 
     Attributes
     ----------
     codec : str
-        Its id in numcodecs, which NCZarr writes.
+        Id of the codec in numcodecs, which NCZarr writes.
     length : int
-        How many parameters a user gives.
+        Number of parameters that a user passes.
     load : callable
-        Configuration of the codec from the parameters, and the item size.
+        Returns the configuration of the codec from the parameters and the item size.
     dump : callable
-        Parameters from the configuration.
+        Returns the parameters from the configuration.
     """
 
     codec: str
@@ -78,7 +78,7 @@ class Kind(NamedTuple):
 
 
 def _level(codec: str, low: int, high: int) -> Kind:
-    """Return a kind with one parameter, a level, negative ones as HDF5's unsigned numbers."""
+    """Return a kind with one parameter, a level. Negative levels become HDF5's unsigned numbers."""
 
     def load(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
         level = parameters[0] - _UINT32 if parameters[0] >= _UINT32 // 2 else parameters[0]
@@ -100,7 +100,7 @@ def _dump_szip(given: Mapping[str, JSON]) -> tuple[int, ...]:
 
 
 def _load_blosc(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
-    # revision, format and type size are what the filter finds out itself; ncdump shows zeros
+    # the filter finds out revision, format and type size itself; ncdump shows zeros
     block_size, level, shuffle, compressor = parameters[3:]
     return {
         "cname": _BLOSC_NAMES[_between("the compressor of blosc", compressor, 0, len(_BLOSC_NAMES) - 1)],
@@ -126,11 +126,11 @@ BY_ID: Final[Mapping[int, Kind]] = {
     BLOSC: Kind("blosc", 7, _load_blosc, _dump_blosc),
     ZSTD: _level("zstd", -131072, 22),
 }
-"""Filters that netCDF-C knows codecs of, by their id in HDF5.
+"""Filters for which netCDF-C has codecs, by their id in HDF5.
 
-The parameters: of zlib, bz2 and zstd the level; of szip the mask and the pixels per block; of blosc three that the
-filter fills in (revision, format, type size), the block size, the level, the shuffle (0, 1 or 2 for bits) and the
-number of the compressor. Shuffle and fletcher32 have none.
+Parameters: of zlib, bz2 and zstd the level; of szip the mask and the pixels per block; of blosc three that the
+filter fills in (revision, format, type size), the block size, the level, the shuffle (0, 1, or 2 for bits) and
+the number of the compressor. Shuffle and fletcher32 have none.
 """
 
 _IDS: Mapping[str, int] = {**{kind.codec: number for number, kind in BY_ID.items()}, "gzip": DEFLATE}
@@ -140,11 +140,12 @@ _IDS: Mapping[str, int] = {**{kind.codec: number for number, kind in BY_ID.items
 
 
 def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ...]:
-    """Return the codecs, bytes to bytes, that special attributes ask for.
+    """Return the bytes-to-bytes codecs that special attributes request.
 
-    ``_Codecs`` says all by itself, and the rest is passed over. Otherwise filters stand in the order of the attributes,
-    shuffle always right before deflate. ncdump prints ``_Fletcher32``, ``_Shuffle``, ``_DeflateLevel``, ``_Filter``, in
-    which order ncgen applies them; netCDF4-python's createVariable has the checksum last, as `of_options` gives it.
+    ``_Codecs`` alone defines the codecs, and other attributes are ignored. Otherwise, filters have the order of
+    the attributes, with shuffle always immediately before deflate. ncdump prints ``_Fletcher32``, ``_Shuffle``,
+    ``_DeflateLevel``, ``_Filter``, and ncgen applies them in this order. netCDF4-python's createVariable has the
+    checksum last, like `of_options`.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ..
     Raises
     ------
     CodecError
-        If an attribute makes no sense.
+        If an attribute is not valid.
     UnknownCodecError
         If there is no codec for a filter.
 
@@ -176,16 +177,16 @@ def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ..
 
 
 def widely_read(codecs: Sequence[Named], nc_type: AnyType, zarr_format: Literal[2, 3]) -> tuple[Named, ...]:
-    """Return codecs that most readers of a format know, in place of those that few do.
+    """Return codecs that most readers of a format support, in place of rare ones.
 
-    In v2, those are the codecs of numcodecs, so szip becomes zlib. In v3, deflate becomes gzip, or blosc with zlib
-    where bytes are shuffled; bzip2 and szip become gzip, fletcher32 crc32c. Shuffle without a compressor, which saves
-    nothing, is left out.
+    In v2, these are the codecs of numcodecs, so szip becomes zlib. In v3, deflate becomes gzip, or blosc with
+    zlib where bytes are shuffled; bzip2 and szip become gzip, fletcher32 becomes crc32c. Shuffle without a
+    compressor saves nothing, and is omitted.
 
     Parameters
     ----------
     codecs : sequence of Named
-        From bytes to bytes: see `chain`.
+        Bytes-to-bytes codecs; see `chain`.
     nc_type : NcType or UserType
         Of the variable.
     zarr_format : {2, 3}
@@ -203,7 +204,7 @@ def widely_read(codecs: Sequence[Named], nc_type: AnyType, zarr_format: Literal[
         zlib = Named("numcodecs.zlib", {"level": _USUAL_LEVEL})
         return tuple(zlib if codec.name == "numcodecs.szip" else codec for codec in codecs)
     found: list[Named] = []
-    shuffled = 0  # bytes in an element, where the next codec gets shuffled bytes
+    shuffled = 0  # bytes in an element, if the next codec gets shuffled bytes
     for codec in codecs:
         if codec.name == "numcodecs.shuffle":
             shuffled = 1 if nc_type is types.STRING else _integer(codec.configuration, "elementsize", 1)
@@ -221,7 +222,7 @@ _USUAL_LEVEL: Final = 5
 
 
 def _known(codec: Named, shuffled: int) -> Named | None:
-    """Return a codec that most readers know; None if nothing is lost without it."""
+    """Return a codec that most readers support; None if it can be omitted without loss."""
     level = min(max(_integer(codec.configuration, "level", _USUAL_LEVEL), -1), _MAX_LEVEL)
     if codec.name == "numcodecs.zlib" and not level:
         return None
@@ -235,14 +236,14 @@ def _known(codec: Named, shuffled: int) -> Named | None:
 
 
 def _element_size(nc_type: AnyType) -> int:
-    """Return what filters take for the size of an element: to netCDF-C a string is a pointer."""
+    """Return the element size that filters see. In netCDF-C, a string is a pointer."""
     if nc_type is types.STRING:
         return _POINTER_SIZE
     return 1 if nc_type.dtype.hasobject else nc_type.dtype.itemsize
 
 
 def _of_list(listed: Sequence[Mapping[str, JSON]], element_size: int) -> Iterator[Named]:
-    """Yield the codecs of bytes among those listed in JSON, as v2 writes them or as v3 does."""
+    """Yield the bytes-to-bytes codecs among those in a JSON list, in the form of v2 or v3."""
     item_size = element_size
     reader = Reader(strict)
     for position, each in enumerate(listed):
@@ -260,15 +261,16 @@ def _takes_bytes(name: str) -> bool:
     try:
         return "bytes to bytes" in registry.find(name).kind
     except (UnknownCodecError, MissingDependencyError):
-        return True  # running it will tell
+        return True  # running it will show
 
 
 def parse(text: str) -> tuple[Filter, ...]:
-    """Return the filters that the text of a ``_Filter`` attribute lists.
+    """Return the filters in the text of a ``_Filter`` attribute.
 
-    Filters are separated by ``|``, their parameters by commas. A parameter is an unsigned number of 32 bits; a letter
-    behind it makes it ``b``, ``s`` (8 or 16 bits), ``f`` (the bits of a float), ``d`` or ``l`` (two numbers, the lower
-    half of 64 bits first). A prefix in brackets, the number of the format, is passed over as netCDF-C does.
+    Filters are separated by ``|``, their parameters by commas. A parameter is an unsigned number of 32 bits. A
+    letter after it makes it ``b``, ``s`` (8 or 16 bits), ``f`` (the bits of a float), ``d`` or ``l`` (two
+    numbers, the lower half of 64 bits first). A prefix in brackets, the number of the format, is ignored, as in
+    netCDF-C.
 
     Examples
     --------
@@ -326,18 +328,18 @@ def _bad_filter(text: str, part: str) -> CodecError:
 
 
 def _filters(special: Mapping[str, Attribute]) -> Iterator[Filter]:
-    """Yield the filters that attributes other than ``_Codecs`` ask for, in order."""
+    """Yield the filters of attributes other than ``_Codecs``, in order."""
     found: dict[int, Filter] = {}
     for name, attribute in special.items():
         if name in ("_Shuffle", "_DeflateLevel"):
-            # shuffled bytes are what deflate is to see, whichever is said first
+            # deflate must compress shuffled bytes, whatever the order of the attributes
             for each in ("_Shuffle", "_DeflateLevel"):
                 if each in special:
                     found.update(_own_filter(each, special[each]))
         elif name in _OWN_ATTRIBUTES:
             found.update(_own_filter(name, attribute))
         elif name == "_Filter":
-            # a filter that is given again has its parameters replaced, as in netCDF-C
+            # a repeated filter replaces its parameters, as in netCDF-C
             found.update((each.id, each) for each in parse(_text(name, attribute)))
     yield from found.values()
 
@@ -367,7 +369,7 @@ def _codec(given: Filter, item_size: int, element_size: int) -> Named:
             expected=f"{kind.length} of them",
             spec=SPEC,
         )
-    # shuffle and checksum are found with what HDF5 filled in, which is passed over
+    # stored shuffles and checksums have parameters that HDF5 filled in, which are ignored
     return load_codec(kind.codec, kind.load(given.parameters[: kind.length], element_size), item_size)
 
 
@@ -403,14 +405,14 @@ def _is_codec(value: Any) -> bool:
 def special(codecs: Sequence[Named], item_size: int = 0) -> dict[str, Attribute]:
     """Return the special attributes that show `codecs`, as ``ncdump -s`` does.
 
-    Those for the filters of HDF5, then ``_Codecs`` with all of them, as netCDF-C spells them.
+    First those for HDF5 filters, then ``_Codecs`` with all codecs in the spelling of netCDF-C.
 
     Parameters
     ----------
     codecs : sequence of Named
-        A whole chain, or its codecs of bytes.
+        A whole chain, or its bytes-to-bytes codecs.
     item_size : int, optional
-        Bytes in an element: a shuffle of as many has ``elementsize`` 0, which is how netCDF-C writes it.
+        Bytes in an element. A shuffle of this size has ``elementsize`` 0, as netCDF-C writes it.
 
     Examples
     --------
@@ -433,7 +435,7 @@ _BLOSC_ORDER = ("id", "clevel", "blocksize", "cname", "shuffle")
 
 
 def _json_of_codec(codec: Named, item_size: int) -> dict[str, JSON]:
-    """Return what stands for a codec in ``_Codecs``, its members in netCDF-C's order."""
+    """Return the JSON of a codec in ``_Codecs``, with the members in netCDF-C's order."""
     try:
         step = dump_codec(codec)
     except NotRepresentableError:
@@ -461,7 +463,7 @@ def _known_filters(steps: Sequence[Mapping[str, JSON]]) -> list[Filter]:
 
 
 def _attributes(filters: Sequence[Filter]) -> dict[str, Attribute]:
-    """Return the attributes for filters of HDF5, in ncdump's order."""
+    """Return the attributes for HDF5 filters, in ncdump's order."""
     by_id = {each.id: each for each in filters}
     found: dict[str, Attribute] = {}
     for name, number in _OWN_ATTRIBUTES.items():
@@ -496,41 +498,42 @@ def of_options(
     quantize_mode: str = "BitGroom",
     fill_value: Any = None,
 ) -> dict[str, Attribute]:
-    """Return the special attributes that options of netCDF4-python's ``createVariable`` stand for.
+    """Return the special attributes for options of netCDF4-python's ``createVariable``.
 
-    The options mean what they mean there. Filters and chunks of scalars are passed over, as they are there.
-    ``least_significant_digit`` is not a special attribute: it goes among the others.
+    The options mean the same as there. As there, filters and chunks of scalars are ignored.
+    ``least_significant_digit`` is not a special attribute, but an ordinary one.
 
     Parameters
     ----------
     nc_type : NcType or UserType
-        Of the variable.
+        Type of the variable.
     dimensions : sequence of DimensionHeader
-        Of the variable.
+        Dimensions of the variable.
     compression : str, optional
         ``zlib``, ``szip``, ``zstd``, ``bzip2``, ``blosc_lz``, ``blosc_lz4``, ``blosc_lz4hc``, ``blosc_zlib`` or
         ``blosc_zstd``.
     zlib : bool, optional
-        The older way to say ``compression="zlib"``; does nothing beside another.
+        The older form of ``compression="zlib"``. It has no effect together with `compression`.
     complevel : int, optional
-        How hard to compress; 0 turns any compression off.
+        Compression level; 0 turns any compression off.
     shuffle : bool, optional
-        Whether bytes are shuffled before zlib; does nothing beside others.
+        Whether to shuffle bytes before zlib. It has no effect with other compressors.
     szip_coding : {"nn", "ec"}, optional
     szip_pixels_per_block : int, optional
     blosc_shuffle : {0, 1, 2}, optional
-        Not at all, bytes, or bits.
+        No shuffle, bytes, or bits.
     fletcher32 : bool, optional
     contiguous : bool, optional
-        One chunk.
+        Whether to store the variable in one chunk.
     chunksizes : sequence of int, optional
-        One per dimension; 0 leaves all to the default.
+        One per dimension. A 0 means the default for all.
     endian : {"native", "little", "big"}, optional
     significant_digits : int, optional
-        Digits to keep; bits of mode BitRound.
+        Number of digits to keep; for mode BitRound, number of bits.
     quantize_mode : {"BitGroom", "GranularBitRound", "BitRound"}, optional
     fill_value : scalar, optional
-        False for none, which is ``_NoFill``; any other goes among the other attributes, as ``_FillValue``.
+        False: no fill value, which is the special attribute ``_NoFill``. Other values are the ordinary
+        attribute ``_FillValue``.
 
     Returns
     -------
@@ -539,7 +542,7 @@ def of_options(
     Raises
     ------
     SettingError
-        If an option has a value that means nothing. It is a ValueError.
+        If an option has an invalid value (a ValueError).
 
     Examples
     --------
@@ -562,7 +565,7 @@ def of_options(
     found: dict[str, Attribute] = {}
     if dimensions:
         found.update(_storage(dimensions, chunksizes, contiguous=contiguous))
-        # in the order in which netCDF4-python has them applied
+        # in the order in which netCDF4-python applies them
         found.update(given)
         points = prod(each.size or 1 for each in dimensions)
         if name == "szip" and szip_pixels_per_block > points:
@@ -622,7 +625,7 @@ COMPRESSIONS: Final = (
     *("zlib", "szip", "zstd", "bzip2"),
     *("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_zlib", "blosc_zstd"),
 )
-"""What netCDF4-python takes as `compression`."""
+"""The values of `compression` in netCDF4-python."""
 
 
 def _storage(
@@ -655,7 +658,7 @@ def _storage(
 
 
 def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
-    """Return what netCDF4-python's ``Variable.filters()`` returns.
+    """Return the result of netCDF4-python's ``Variable.filters()``.
 
     Examples
     --------
@@ -695,7 +698,7 @@ _OPTIONS: Mapping[int, str] = {
 
 
 def quantization(special: Mapping[str, Attribute]) -> tuple[int, str] | None:
-    """Return how many digits are kept, and the mode, as netCDF4-python's ``Variable.quantization()`` does.
+    """Return the number of digits kept, and the mode, like netCDF4-python's ``Variable.quantization()``.
 
     Examples
     --------

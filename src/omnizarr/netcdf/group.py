@@ -45,7 +45,7 @@ _NO_USER_TYPES: Final = "store its fields, or its numbers, in variables of atomi
 
 
 class Group(Attributed):
-    """A group; made by `Group.createGroup`. The `omnizarr.netcdf.Dataset` is one itself: the root.
+    """A group, created by `Group.createGroup`. The `omnizarr.netcdf.Dataset` itself is the root group.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Group(Attributed):
     )
 
     def __init__(self, parent: Group, name: str) -> None:
-        """Define a group right below another one: the same as `Group.createGroup`, but refused if it is there."""
+        """Define a group directly below another one, like `Group.createGroup`, but raise an error if it exists."""
         session = parent._session
         session.check_writable()
         name = checked_name(name)
@@ -72,7 +72,7 @@ class Group(Attributed):
             parent._add_group(GroupHeader(name=name), self)
 
     def _begin(self, session: Session, parent: Group | None, header: GroupHeader, loaded: Loaded) -> None:
-        """Be what a header says."""
+        """Set the attributes of the object from a header."""
         self._session = session
         self._no_fill = False
         self._parent = parent
@@ -84,18 +84,18 @@ class Group(Attributed):
         self._notes = header.notes
         self._dimensions = {name: Dimension(self, each) for name, each in header.dimensions.items()}
         self._variables: dict[str, Variable] = {}
-        # Those below may refer to dimensions here, and one here to those below.
+        # Groups below may refer to dimensions here, and the other way round.
         self._groups = {name: Group._of(session, self, each, loaded) for name, each in header.groups.items()}
 
     @staticmethod
     def _of(session: Session, parent: Group, header: GroupHeader, loaded: Loaded) -> Group:
-        """Return a group that is stored already."""
+        """Return a group that is already stored."""
         group = Group.__new__(Group)
         group._begin(session, parent, header, loaded)
         return group
 
     def _bind_variables(self, header: GroupHeader, loaded: Loaded, dims: Mapping[str, Dimension]) -> None:
-        """Make the variables, once all dimensions of the dataset are there."""
+        """Create the variables, once all dimensions of the dataset exist."""
         above = self.full_name
         for name in header.variables:
             found = loaded.variables[f"{above}/{name}"]
@@ -103,11 +103,11 @@ class Group(Attributed):
         for name, group in self._groups.items():
             group._bind_variables(header.groups[name], loaded, dims)
 
-    # -- what it is ---------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """Its name; "/" for the root. Assigning renames it."""
+        """Name; "/" for the root. Assigning to it renames the group."""
         return self._name or "/"
 
     @name.setter
@@ -118,17 +118,17 @@ class Group(Attributed):
 
     @property
     def path(self) -> str:
-        """Its path from the root, as ``/model/forecast``; "/" for the root."""
+        """Path from the root, such as ``/model/forecast``; "/" for the root."""
         return self.full_name or "/"
 
     @property
     def full_name(self) -> str:
-        """Its path from the root, as names of variables and dimensions begin with it; "" for the root."""
+        """Path from the root with which names of variables and dimensions begin; "" for the root."""
         return "" if self._parent is None else f"{self._parent.full_name}/{self._name}"
 
     @property
     def parent(self) -> Group | None:
-        """The group that it is in; None for the root."""
+        """The group that contains this one; None for the root."""
         return self._parent
 
     @property
@@ -143,17 +143,17 @@ class Group(Attributed):
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """The groups right below, by name."""
+        """The groups directly below, by name."""
         return MappingProxyType(self._groups)
 
     @property
     def cmptypes(self) -> Mapping[str, UserType]:
-        """The structs that were found, as netCDF shows them."""
+        """The structs in the dataset, in the form in which netCDF shows them."""
         return self._types_of("compound")
 
     @property
     def enumtypes(self) -> Mapping[str, UserType]:
-        """Types of named numbers, which is ``_bool_t`` where there are booleans."""
+        """Types of named numbers: ``_bool_t`` if there are booleans."""
         return self._types_of("enum")
 
     @property
@@ -166,7 +166,7 @@ class Group(Attributed):
 
     @property
     def data_model(self) -> Literal["NETCDF4"]:
-        """The data model, by netCDF4-python's name."""
+        """The data model, under netCDF4-python's name."""
         return "NETCDF4"
 
     @property
@@ -176,12 +176,12 @@ class Group(Attributed):
 
     @property
     def disk_format(self) -> Literal["NCZARR"]:
-        """What it is stored as."""
+        """The format on disk."""
         return "NCZARR"
 
     @property
     def header(self) -> GroupHeader:
-        """What it is, with all below, as a value."""
+        """The group with everything below, as a value."""
         return GroupHeader(
             name=self._name,
             dimensions={name: each.header for name, each in dict(self._dimensions).items()},
@@ -198,31 +198,31 @@ class Group(Attributed):
         return {each.path: each.header for group in self._root().walk() for each in list(group._dimensions.values())}
 
     def walk(self) -> Iterator[Group]:
-        """Yield this group and all below."""
+        """Yield this group and all groups below."""
         yield self
         for group in list(self._groups.values()):
             yield from group.walk()
 
-    # -- of the dataset that it is in -----------------------------------------------------
+    # -- the dataset -----------------------------------------------------
 
     def filepath(self, encoding: str | None = None) -> str:
-        """Return the path or URL that its dataset was opened by."""
+        """Return the path or URL of the dataset."""
         return self._root().filepath(encoding)
 
     def isopen(self) -> bool:
-        """Tell whether its dataset is open."""
+        """Return whether the dataset is open."""
         return self._session.is_open
 
     def sync(self) -> None:
-        """Do as `Dataset.sync`."""
+        """Call `Dataset.sync`."""
         self._root().sync()
 
     def close(self) -> None:
-        """Close its dataset."""
+        """Close the dataset."""
         self._root().close()
 
     def acquire_context(self, needs_lock: bool = True) -> AbstractContextManager[Self]:  # noqa: FBT001, FBT002
-        """Return a context that gives the group itself: what xarray's ``NetCDF4DataStore`` asks for.
+        """Return a context manager that returns the group, which xarray's ``NetCDF4DataStore`` needs.
 
         Examples
         --------
@@ -242,7 +242,7 @@ class Group(Attributed):
         return group
 
     def __getitem__(self, path: str) -> Variable | Group:
-        """Return the variable or group at a path: ``ds["model/temp"]``, from the root if it begins with a slash.
+        """Return the variable or group at a path: ``ds["model/temp"]``. A leading slash means the root.
 
         Raises
         ------
@@ -272,9 +272,9 @@ class Group(Attributed):
             return False
 
     def get_variables_by_attributes(self, **kwargs: Any) -> list[Variable]:
-        """Return the variables here whose attributes have the values given, or pass the functions given.
+        """Return the variables here whose attributes have the given values, or satisfy the given functions.
 
-        A function gets None where there is no such attribute.
+        A function gets None for a missing attribute.
 
         >>> from omnizarr import netcdf
         >>> ds = netcdf.Dataset({}, "w")
@@ -294,15 +294,15 @@ class Group(Attributed):
         ----------
         dimname : str
         size : int, optional
-            Its length; None or 0: unlimited. It must be an integer (else a TypeError).
+            Length; None or 0: unlimited. Other types than int raise a TypeError.
 
         Raises
         ------
         NodeExistsError
-            If there is one of this name here.
+            If the group has a dimension of this name.
         NodeNameError, ReadOnlyError
         NotRepresentableError
-            If it is unlimited, and the layout cannot say so.
+            If it is unlimited, and the layout does not support that.
         """
         session = self._session
         session.check_writable()
@@ -317,7 +317,7 @@ class Group(Attributed):
         return self._dimensions[dimname]
 
     def _adopt(self, header: GroupHeader) -> None:
-        """Take over the dimensions and attributes of a header, in one change."""
+        """Set the dimensions and attributes from a header, in one change."""
         new = {name: each for name, each in header.dimensions.items() if name not in self._dimensions}
         _refuse_unlimited(self._session.layout, new.values())
 
@@ -335,7 +335,7 @@ class Group(Attributed):
             self._adopt_attributes(changed)
 
     def createGroup(self, groupname: str) -> Group:  # noqa: N802 - netCDF4-python's name
-        """Define a group, and those on the way to it, and return it; one that is there already is returned as it is."""
+        """Define a group and missing groups above it, and return it. An existing group is returned."""
         session = self._session
         session.check_writable()
         group = self
@@ -386,47 +386,47 @@ class Group(Attributed):
         Parameters
         ----------
         varname : str
-            Its name, or a path: groups on the way are made.
+            Name or path. Missing groups in the path are created.
         datatype : str, type, or numpy.dtype
-            ``"f4"``, ``np.int16``, ``"S1"`` (char), ``str`` (string), ``"double"``; a byte order in it is kept.
+            ``"f4"``, ``np.int16``, ``"S1"`` (char), ``str`` (string), ``"double"``; a byte order is kept.
         dimensions : sequence of str or Dimension
-            Of this group or of those above; () for a scalar.
+            Dimensions of this group or of groups above; () for a scalar.
         compression : str, optional
             "zlib", "zstd", "bzip2", "szip", "blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_zlib" or "blosc_zstd".
         zlib : bool
             The same as ``compression="zlib"``.
         complevel : int
         shuffle : bool
-            With zlib: store bytes of equal significance together.
+            With zlib: whether to store bytes of equal significance together.
         szip_coding, szip_pixels_per_block, blosc_shuffle
-            Of these codecs.
+            Parameters of these codecs.
         fletcher32 : bool
-            Store a checksum with each chunk.
+            Whether to store a checksum with each chunk.
         contiguous : bool
-            Store it in one chunk.
+            Whether to store the variable in one chunk.
         chunksizes : sequence of int, optional
             Lengths of chunks along each dimension.
         endian : {"native", "little", "big"}
         least_significant_digit, significant_digits : int, optional
-            Keep so many decimal digits behind the point, or altogether, which compresses better.
+            Number of decimal digits to keep after the point, or in total. Fewer digits compress better.
         quantize_mode : {"BitGroom", "GranularBitRound", "BitRound"}
-            How `significant_digits` are kept; they are bits for BitRound.
+            Algorithm for `significant_digits`, which are bits for BitRound.
         fill_value : scalar or False, optional
-            What unwritten elements hold; default: that of netCDF; "default": the same, and an attribute says
-            so; False: nothing in particular. A char can be given as a number of one digit.
+            Value of unwritten elements. The default is netCDF's default. "default": the same, and an attribute
+            states it. False: undefined. A char can be given as a number of one digit.
         chunk_cache : int, optional
-            Bytes of decoded chunks to keep.
+            Bytes of decoded chunks to cache.
         maxstrlen : int, optional
-            Bytes that a string can have; default: the attribute ``_nczarr_default_maxstrlen`` of the root, or 128.
+            Maximum bytes of a string. The default is the attribute ``_nczarr_default_maxstrlen`` of the root, or 128.
 
         Raises
         ------
         NodeExistsError
-            If there is one of this name.
+            If the group has a variable of this name.
         NodeNotFoundError
-            If there is no such dimension.
+            If a dimension does not exist.
         UnknownDataTypeError
-            If netCDF has no such type, or a program defined it, which NCZarr cannot store.
+            If netCDF has no such type, or it is user-defined, which NCZarr cannot store.
         NodeNameError, ReadOnlyError, MetadataError, ValueError
         """
         session = self._session
@@ -465,7 +465,7 @@ class Group(Attributed):
         if maxstrlen is not None:
             attributes[MAXSTRLEN] = _maxstrlen(maxstrlen, name)
         if chunk_cache is not None:
-            ArrayConfig.of({"chunk_cache": chunk_cache})  # refused before anything is made
+            ArrayConfig.of({"chunk_cache": chunk_cache})  # refused before anything is created
         header = VariableHeader(
             name=name,
             type=nc_type,
@@ -480,7 +480,7 @@ class Group(Attributed):
         return variable
 
     def _fill_value(self, given: Any, nc_type: types.NcType) -> Any:
-        """Return the fill value that is meant, where it is "default", or not given after `Dataset.set_fill_off`."""
+        """Return the fill value for "default", or for none after `Dataset.set_fill_off`."""
         if given is None:
             return False if self._root()._no_fill and not nc_type.is_text else None
         if not isinstance(given, str) or given != "default" or nc_type is types.STRING:
@@ -488,7 +488,7 @@ class Group(Attributed):
         return nc_type.default_fill
 
     def _add_variables(self, given: Sequence[tuple[VariableHeader, tuple[Dimension, ...]]]) -> list[Variable]:
-        """Make variables, all or none, and list them in one change."""
+        """Create variables, all or none, and list them in one change."""
         sizes = self.sizes()
         made: list[Variable] = []
         listed: dict[str, Mapping[str, JSON] | None] = {}
@@ -509,7 +509,7 @@ class Group(Attributed):
     def _made(
         self, header: VariableHeader, dims: tuple[Dimension, ...], sizes: Mapping[str, DimensionHeader]
     ) -> tuple[Variable, Mapping[str, JSON]]:
-        """Store a new variable, which is not listed yet, and return it, and what the group is to say of it."""
+        """Store a new variable, which is not listed yet. Return it, and its entry in the group."""
         self._refuse(header.name, self._variables, "variable")
         self._refuse(header.name, self._groups, "group")
         if isinstance(header.type, UserType):
@@ -526,7 +526,7 @@ class Group(Attributed):
             return Variable(self, read, dims, stored), listed
 
     def _found_dimensions(self, given: str | Dimension | Sequence[str | Dimension]) -> tuple[Dimension, ...]:
-        """Return dimensions by their names, as they are seen from here."""
+        """Return dimensions by their names, as visible from here."""
         listed = [given] if isinstance(given, str | Dimension) else list(given)
         return tuple(each if isinstance(each, Dimension) else self._dimension(each) for each in listed)
 
@@ -558,26 +558,26 @@ class Group(Attributed):
             )
 
     def createCompoundType(self, datatype: Any, datatype_name: str) -> NoReturn:  # noqa: N802
-        """Raise UnknownDataTypeError: NCZarr has no types that a program defines."""
+        """Raise UnknownDataTypeError: NCZarr has no user-defined types."""
         raise _no_user_type(datatype_name, "compound")
 
     def createVLType(self, datatype: Any, datatype_name: str) -> NoReturn:  # noqa: N802
-        """Raise UnknownDataTypeError: NCZarr has no types that a program defines."""
+        """Raise UnknownDataTypeError: NCZarr has no user-defined types."""
         raise _no_user_type(datatype_name, "vlen")
 
     def createEnumType(self, datatype: Any, datatype_name: str, enum_dict: Any) -> NoReturn:  # noqa: N802
-        """Raise UnknownDataTypeError: NCZarr has no types that a program defines."""
+        """Raise UnknownDataTypeError: NCZarr has no user-defined types."""
         raise _no_user_type(datatype_name, "enum")
 
     # -- renaming ---------------------------------------------------------------------
 
     def renameDimension(self, oldname: str, newname: str) -> None:  # noqa: N802
-        """Give a dimension another name."""
+        """Rename a dimension."""
         newname = checked_name(newname)
         with self._renaming(oldname, newname, lambda: self._dimensions, "dimension"):
             dim = self._dimensions[oldname]
             users = self._users(dim)
-            # Both names exist until all variables have the new one, so that concurrent readers find theirs.
+            # Both names exist until all variables have the new one, so that concurrent readers find one of them.
             self._change(lambda old: replace(old, dimensions=_with_alias(old.dimensions, oldname, newname)))
             try:
                 dim._name = newname
@@ -594,7 +594,7 @@ class Group(Attributed):
             )
 
     def renameVariable(self, oldname: str, newname: str) -> None:  # noqa: N802
-        """Give a variable another name; its data moves with it."""
+        """Rename a variable. Its data moves with it."""
         newname = checked_name(newname)
         with self._renaming(oldname, newname, lambda: self._variables, "variable"):
             variable = self._variables[oldname]
@@ -610,7 +610,7 @@ class Group(Attributed):
             self._session.note_change(before, where)
 
     def renameGroup(self, oldname: str, newname: str) -> None:  # noqa: N802
-        """Give a group another name; all in it moves with it."""
+        """Rename a group. Everything in it moves with it."""
         newname = checked_name(newname)
         with self._renaming(oldname, newname, lambda: self._groups, "group"):
             group = self._groups[oldname]
@@ -650,7 +650,7 @@ class Group(Attributed):
             group._move(where / name)
 
     def _restate(self, variables: Sequence[Variable]) -> None:
-        """Write the names of their dimensions anew."""
+        """Write the names of the variables' dimensions again."""
         sizes = self.sizes()
         for each in variables:
             dimensions = each.header.dimensions
@@ -662,7 +662,7 @@ class Group(Attributed):
             )
 
     def _users(self, *dims: Dimension) -> list[Variable]:
-        """Return the variables that have one of the dimensions, which can only be here or below."""
+        """Return the variables that have one of the dimensions. They can only be here or below."""
         return [
             each
             for group in self._root().walk()
@@ -677,7 +677,7 @@ class Group(Attributed):
             self._adopt_attributes(self._change(lambda old: replace(old, attributes=change(dict(old.attributes)))))
 
     def _adopt_attributes(self, stored: GroupMetadata) -> None:
-        # What is known from now on is what a reader finds: texts may be spaced otherwise.
+        # Keep what a reader would find, because texts may have other spaces.
         self._attributes = dict(self._session.read_group(self._where, stored).attributes)
 
     def _change(
@@ -685,52 +685,52 @@ class Group(Attributed):
         change: Callable[[GroupHeader], GroupHeader],
         listed: Mapping[str, Mapping[str, JSON] | None] | None = None,
     ) -> GroupMetadata:
-        """Apply `change` to what is stored of this group, and return what its document says."""
+        """Apply `change` to the stored group, and return the content of its document."""
         return self._session.change_group(self._where, change, listed)
 
     def relength(self, variable: Variable) -> None:
-        """Give strings, of which none are stored, the width that the attribute ``_nczarr_maxstrlen`` asks for."""
+        """Give string variables without stored data the width of the attribute ``_nczarr_maxstrlen``."""
         with self._session.lock:
             session, where = self._session, variable._stored.where
             session.retype(where, variable.header, self.full_name, self.sizes())
             listed = session.listed(where)
             variable._restore(session.read_variable(where, self.full_name, self.sizes(), listed)[1])
 
-    # -- how all variables are read -------------------------------------------------------
+    # -- settings of all variables -------------------------------------------------------
 
     def set_auto_mask(self, value: bool) -> None:  # noqa: FBT001 - netCDF4-python's signature
-        """Call `Variable.set_auto_mask` of all variables here and below."""
+        """Call `Variable.set_auto_mask` for all variables here and below."""
         self._for_all(lambda each: each.set_auto_mask(value))
 
     def set_auto_scale(self, value: bool) -> None:  # noqa: FBT001
-        """Call `Variable.set_auto_scale` of all variables here and below."""
+        """Call `Variable.set_auto_scale` for all variables here and below."""
         self._for_all(lambda each: each.set_auto_scale(value))
 
     def set_auto_maskandscale(self, value: bool) -> None:  # noqa: FBT001
-        """Call `Variable.set_auto_maskandscale` of all variables here and below."""
+        """Call `Variable.set_auto_maskandscale` for all variables here and below."""
         self._for_all(lambda each: each.set_auto_maskandscale(value))
 
     def set_always_mask(self, value: bool) -> None:  # noqa: FBT001
-        """Call `Variable.set_always_mask` of all variables here and below."""
+        """Call `Variable.set_always_mask` for all variables here and below."""
         self._for_all(lambda each: each.set_always_mask(value))
 
     def set_auto_chartostring(self, value: bool) -> None:  # noqa: FBT001
-        """Call `Variable.set_auto_chartostring` of all variables here and below."""
+        """Call `Variable.set_auto_chartostring` for all variables here and below."""
         self._for_all(lambda each: each.set_auto_chartostring(value))
 
     def set_ncstring_attrs(self, value: bool) -> None:  # noqa: FBT001
-        """Call `Variable.set_ncstring_attrs` of all variables here and below."""
+        """Call `Variable.set_ncstring_attrs` for all variables here and below."""
         self._for_all(lambda each: each.set_ncstring_attrs(value))
 
     def set_collective(self, value: bool) -> None:  # noqa: FBT001
-        """Do nothing: reading and writing never wait for others."""
+        """Do nothing: reads and writes never wait for other processes."""
 
     def _for_all(self, do: Callable[[Variable], None]) -> None:
         for group in self.walk():
             for each in group._variables.values():
                 do(each)
 
-    # -- Python's ways ------------------------------------------------------------------
+    # -- Python protocols ------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.getitem, (self._root(), self.path)
@@ -797,7 +797,7 @@ def _without(dims: Mapping[str, DimensionHeader], name: str) -> dict[str, Dimens
 
 
 def _copy(source: StorePath, target: StorePath) -> None:
-    """Copy a node; if that fails, nothing stays behind that would become the data of a later node of this name."""
+    """Copy a node. If that fails, remove what would become the data of a later node of this name."""
     try:
         hierarchy.copy(source, target)
     except NodeExistsError:
@@ -830,7 +830,7 @@ def _test(variable: Variable) -> Callable[[tuple[str, Any]], bool]:
 
 
 def _parts(path: str) -> list[str]:
-    """Return the names in a path, with ``.`` and ``..`` resolved as far as they can be."""
+    """Return the names in a path, with ``.`` and ``..`` resolved as far as possible."""
     return [part for part in posixpath.normpath(path).split("/") if part not in ("", ".")]
 
 
@@ -852,7 +852,7 @@ def _no_user_type(name: str, kind: str) -> UnknownDataTypeError:
 
 
 def _endian(endian: str, datatype: Any) -> str:
-    """Return the byte order asked for: in so many words, or by the type."""
+    """Return the byte order from the keyword or the type."""
     if endian not in ("native", "little", "big"):
         raise ValueError(f"endian={endian!r}: expected 'native', 'little' or 'big'")
     if endian == "native":
@@ -865,12 +865,12 @@ def _endian(endian: str, datatype: Any) -> str:
 
 
 def _fill_attribute(value: Any, nc_type: types.NcType, name: str) -> Attribute:
-    """Return a fill value as an attribute of the variable's type. Raises MetadataError if it is none."""
+    """Return a fill value as an attribute of the variable's type. Raises MetadataError if it is not valid."""
     try:
         if nc_type is types.CHAR:
             is_digit = isinstance(value, int | float | np.number) and value in range(10)
             text = value.decode("latin-1") if isinstance(value, bytes) else str(int(value) if is_digit else value)
-            if len(text) > 1 or not text.isascii():  # documents of JSON hold text, not bytes
+            if len(text) > 1 or not text.isascii():  # JSON documents hold text, not bytes
                 raise ValueError("it is one byte of ASCII")  # noqa: TRY301 - as NumPy does
             return Attribute(types.CHAR, text or "\0")
         if nc_type is types.STRING:

@@ -1,10 +1,10 @@
-"""Headers: what a netCDF dataset is, without its data.
+"""Headers: the structure of a netCDF dataset, without its data.
 
-The one form in which the modules of this room hand datasets to each other. The layouts of NCZarr, files of netCDF-3
-and netCDF-4, and CDL all become a header, and are made from one.
+Modules of this room pass datasets to each other in this form. The layouts of NCZarr, netCDF-3 and netCDF-4 files,
+and CDL become headers, and are written from headers.
 
-Special attributes are never among `attributes`. CDL, `createVariable`, files and layouts use them to say how data is
-stored.
+Special attributes are never among `attributes`. CDL, `createVariable`, files and layouts use them to state how
+data is stored.
 
 Spec: NCZarr, "The NCZarr Data Model".
 """
@@ -37,8 +37,8 @@ class Attribute:
     ----------
     type : NcType
     value : str or numpy.ndarray
-        Of a char attribute its text; of others a vector, of `type.dtype` (of str objects for string). Bytes of text
-        that are not UTF-8 are kept by ``surrogateescape``.
+        The text of a char attribute; otherwise a vector of `type.dtype` (of str objects for string). Invalid
+        UTF-8 in text is kept by ``surrogateescape``.
     """
 
     type: NcType
@@ -46,11 +46,11 @@ class Attribute:
 
     @classmethod
     def of(cls, value: Any) -> Attribute:
-        """Return what a Python or NumPy value becomes: text is char, lists of str are string.
+        """Return the attribute for a Python or NumPy value: text is char, lists of str are string.
 
-        A str or bytes becomes char, a Python int int64, a float double, lists and arrays
-        vectors of their NumPy type. Raises UnknownDataTypeError for what netCDF has no type for, MetadataError for what
-        has more than one dimension.
+        A str or bytes becomes char, an int int64, a float double; lists and arrays become vectors of their NumPy
+        type. Raises UnknownDataTypeError if netCDF has no type for the value, and MetadataError for more than one
+        dimension.
         """
         if isinstance(value, cls):
             return value
@@ -85,7 +85,7 @@ class Attribute:
 
     @property
     def python(self) -> Any:
-        """The value as netCDF4-python gives it: text, a scalar if it is one, a list of str, or a vector."""
+        """The value as in netCDF4-python: text, a scalar, a list of str, or a vector."""
         if isinstance(self.value, str):
             return self.value
         if self.type is types.STRING:
@@ -106,7 +106,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class DimensionHeader:
-    """A named length that variables share; of an unlimited one, its length now."""
+    """A named length that variables share; of an unlimited one, its current length."""
 
     name: str
     size: int
@@ -115,7 +115,7 @@ class DimensionHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableHeader:
-    """What a variable is.
+    """The header of a variable.
 
     Attributes
     ----------
@@ -126,11 +126,11 @@ class VariableHeader:
     attributes : mapping of str to Attribute
         The attributes that `ncdump` shows, including ``_FillValue`` if it was set.
     special : mapping of str to Attribute
-        The attributes that stand for how values are stored, which ``ncdump -s`` shows: ``_Storage``, ``_ChunkSizes``,
+        The attributes that state how values are stored, which ``ncdump -s`` shows: ``_Storage``, ``_ChunkSizes``,
         ``_Fletcher32``, ``_Shuffle``, ``_DeflateLevel``, ``_Filter``, ``_Codecs``, ``_Endianness``, ``_NoFill``,
         ``_QuantizeBitGroomNumberOfSignificantDigits``, ... In this order.
     notes : tuple of Note
-        What was put right on reading.
+        What was corrected in reading.
     """
 
     name: str
@@ -143,9 +143,10 @@ class VariableHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHeader:
-    """What a group is, with all below it, in the order of definition.
+    """The header of a group with everything below, in the order of definition.
 
-    The root is called "" and holds the global attributes; its `special` may be ``_NCProperties``, ``_Format``, ...
+    The root is called "" and holds the global attributes. Its `special` may be ``_NCProperties``, ``_Format``,
+    ...
     """
 
     name: str = ""
@@ -158,7 +159,7 @@ class GroupHeader:
     notes: tuple[Note, ...] = field(default=(), compare=False)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, GroupHeader]]:
-        """Yield this group and all below, with their full names without a trailing slash ("" for the root)."""
+        """Yield this group and all groups below, with their full names without a trailing slash ("" for the root)."""
         yield path, self
         for name, group in self.groups.items():
             yield from group.walk(f"{path}/{name}")
@@ -169,12 +170,12 @@ class GroupHeader:
 
 
 class Source(NamedTuple):
-    """A dataset to be read: what it is, and how to get at its data.
+    """A readable dataset: its header, and a function that reads its data.
 
-    `read` takes the full name of a variable (``"/model/temp"``) and one slice with explicit bounds and step 1 per
-    dimension, and returns what is stored there, neither masked nor scaled, of the type's `dtype` in the order of the
-    machine: ``S1`` for char, objects of str for string. Where less is stored than an unlimited dimension has, the rest
-    is fill values.
+    `read` takes the full name of a variable (``"/model/temp"``) and one slice per dimension, with explicit bounds
+    and step 1. It returns the stored values, neither masked nor scaled, of the type's `dtype` in the byte order
+    of the machine: ``S1`` for char, objects of str for string. If less is stored than an unlimited dimension has,
+    the rest is fill values.
     """
 
     root: GroupHeader

@@ -1,11 +1,11 @@
-"""Masks and scales: what the attributes of a variable say about its values.
+"""Masks and scales: what the attributes of a variable mean for its values.
 
-`Packing.of` reads the attributes once; `unpack` then turns what is stored into what the user sees (masked where
-values are missing or not valid, scaled, unsigned), and `pack` turns it back.
+`Packing.of` reads the attributes once. `unpack` then converts stored values to what the user sees (masked if they
+are missing or not valid, scaled, unsigned), and `pack` converts back.
 
-As in netCDF4-python, but for this: values that do not fit an integer type are refused instead of wrapped around; what
-is masked is filled even if scaling is off; a ``missing_value`` of several values fills with the first, and one that
-the type cannot hold does not fill.
+Like netCDF4-python, with these differences. Values that do not fit an integer type raise an error instead of
+wrapping around. Masked elements are filled even if scaling is off. A ``missing_value`` of several values fills
+with the first; one that the type cannot hold does not fill.
 
 Spec: netCDF4-python 1.7.5, ``Variable.set_auto_maskandscale``; NetCDF Users Guide, "Attribute Conventions".
 """
@@ -28,26 +28,26 @@ from omnizarr.settings import config
 from omnizarr.stores import pool
 
 _SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
-_UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # netCDF4-python's words
+_UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # of netCDF4-python
 _NO_SCALE: Final = "invalid scale_factor or add_offset attribute, no unpacking done..."
 _PLAIN: Final = frozenset({np.ndarray, int, float, str, list, tuple})
 _LARGE: Final = 2**20
-"""Elements from which on several threads, and no large arrays for what is only looked at once, are worth the effort."""
+"""Number of elements from which several threads, and avoiding large temporary arrays, are worth the effort."""
 _BLOCK: Final = 2**16
-"""Elements that stay in the cache of a processor, with what is computed of them."""
+"""Number of elements that stay in the cache of a processor, together with what is computed from them."""
 
 
 class _Marks(NamedTuple):
-    """Values that are not data, as scalars of the type that the data has."""
+    """Values that are not data, as scalars of the type of the data."""
 
     missing: tuple[Any, ...]
-    fill: Any  # None where no value is taken for a fill value
+    fill: Any  # None if no value is a fill value
     low: Any
     high: Any
-    filler: Any  # `fill_value` of a masked array if nothing else says it
+    filler: Any  # `fill_value` of a masked array without another one
 
     def find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
-        """Return where data is masked (None: nowhere), and what fills it there."""
+        """Return where data is masked (None: nowhere), and the value that fills it there."""
         if not _goes_in_blocks(data):
             return self._find(data)
         # Untouched memory costs nothing, and blocks without hits are never written.
@@ -89,7 +89,7 @@ def _goes_in_blocks(data: NDArray[Any]) -> bool:
 
 
 def _each_block(task: Callable[[slice], object], size: int) -> None:
-    """Call `task`, in several threads, with slices that together are `size` elements."""
+    """Call `task`, in several threads, with slices that together cover `size` elements."""
     blocks = (slice(start, start + _BLOCK) for start in range(0, size, _BLOCK))
     pool.run(task, blocks, config.get("concurrency") or pool.default_concurrency(), batch=8)
 
@@ -99,22 +99,22 @@ def _equal(data: NDArray[Any], value: Any) -> Any:
 
 
 def _is_plain(data: Any) -> bool:
-    """Whether data is surely not masked; told without `numpy.ma`, which takes milliseconds to import."""
+    """Whether data is certainly not masked, without `numpy.ma`, whose import takes milliseconds."""
     return type(data) in _PLAIN or isinstance(data, np.generic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """What the attributes of a variable say about its values.
+    """What the attributes of a variable mean for its values.
 
-    Make one with `Packing.of`, once for a variable; it must be made anew when attributes change.
+    Create one with `Packing.of` for a variable, and again when attributes change.
 
     Attributes
     ----------
     dtype : numpy.dtype
-        Of what is stored.
+        Data type of the stored values.
     unsigned : bool
-        Whether ``_Unsigned`` says that signed integers mean unsigned ones.
+        Whether ``_Unsigned`` states that signed integers mean unsigned ones.
     scale_factor, add_offset : scalar or None
     """
 
@@ -134,11 +134,11 @@ class Packing:
         Parameters
         ----------
         attributes : mapping of str to Attribute
-            Of the variable, ``_FillValue`` among them if it was set.
+            Attributes of the variable, including ``_FillValue`` if it was set.
         nc_type : NcType or UserType
-            Of the variable. Strings, compounds, opaque and vlen values are neither masked nor scaled.
+            Type of the variable. Strings, compounds, opaque and vlen values are neither masked nor scaled.
         no_fill : bool
-            Whether filling is switched off: then the default fill value of bytes is a value as any other.
+            Whether filling is switched off. Then the default fill value of bytes is an ordinary value.
 
         Examples
         --------
@@ -183,14 +183,14 @@ class Packing:
     def unpack(
         self, data: NDArray[Any], *, mask: bool = True, scale: bool = True, always_mask: bool = True
     ) -> NDArray[Any]:
-        """Return what is stored as the user sees it.
+        """Return stored values as the user sees them.
 
         Parameters
         ----------
         data : ndarray
-            What is stored, in whichever byte order.
+            The stored values, in any byte order.
         mask : bool
-            Whether to mask what ``missing_value``, ``_FillValue`` (or its default) and ``valid_range`` exclude.
+            Whether to mask values that ``missing_value``, ``_FillValue`` (or its default) or ``valid_range`` exclude.
         scale : bool
             Whether to apply ``scale_factor``, ``add_offset`` and ``_Unsigned``.
         always_mask : bool
@@ -199,7 +199,7 @@ class Packing:
         Returns
         -------
         ndarray or MaskedArray
-            ``numpy.ma.masked`` for a single value that is masked.
+            ``numpy.ma.masked`` for a single masked value.
         """
         marks = self._marks
         if scale and self.unsigned and data.dtype.kind == "i":
@@ -213,14 +213,14 @@ class Packing:
         found, filler = marks.find(data)
         values = self._scaled(data, found) if scale else data
         if found is None:
-            # What NumPy computes of a single value is a scalar, masked array or not.
+            # NumPy's results for a single value are scalars, masked or not.
             return values.view(np.ma.MaskedArray) if always_mask and isinstance(values, np.ndarray) else values
         return np.ma.MaskedArray(values, mask=found, fill_value=filler) if values.ndim else np.ma.masked
 
     def _scaled(self, data: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Any:
-        """Return values with scale and offset applied, but for masked ones; of the type that NumPy makes of them.
+        """Return values with scale and offset applied, except masked ones, in the type that NumPy computes.
 
-        Masked arrays multiply themselves the same way, in several times the time.
+        Masked arrays do the same, but take several times as long.
         """
         factor, offset = self.scale_factor, self.add_offset
         if self._bad_scale:
@@ -250,10 +250,10 @@ class Packing:
         return values
 
     def pack(self, data: Any, *, scale: bool = True) -> NDArray[Any]:
-        """Return values as they are stored: the reverse of `unpack`, rounded for integers, what is masked filled.
+        """Return values in stored form: the reverse of `unpack`, rounded for integers, with masked elements filled.
 
-        What fills is ``missing_value``, else ``_FillValue``, else the default; values behind the mask that are a
-        ``missing_value``, all of them, stay.
+        They are filled with ``missing_value``, otherwise ``_FillValue``, otherwise the default. If all values
+        under the mask are a ``missing_value``, they stay.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class Packing:
             ) from error
 
     def _array(self, data: Any, *, scale: bool) -> NDArray[Any]:
-        """Return what a user assigns as an array, with nothing lost."""
+        """Return a value that the user assigns as an array, without loss."""
         if not _is_plain(data) and isinstance(data, np.ma.MaskedArray):
             return data
         if isinstance(data, np.ndarray | np.generic) or self.dtype.kind not in "iuf":
@@ -295,14 +295,14 @@ class Packing:
         if self.dtype.kind == "f":
             return np.asarray(data, self.dtype)
         array = np.asarray(data)
-        if array.dtype.kind == "f":  # NumPy makes floats of integers, too, if some need 64 bits and some a sign
+        if array.dtype.kind == "f":  # NumPy makes floats of integers, too, if some need 64 bits and some a sign.
             numbers = np.array(data, object)
             if all(isinstance(each, int) for each in numbers.flat):
                 return numbers
         return array
 
     def _divided(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return values before scale and offset were applied."""
+        """Return values with scale and offset removed."""
         factor, offset = self.scale_factor, self.add_offset
         if factor is None and offset is None:
             return array
@@ -315,13 +315,13 @@ class Packing:
 
     @property
     def _filler(self) -> Any:
-        """What fills masked values."""
+        """The value that fills masked elements."""
         if self._marks is None:
             return "" if self.dtype.kind == "O" else np.zeros((), self.dtype)[()]
         return self._marks.missing[0] if self._marks.missing else self._marks.filler
 
     def _filled(self, array: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
-        """Return values of a masked array in the variable's type, with what is masked filled."""
+        """Return a masked array in the variable's type, with masked elements filled."""
         mask = np.ma.getmaskarray(array)
         filler = "" if array.dtype == object else np.zeros((), array.dtype)[()]
         values = self._fitted(np.where(mask, filler, array.data)).copy()
@@ -335,7 +335,10 @@ class Packing:
         return values
 
     def _fitted(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return values in the variable's type; raises ValueError, TypeError and OverflowError if that loses some."""
+        """Return values in the variable's type.
+
+        Raises ValueError, TypeError or OverflowError if that loses something.
+        """
         if array.dtype == self.dtype and array.dtype.kind != "O":
             return array
         if self.dtype.kind == "O":
@@ -349,7 +352,7 @@ class Packing:
         return self._whole(array)
 
     def _whole(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers as integers of the variable's type; fractions are cut off."""
+        """Return numbers as integers of the variable's type. Fractions are cut off."""
         if array.dtype.kind == "f":
             array = np.trunc(array.astype(np.float64) if array.dtype.itemsize < 8 else array)
         low, high = array.min(), array.max()
@@ -357,7 +360,7 @@ class Packing:
             raise ValueError("NaN is not an integer")
         dtype = _unsigned(self.dtype) if self.unsigned and low >= 0 else self.dtype
         limits = np.iinfo(dtype)
-        # Infinity compares, and the numbers behind the limits are exact as floats.
+        # Infinity compares, and the numbers just beyond the limits are exact as floats.
         if low < limits.min or not high < limits.max + 1:
             raise OverflowError(f"it reaches from {low} to {high}")
         return array.astype(dtype).view(self.dtype)
@@ -371,7 +374,7 @@ def masked(
     always_mask: bool = True,
     mask: bool = True,
 ) -> NDArray[Any]:
-    """Return stored values masked as attributes say, not scaled: `Packing.unpack` for once.
+    """Return stored values masked according to the attributes, but not scaled: `Packing.unpack` for a single use.
 
     Examples
     --------
@@ -407,11 +410,11 @@ def _cast(value: Any, dtype: np.dtype[Any], *, is_fill: bool) -> NDArray[Any] | 
 
 
 def _marks_of(safe: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill: bool) -> _Marks:
-    """Return what values of attributes, already in the type of the variable, say."""
+    """Return the marks for attribute values in the type of the variable."""
     default = of_dtype(dtype).default_fill
     fill = _single(safe.get("_FillValue"))
     filler = default if fill is None else fill
-    # So few values do bytes have that none of them is taken for a fill value, unless one is written to new chunks.
+    # A byte has so few values that none of them counts as a fill value, unless one is written to new chunks.
     if fill is None and not (no_fill and dtype.kind in "iu" and dtype.itemsize == 1):
         fill = default
     low, high = _single(safe.get("valid_min")), _single(safe.get("valid_max"))
@@ -423,7 +426,7 @@ def _marks_of(safe: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill
 
 
 def _as_unsigned(marks: _Marks, *, is_default: bool) -> _Marks:
-    """Return marks with their bits read as unsigned integers; netCDF4-python knows no default fill value of these."""
+    """Return marks with their bits read as unsigned integers. netCDF4-python has no default fill value for these."""
     dtype = _unsigned(marks.filler.dtype)
     missing, *others = marks
     fill, low, high, filler = (None if value is None else value.view(dtype) for value in others)

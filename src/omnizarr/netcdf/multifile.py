@@ -1,4 +1,4 @@
-"""Several datasets read as one: variables that have the same dimension follow each other along it.
+"""Several datasets read as one: variables with the same dimension are joined along it.
 
 Spec: netCDF4-python 1.7.5, ``MFDataset`` and ``MFTime``.
 """
@@ -31,27 +31,27 @@ _SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring")
 class MFDataset(Dataset):
     """Several datasets, read as one that is as long as all of them along one dimension.
 
-    Attributes, and variables that do not have the dimension, are those of the master. Other variables read from each
-    dataset what lies there, masked and scaled as the attributes there say. Nothing can be written.
+    Attributes, and variables without the dimension, come from the master. Other variables read their part from
+    each dataset, masked and scaled by its attributes. The dataset is read-only.
 
     Parameters
     ----------
     files : str or sequence
-        A pattern of paths, such as ``"tides-*.zarr"``, in the order of their names; or whatever `Dataset` opens.
+        A pattern of paths, such as ``"tides-*.zarr"``, in the order of their names; or anything that `Dataset` opens.
     check : bool
-        Whether to refuse datasets whose variables have other dimensions, shapes or types than those of the master.
+        Whether to raise an error if variables have other dimensions, shapes or types than in the master.
     aggdim : str, optional
-        The dimension along which datasets follow each other: the first one of the variables that are joined. Default:
-        the unlimited one.
+        The dimension along which datasets are joined, which must be the first one of the joined variables. The
+        default is the unlimited one.
     exclude : sequence of str
-        Variables that are not joined.
+        Variables that should not be joined.
     master_file : optional
-        One of `files`; default: the first.
+        One of `files`. The default is the first.
 
     Raises
     ------
     NodeNotFoundError
-        If there are no datasets, no such dimension, or no variables to join (an OSError).
+        If there are no datasets, the dimension does not exist, or there are no variables to join (an OSError).
     StoreError
         If the datasets do not fit together (an OSError).
     NotRepresentableError
@@ -95,7 +95,7 @@ class MFDataset(Dataset):
             raise
 
     def _join(self, master: Dataset, *, check: bool, aggdim: str | None, exclude: Sequence[str]) -> None:
-        """Take over what the master has, with a longer dimension and variables that go through all parts."""
+        """Use the content of the master, with a longer dimension, and variables that span all datasets."""
         for name in ("_session", "_parent", "_name", "_where", "_special", "_types", "_notes", "_no_fill"):
             setattr(self, name, getattr(master, name))
         for name in ("_layout_notes", "_consolidates", "_owned", "_filename"):
@@ -132,18 +132,18 @@ class MFDataset(Dataset):
         return sum(part._dimensions[self._joined].size for part in self._parts)
 
     def sync(self) -> None:
-        """Look how long the datasets are now."""
+        """Read the current lengths of the datasets."""
         for each in self._parts:
             each.sync()
         self._dimensions[self._joined]._size = self._length()
 
     def close(self) -> None:
-        """Close all the datasets."""
+        """Close all datasets."""
         for each in self._parts:
             each.close()
 
     def isopen(self) -> bool:
-        """Tell whether all the datasets are open."""
+        """Return whether all datasets are open."""
         return all(each.isopen() for each in self._parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -151,7 +151,7 @@ class MFDataset(Dataset):
 
 
 class MFVariable(Variable):
-    """A variable of an `MFDataset` that goes through all its datasets.
+    """A variable of an `MFDataset` that spans all its datasets.
 
     Without masked elements, reading returns plain arrays, as in netCDF4-python.
     """
@@ -166,7 +166,7 @@ class MFVariable(Variable):
 
     @property
     def array(self) -> Array:
-        """Raise NotRepresentableError: it is stored in several arrays."""
+        """Raise NotRepresentableError, because the variable is stored in several arrays."""
         raise NotRepresentableError(
             "a variable of several datasets is stored in several arrays",
             path=self.full_name[1:],
@@ -174,16 +174,16 @@ class MFVariable(Variable):
         )
 
     def typecode(self) -> Any:
-        """Return the same as `dtype`."""
+        """Return `dtype`."""
         return self.dtype
 
     def __getitem__(self, elem: Any) -> Any:
-        """Return the selected elements, decoded as each dataset says; as `Variable.__getitem__`.
+        """Return the selected elements, decoded by each dataset, like `Variable.__getitem__`.
 
         Raises
         ------
         ShapeError
-            If some of the datasets make strings of characters, and some do not (a ValueError).
+            If some of the datasets return strings of characters, and some do not (a ValueError).
         """
         self._session.check_open()
         picked = selections.for_reading(elem, self.shape)
@@ -205,7 +205,7 @@ class MFVariable(Variable):
         return data if data.ndim else data[()]
 
     def read_raw(self, selection: Selection) -> NDArray[Any]:
-        """Return what is stored, neither masked nor scaled; see `omnizarr.netcdf.header.Source`."""
+        """Return stored values, neither masked nor scaled. See `omnizarr.netcdf.header.Source`."""
         records, *others = selection
         values: NDArray[Any] = self._gathered(records, lambda part, place: part.read_raw((place, *others)))  # type: ignore[arg-type]
         return values
@@ -214,7 +214,7 @@ class MFVariable(Variable):
         return part[selection]
 
     def _gathered(self, records: _Records, read: Callable[[Variable, _Records], Any]) -> Any:
-        """Return what is read from the datasets in which records lie, in the order of the selection."""
+        """Return the values from the datasets that contain the records, in the order of the selection."""
         starts = np.cumsum([0, *(len(part) for part in self._parts)])
         if isinstance(records, slice):
             chosen = range(*records.indices(int(starts[-1])))
@@ -252,21 +252,21 @@ class MFVariable(Variable):
 
 
 class MFTime(MFVariable):
-    """The time of an `MFDataset`, in the same units and the same calendar through all its datasets.
+    """The time of an `MFDataset`, in the same units and calendar for all datasets.
 
     Parameters
     ----------
     time : MFVariable
-        A variable with the attribute ``units``, as ``days since 2000-01-01``.
+        A variable with the attribute ``units``, such as ``days since 2000-01-01``.
     units : str, optional
-        Default: those of the master.
+        Units of the result. The default is those of the master.
     calendar : str, optional
-        Of all datasets, whatever their attributes say; default: their attribute ``calendar``.
+        Calendar of all datasets, whatever their attributes are. The default is their attribute ``calendar``.
 
     Raises
     ------
     ValueError
-        If a dataset has no attribute ``calendar``, or not that of the others, and none is given.
+        If `calendar` is not given, and a dataset has no attribute ``calendar`` or another one than the others.
 
     Examples
     --------
@@ -307,7 +307,7 @@ class MFTime(MFVariable):
 
 
 def _found(files: Any) -> list[Any]:
-    """Return places of datasets, those of a pattern in the order of their names."""
+    """Return places of datasets. Those of a pattern are sorted by name."""
     if not isinstance(files, str):
         found = list(files)
     elif "://" in files:
@@ -327,7 +327,7 @@ def _index(places: Sequence[Any], master: Any) -> int:
 
 
 def _dimension(master: Dataset, wanted: str | None) -> str:
-    """Return the name of the dimension along which datasets follow each other."""
+    """Return the name of the dimension along which datasets are joined."""
     unlimited = [name for name, each in master.dimensions.items() if each.isunlimited()]
     if wanted is None and len(unlimited) > 1:
         raise ValueError(f"aggdim: one of the unlimited dimensions {', '.join(unlimited)} has to be chosen")
@@ -346,7 +346,7 @@ def _dimension(master: Dataset, wanted: str | None) -> str:
 
 
 def _same(part: Dataset, first: Variable, *, check: bool) -> Variable:
-    """Return the variable of a dataset that follows one of the master; raises StoreError if it does not fit."""
+    """Return a dataset's variable that continues one of the master. Raises StoreError if it does not fit."""
     found = part._variables.get(first.name)
     if found is None:
         raise StoreError("a dataset lacks a variable", store=part.filepath(), path=first.name)
@@ -365,7 +365,7 @@ def _same(part: Dataset, first: Variable, *, check: bool) -> Variable:
 
 
 def _within(chosen: range, start: int, end: int) -> slice:
-    """Return which of the records from `start` to `end` are chosen, counted from `start`."""
+    """Return the selected records from `start` to `end`, counted from `start`."""
     part = chosen[bisect_left(chosen, start) : bisect_left(chosen, end)]
     return slice(part[0] - start, part[-1] - start + 1, part.step) if part else slice(0, 0, 1)
 
@@ -375,7 +375,7 @@ def _selects(place: _Records) -> bool:
 
 
 def _text(variable: Variable, name: str) -> str:
-    """Return an attribute of a variable of time; raises ValueError if there is none."""
+    """Return an attribute of a time variable. Raises ValueError if it is missing."""
     found = variable._attributes.get(name)
     if found is None or not isinstance(found.python, str):
         raise ValueError(f"{variable.full_name}: a variable of time needs the attribute {name!r}")
@@ -390,7 +390,7 @@ def _calendar(parts: Sequence[Variable]) -> str:
 
 
 def _shift(units: str, wanted: str, calendar: str) -> tuple[Any, Any]:
-    """Return what a number of one unit of time is multiplied by, and what is added, to have it in another."""
+    """Return factor and offset that convert a number of one unit of time to another."""
     if units == wanted:
         return 1, 0
     try:

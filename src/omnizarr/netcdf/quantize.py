@@ -1,7 +1,7 @@
 """Quantization: insignificant bits are made equal before values are stored, so that they compress better.
 
-The three modes of netCDF-C give, bit for bit, what it gives, and so does ``least_significant_digit`` of
-netCDF4-python. Fill values, zeros and NaN stay as they are, and so do infinities, which netCDF-C may make NaN.
+The three modes are bit for bit those of netCDF-C, and ``least_significant_digit`` is that of netCDF4-python. Fill
+values, zeros and NaN do not change, nor do infinities, which netCDF-C may turn into NaN.
 
 Spec: netCDF-C, "Quantization"; the algorithms are those of Zender (2016), Delaunay et al. (2019) and Kouznetsov (2021).
 """
@@ -22,14 +22,14 @@ ATTRIBUTES: Final[Mapping[str, str]] = {
     "GranularBitRound": "_QuantizeGranularBitRoundNumberOfSignificantDigits",
     "BitRound": "_QuantizeBitRoundNumberOfSignificantBits",
 }
-"""The attribute that says how many digits, or bits, are kept, by mode."""
+"""The attribute that states how many digits, or bits, are kept, by mode."""
 
 _BITS_PER_DIGIT = math.log(10) / math.log(2)
 _DIGITS_PER_BIT = math.log(2) / math.log(10)
 
 
 class _Layout(NamedTuple):
-    """What a floating-point type is made of."""
+    """The layout of a floating-point type."""
 
     unsigned: np.dtype[Any]
     mantissa: int
@@ -45,10 +45,10 @@ _LAYOUTS: Mapping[np.dtype[Any], _Layout] = {
 
 
 def check(mode: str, digits: int, dtype: np.dtype[Any]) -> None:
-    """Raise SettingError unless values of `dtype` can be quantized so.
+    """Raise SettingError if values of `dtype` cannot be quantized with these parameters.
 
-    BitGroom and GranularBitRound keep 1 to 6 decimal digits of a float and 1 to 15 of a double, BitRound 1 to 23 bits
-    and 1 to 52. (netCDF-C before 4.10 took 7 digits of a float, and kept all.)
+    BitGroom and GranularBitRound keep 1 to 6 decimal digits of a float and 1 to 15 of a double, BitRound 1 to 23
+    bits and 1 to 52. (netCDF-C before 4.10 allowed 7 digits of a float, and kept all.)
 
     Examples
     --------
@@ -71,17 +71,18 @@ def apply(values: NDArray[Any], mode: str, digits: int, fill_value: Any = None) 
     Parameters
     ----------
     values : numpy.ndarray
-        Floats or doubles. BitGroom shaves and sets bits in turn, in C order: one call is what one write of netCDF-C is.
+        Floats or doubles. BitGroom alternately shaves and sets bits, in C order; one call corresponds to one
+        write of netCDF-C.
     mode : {"BitGroom", "GranularBitRound", "BitRound"}
     digits : int
-        Decimal digits; of BitRound binary ones.
+        Number of decimal digits; for BitRound, number of bits.
     fill_value : scalar, optional
-        What stays as it is; netCDF's default fill value if not given.
+        The value that does not change. The default is netCDF's default fill value.
 
     Returns
     -------
     numpy.ndarray
-        New, of the same type and shape.
+        A new array of the same type and shape.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def apply(values: NDArray[Any], mode: str, digits: int, fill_value: Any = None) 
 
 
 def _groom(bits: NDArray[Any], chosen: NDArray[np.bool_], layout: _Layout, keep: int) -> None:
-    """Clear what is not kept of the values at even places, and set it at odd ones."""
+    """Clear the bits that are not kept in values at even positions, and set them in values at odd ones."""
     dropped = layout.unsigned.type(2 ** max(layout.mantissa - keep, 0) - 1)
     bits[0::2][chosen[0::2]] &= ~dropped
     bits[1::2][chosen[1::2]] |= dropped
@@ -124,7 +125,7 @@ def _needed_bits(values: NDArray[np.float64], digits: int) -> NDArray[Any]:
     """Return how many bits of its mantissa each value needs for `digits` decimal digits."""
     mantissa, exponent = np.frexp(np.abs(values))
     log = np.log10(mantissa)
-    # NumPy's logarithm may be off by a unit in the last place, which tells where the sums below are integers
+    # NumPy's logarithm may be off by one in the last place, which shows where the sums below are integers.
     sums = (exponent * _DIGITS_PER_BIT + log, exponent - _BITS_PER_DIGIT * log)
     for place in np.flatnonzero(np.logical_or.reduce([np.abs(each - np.rint(each)) < 1e-9 for each in sums])):
         log[place] = math.log10(mantissa[place])
@@ -134,9 +135,9 @@ def _needed_bits(values: NDArray[np.float64], digits: int) -> NDArray[Any]:
 
 
 def least_significant_digit(values: NDArray[Any], digit: int) -> NDArray[Any]:
-    """Return `values` rounded to the power of two that keeps decimals up to `digit` behind the point.
+    """Return `values` rounded to the power of two that keeps decimals up to `digit` after the point.
 
-    A negative digit stands before the point. Masked arrays stay masked.
+    A negative digit is before the point. Masked arrays stay masked.
 
     Examples
     --------

@@ -1,14 +1,14 @@
-"""Records that are not stored yet: what was written beyond the end of unlimited dimensions.
+"""Pending records: data written beyond the end of unlimited dimensions that is not stored yet.
 
-Growing a dimension changes many documents: that of each variable, and that of the group. So a session keeps in memory
-what is written beyond the stored end, and stores all of it in one growth, in the order of `omnizarr.nodes.resizing`:
-data first, then the arrays, last the record of the group. Chunks lie beyond a stored end only while this goes on. So
-other writers and readers find what they would find if each write had been stored alone.
+Growing a dimension changes many documents: that of each variable, and that of the group. So a session keeps data
+beyond the stored end in memory, and stores all of it in one growth, in the order of `omnizarr.nodes.resizing`:
+data first, then the arrays, last the record of the group. Chunks beyond a stored end exist only while this runs.
+So other writers and readers see the same as if each write had been stored separately.
 
-It is stored by `Dataset.sync` and `Dataset.close`, before anything else is changed that depends on it, when a dataset
-is opened in the same process, before it forks, and when it ends; and by the next write, when some seconds have passed
-or many bytes wait. What is read is taken from memory where it was written in one piece. Otherwise it is stored first.
-What fails to be stored is kept, and the call raises.
+Records are stored by `Dataset.sync` and `Dataset.close`; before any other change that depends on them; when a
+dataset is opened in the same process; before the process forks or ends; and by the next write after some seconds
+or many bytes. Data written in one piece is read from memory. Otherwise it is stored first. If storing fails, the
+records are kept, and the call raises an error.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ Shape: TypeAlias = tuple[int, ...]
 Selection: TypeAlias = "tuple[slice | NDArray[np.intp], ...]"
 
 MOST: Final = 32 * 2**20
-"""Bytes that one session keeps."""
+"""Maximum number of bytes in one session."""
 LONGEST: Final = 5.0
-"""Seconds after which the next write stores what waits."""
+"""Seconds after which the next write stores pending records."""
 _FIRST_ROOM: Final = 16
 _EXACT: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes", "transpose", "numcodecs.shuffle"})
-"""Codecs of elements that give back what they got."""
+"""Codecs of elements that return exactly what they got."""
 _FORK_PATIENCE: Final = 5.0
 _COST: Final = 4096
-"""Bytes that a piece counts besides its values, as it is stored by itself."""
+"""Bytes that a piece counts in addition to its values, because it is stored separately."""
 
 
 class Place(Enum):
-    """Where a selection lies, as to the ends of unlimited dimensions that are stored."""
+    """Where a selection is, relative to the stored ends of unlimited dimensions."""
 
     INSIDE = auto()
     ACROSS = auto()
@@ -64,14 +64,14 @@ class Place(Enum):
 
 
 class Piece:
-    """What was written at once, or one record after the other.
+    """Data written at once, or one record after the other.
 
     Attributes
     ----------
     selection : tuple
-        As of `omnizarr.netcdf.selections.Picked`.
+        The selection of `omnizarr.netcdf.selections.Picked`.
     start, stop : int
-        Where it lies along the first dimension; equal if records cannot be added.
+        Its range along the first dimension; equal if records cannot be added.
     """
 
     __slots__ = ("_values", "selection", "start", "stop")
@@ -86,11 +86,11 @@ class Piece:
 
     @property
     def values(self) -> NDArray[Any]:
-        """What is to be stored."""
+        """The values to store."""
         return self._values[: self.stop - self.start] if self.stop > self.start else self._values
 
     def extend(self, selection: Selection, values: NDArray[Any]) -> bool:
-        """Add what follows along the first dimension, and is the same along others; return whether it is so."""
+        """Add data that follows along the first dimension, and matches along others. Return whether it does."""
         first = selection[0]
         if self.stop == self.start or not isinstance(first, slice) or first.step != 1 or first.start != self.stop:
             return False
@@ -104,19 +104,19 @@ class Piece:
             roomy[:held] = self._values[:held]
             self._values = roomy
         self._values[held:needed] = values
-        # Last, so that an interrupt leaves it as it was, or has it all.
+        # Set last, so that an interrupt leaves either the old or the new state.
         self.stop += len(values)
         return True
 
     @property
     def whole(self) -> Selection:
-        """The selection of all of it."""
+        """The selection of the whole piece."""
         if self.stop == self.start:
             return self.selection
         return (slice(self.start, self.stop, 1), *self.selection[1:])
 
     def part(self, selection: Selection) -> NDArray[Any] | None:
-        """Return a copy of what a selection picks, if all of that lies in it."""
+        """Return a copy of the selected values, if the selection is completely inside."""
         if self.stop == self.start or not _lies_in(selection, self.whole):
             return None
         moved = [_moved(each, own.start) for each, own in zip(selection, self.whole, strict=True)]  # type: ignore[union-attr]
@@ -131,18 +131,18 @@ class Piece:
         return part
 
     def meets(self, selection: Selection) -> bool:
-        """Tell whether a selection may pick something of it."""
+        """Return whether a selection may overlap the piece."""
         pairs = zip(map(_bounds, selection), map(_bounds, self.whole), strict=True)
         return all(start < end and begin < stop for (start, stop), (begin, end) in pairs)
 
 
 class Waiting(NamedTuple):
-    """What is read of what waits.
+    """The part of a read that comes from pending records.
 
     Attributes
     ----------
     before : tuple, optional
-        What is to be read of what is stored, and comes before it along the first dimension.
+        The selection to read from the store, which comes before it along the first dimension.
     values : ndarray
     """
 
@@ -151,12 +151,12 @@ class Waiting(NamedTuple):
 
 
 class Records:
-    """What one session has not stored yet.
+    """The pending records of one session.
 
     Attributes
     ----------
     waits : bool
-        Whether there is anything.
+        Whether there are pending records.
     """
 
     __slots__ = ("__weakref__", "_is_storing", "_pieces", "_session", "_since", "_size", "waits")
@@ -173,7 +173,7 @@ class Records:
         return self._session.lock
 
     def begin_anew(self) -> None:
-        """Be the records of a forked child: what waits still belongs to its parent, and so do threads."""
+        """Start empty in a forked child: pending records belong to its parent, and so do threads."""
         self._session.lock = threading.RLock()
         self._is_storing = False
         self.drop()
@@ -187,9 +187,10 @@ class Records:
     # -- writing ------------------------------------------------------------------------
 
     def write(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape) -> bool:
-        """Keep, or store, what is written beyond the end that is stored; `grown` is the shape that it needs.
+        """Keep or store a write beyond the stored end. `grown` is the shape that it needs.
 
-        Return False, with nothing done, if it does not lie there: another thread may just have stored that end.
+        Return False, without doing anything, if it is not beyond the end: another thread may just have stored
+        that end.
         """
         with self._session.lock:
             if self.waits and (self._size + values.nbytes > MOST or time.monotonic() - self._since > LONGEST):
@@ -221,7 +222,7 @@ class Records:
     # -- storing ------------------------------------------------------------------------
 
     def store(self) -> None:
-        """Store all that waits; if that fails, it waits on."""
+        """Store all pending records. If that fails, they stay pending."""
         if not self.waits:
             return
         with self._session.lock:
@@ -229,7 +230,7 @@ class Records:
                 return
             wanted = {dim: dim.size for each in self._pieces for dim in each._dims if dim.size > dim.stored}
             for variable, pieces in self._pieces.items():
-                for piece in pieces:  # or an interrupt came before the dimensions knew of it
+                for piece in pieces:  # or an interrupt came before the dimensions were updated
                     for dim, (_, end) in zip(variable._dims, map(_bounds, piece.whole), strict=True):
                         if end > wanted.get(dim, dim.stored):
                             wanted[dim] = end
@@ -242,16 +243,16 @@ class Records:
             _waiting.discard(self)
 
     def settle(self, variable: Variable, selection: Selection) -> None:
-        """Store what waits if a selection that is to be read, or written at once, may meet it."""
+        """Store pending records, if a selection to be read or written directly may overlap them."""
         if place_of(variable, selection) is not Place.INSIDE or not self._is_apart(variable):
             self.store()
 
     def _is_apart(self, variable: Variable) -> bool:
-        """Whether nothing that waits lies before the stored end of a variable."""
+        """Whether no pending records are before the stored end of a variable."""
         return _is_ahead(variable) or variable not in self._pieces
 
     def read(self, variable: Variable, selection: Selection) -> Waiting | None:
-        """Return what a selection picks of what waits; None if it picks nothing of it, now that it is stored."""
+        """Return the pending values of a selection; None if there are none, or if they have been stored now."""
         if place_of(variable, selection) is Place.INSIDE and self._is_apart(variable):
             return None
         with self._session.lock:
@@ -261,7 +262,7 @@ class Records:
             return found
 
     def _found(self, variable: Variable, selection: Selection, place: Place) -> Waiting | None:
-        """Return what a selection picks, if all that is not stored was written in one piece, and after all else."""
+        """Return the values of a selection, if everything pending was written in one piece, after everything else."""
         pieces = self._pieces.get(variable)
         if pieces is None or not _is_kept_exactly(variable):
             return None
@@ -283,7 +284,7 @@ class Records:
         return None
 
     def drop(self) -> str:
-        """Forget what waits, and return the names of the dimensions that are shorter now."""
+        """Drop pending records, and return the names of the dimensions that became shorter."""
         with self._session.lock:
             ahead = {dim.path: dim for each in self._pieces for dim in each._dims if dim.size > dim.stored}
             for dim in ahead.values():
@@ -293,10 +294,10 @@ class Records:
         return ", ".join(ahead)
 
     def _grow(self, pieces: Mapping[Variable, list[Piece]], wanted: Mapping[Dimension, int]) -> None:
-        """Store pieces, and make unlimited dimensions at least so long.
+        """Store pieces, and lengthen unlimited dimensions to at least this length.
 
-        The arrays come first, then the record of the group. A reader who finds the new length there finds all arrays
-        that long, with their data. What fails is taken back.
+        The arrays come first, then the record of the group. A reader that sees the new length there finds all
+        arrays with that length and their data. If something fails, it is undone.
         """
         undo: list[Callable[[], None]] = []
         try:
@@ -312,7 +313,7 @@ class Records:
             raise
 
     def enter(self, dim: Dimension, length: int) -> None:
-        """Enter in the record of its group how long a dimension is at least."""
+        """Write the minimum length of a dimension into the record of its group."""
         sizes: list[int] = []
 
         def longer(header: GroupHeader) -> GroupHeader:
@@ -328,7 +329,7 @@ class Records:
 def _lengthen(
     session: Session, variable: Variable, lengths: Mapping[int, int], pieces: list[Piece]
 ) -> Callable[[], None]:
-    """Make an array at least so long, with its data, and return what takes that back."""
+    """Lengthen an array to at least this length, with its data. Return a function that undoes it."""
     before = _stored(variable)
     after = tuple(max(length, lengths.get(axis, 0)) for axis, length in enumerate(before))
     config = variable._array.config
@@ -343,7 +344,7 @@ def _lengthen(
 
 
 def place_of(variable: Variable, selection: Selection) -> Place:
-    """Return where a selection lies: before the end that is stored, across it, or wholly beyond it."""
+    """Return where a selection is: before the stored end, across it, or completely beyond it."""
     place = Place.INSIDE
     for dim, selector in zip(variable._dims, selection, strict=True):
         if dim.unlimited:
@@ -360,7 +361,7 @@ def _is_ahead(variable: Variable) -> bool:
 
 
 def _bounds(selector: slice | NDArray[np.intp]) -> tuple[int, int]:
-    """Return the first element selected, and behind which the last one lies."""
+    """Return the first selected element, and the end of the last one."""
     if not isinstance(selector, slice):
         return int(selector.min()), int(selector.max()) + 1
     if selector.step == 1:
@@ -380,7 +381,7 @@ def _lies_in(selection: Selection, whole: Selection) -> bool:
 
 
 def _moved(selector: slice | NDArray[np.intp], by: int) -> slice | NDArray[np.intp]:
-    """Return what selects the same elements, counted from another one on."""
+    """Return a selection of the same elements, counted from another one."""
     if not isinstance(selector, slice):
         return selector - by
     stop = None if selector.stop is None or selector.stop < by else selector.stop - by
@@ -388,7 +389,7 @@ def _moved(selector: slice | NDArray[np.intp], by: int) -> slice | NDArray[np.in
 
 
 def _is_kept_exactly(variable: Variable) -> bool:
-    """Tell whether what a variable stores reads as it was written: no codec is known to round, or unknown."""
+    """Return whether stored values of a variable are read unchanged: all codecs are known, and none rounds."""
     filters, serializer, _ = chunking.split(variable._stored.metadata.codecs)
     return serializer is not None and serializer.name in _EXACT and all(each.name in _EXACT for each in filters)
 
@@ -398,7 +399,7 @@ def _stored(variable: Variable) -> Shape:
 
 
 def _covers(selection: Selection, before: Shape, after: Shape) -> bool:
-    """Whether all that is added along one dimension, and along no other, is selected."""
+    """Whether everything that is added along one dimension, and along no other, is selected."""
     if sum(map(operator.ne, before, after)) != 1:
         return False
     return all(
@@ -412,15 +413,15 @@ def users(dims: Sequence[Dimension]) -> list[Variable]:
     return dims[0].group()._root()._users(*dims) if dims else []
 
 
-# -- the end of a process, and its fork -----------------------------------------------------
+# -- end of a process, and fork -----------------------------------------------------
 
 _all: WeakSet[Records] = WeakSet()
 _waiting: set[Records] = set()
-_held: list[Any] = []  # locks of sessions, while the process forks
+_held: list[Any] = []  # locks of sessions while the process forks
 
 
 def store_all() -> None:
-    """Store what waits in all sessions of this process. What fails is left to those who sync or close it."""
+    """Store pending records of all sessions of this process. What fails stays pending for `sync` and `close`."""
     for each in list(_waiting):
         with suppress(OmnizarrError, OSError):
             each.store()
@@ -438,7 +439,7 @@ def _store_at_exit() -> None:
 
 
 def _before_fork() -> None:
-    """Store what waits, and let no other thread be within a session; not if one is there for long."""
+    """Store pending records, and keep other threads out of the sessions, unless a thread stays inside for long."""
     for each in list(_all):
         _held.append(each.lock)
         if each.lock.acquire(timeout=_FORK_PATIENCE):
@@ -461,5 +462,5 @@ def _after_fork_in_child() -> None:
 
 atexit.register(_store_at_exit)
 if hasattr(os, "register_at_fork"):
-    # Before those of the stores, which close databases: what is registered last is called first.
+    # Registered before those of the stores, which close databases: the last registered function is called first.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

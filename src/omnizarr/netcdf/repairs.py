@@ -1,4 +1,4 @@
-"""What a netCDF view of a node reads otherwise than its documents say: for those who look at it as Zarr.
+"""Notes on what the netCDF view of a node corrects, for readers of the same data as Zarr.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr".
 """
@@ -18,15 +18,16 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     from omnizarr.netcdf import layouts
     from omnizarr.netcdf.layouts import nczarr_metadata
-else:  # imported when first used: most hierarchies are not NCZarr
+else:  # imported at first use: most hierarchies are not NCZarr
     layouts = Lazy("omnizarr.netcdf.layouts")
     nczarr_metadata = Lazy("omnizarr.netcdf.layouts.nczarr_metadata")
 
 
 def repairs(where: StorePath, group: Group | None = None) -> dict[str, tuple[Note, ...]]:
-    """Return the notes on all nodes of the NCZarr dataset that a place lies in, by path in the store.
+    """Return the notes on all nodes of the NCZarr dataset that contains a place, by path in the store.
 
-    Empty if it lies in none. `group` is the one at that place, if there is one: it is not opened again.
+    Empty if there is no dataset. `group` is the group at that place, if there is one, so that it is not opened
+    again.
     """
     root = _root(where, group)
     if root is None:
@@ -49,7 +50,7 @@ def _root(where: StorePath, group: Group | None) -> Group | None:
             return group if _is_marked(where, group._metadata) else None  # noqa: SLF001 - the model, as it is shared
         try:
             found = detection.detect(place, kind="group")
-        except StoreError:  # what a store does not say must not pass for what is not there
+        except StoreError:  # what a store cannot tell must not count as missing
             raise
         except OmnizarrError:
             continue

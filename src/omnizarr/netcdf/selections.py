@@ -1,12 +1,13 @@
-"""What stands in ``variable[...]``: the meaning that netCDF4-python gives it.
+"""Selections of ``variable[...]``, with the meaning that netCDF4-python gives them.
 
-Lists, arrays and masks select along their own dimension, as in ``Array.oindex``; an integer drops its dimension;
-writing past the end of an unlimited dimension makes it longer. Whatever netCDF4-python takes means the same here, but
-for this: data is given a new shape only where lengths of 1 are all that differs (netCDF4-python puts 2 x 3 values
-into 3 x 2 places), and what selects no or several values of a scalar is refused. Beyond it, empty lists and arrays of
-unsigned integers select, data is broadcast along one dimension too, and open slices with steps or from the end make
-an unlimited dimension as long as their data needs (netCDF4-python fails, or writes nothing). A scalar goes to
-all elements that slices with a stop select. What is masked in a mask is not selected.
+Lists, arrays and masks select along their own dimension, as in ``Array.oindex``. An integer drops its dimension.
+Writing past the end of an unlimited dimension makes it longer. Everything that netCDF4-python accepts means the
+same here, with two exceptions: data is reshaped only if lengths of 1 are the only difference (netCDF4-python puts
+2 x 3 values into 3 x 2 places), and selecting no or several values of a scalar is an error. In addition, empty
+lists and arrays of unsigned integers select, data is broadcast along one dimension, too, and open slices with
+steps or from the end make an unlimited dimension as long as their data needs (netCDF4-python fails, or writes
+nothing). A scalar is written to all elements that slices with a stop select. Masked elements of a mask are not
+selected.
 
 Spec: netCDF4-python 1.7.5, ``Variable.__getitem__`` and ``Variable.__setitem__``.
 """
@@ -32,20 +33,20 @@ _LAST: Final = np.iinfo(np.intp).max - 1
 
 
 class Picked(NamedTuple):
-    """A selection with nothing left to find out.
+    """A completely resolved selection.
 
     Attributes
     ----------
     selection : tuple
-        One slice or array of indices per dimension, for ``Array.oindex``. Slices have integers in them (a stop of None
-        where a negative step reaches the first element), and arrays count from the start.
+        One slice or array of indices per dimension, for ``Array.oindex``. Slices have integers (a stop of None
+        if a negative step reaches the first element), and indices in arrays count from the start.
     lengths : tuple of int
-        How many elements are selected along each dimension: the shape of ``array.oindex[selection]``. If there is a
-        zero among them, nothing is to be written, nothing grows, and other selectors may lie outside.
+        Number of selected elements along each dimension: the shape of ``array.oindex[selection]``. If one is
+        zero, nothing is written, nothing grows, and other selectors may be outside.
     shape : tuple of int
-        Of what the user gets, `lengths` without the dimensions that an integer dropped.
+        The shape that the user gets: `lengths` without the dimensions dropped by integers.
     grown : tuple of int
-        The shape that the variable must have: its own, or more along unlimited dimensions that are written to.
+        The shape that the variable must have: its own, or a larger one along unlimited dimensions in a write.
     """
 
     selection: tuple[Selector, ...]
@@ -54,9 +55,9 @@ class Picked(NamedTuple):
     grown: tuple[int, ...]
 
     def fit(self, data: NDArray[Any]) -> NDArray[Any]:
-        """Return data with the shape `lengths`: reshaped where only lengths of 1 differ, else broadcast.
+        """Return data with the shape `lengths`: reshaped if only lengths of 1 differ, otherwise broadcast.
 
-        Raises ShapeError if it cannot be. Masked values have to be filled before.
+        Raises ShapeError if that is not possible. Masked values must be filled before.
 
         Examples
         --------
@@ -79,9 +80,9 @@ class Picked(NamedTuple):
 
 
 def is_basic(elem: Any) -> bool:
-    """Whether a selection holds integers, slices and an Ellipsis only, which mean the same to ``Array[...]``.
+    """Whether a selection has only integers, slices and an Ellipsis, which mean the same to ``Array[...]``.
 
-    Not so for scalars, of which netCDF allows ``[:]`` and ``[0]``.
+    False for scalars, for which netCDF allows ``[:]`` and ``[0]``.
 
     >>> is_basic(3), is_basic((3, slice(2))), is_basic([3]), is_basic((..., True))
     (True, True, False, False)
@@ -92,21 +93,21 @@ def is_basic(elem: Any) -> bool:
 
 
 def for_reading(elem: Any, shape: tuple[int, ...]) -> Picked:
-    """Return what ``variable[elem]`` reads, from a variable of a shape.
+    """Return the selection that ``variable[elem]`` reads, for a variable of a shape.
 
     Parameters
     ----------
     elem : object
-        Integers (also as float or text), slices, Ellipsis, lists, arrays and masks of one dimension; what is missing
-        at the end is all.
+        Integers (also as float or text), slices, Ellipsis, lists, arrays and masks of one dimension. Missing
+        items at the end select everything.
     shape : tuple of int
 
     Raises
     ------
     SelectionError
-        If it makes no sense.
+        If the selection is not valid.
     BoundsCheckError
-        If an index lies outside the variable.
+        If an index is outside the variable.
 
     Examples
     --------
@@ -120,21 +121,21 @@ def for_reading(elem: Any, shape: tuple[int, ...]) -> Picked:
 def for_writing(
     elem: Any, shape: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...] = ()
 ) -> Picked:
-    """Return what ``variable[elem] = data`` writes to, and how long unlimited dimensions become.
+    """Return the selection that ``variable[elem] = data`` writes, and the new lengths of unlimited dimensions.
 
-    Along an unlimited dimension integers, masks and the stops of slices may lie past the end, and a slice without a
-    stop ends where the data does: ``variable[:] = data`` writes as many elements as `data` has, from the start.
+    Along an unlimited dimension, integers, masks and the stops of slices may be past the end, and a slice without
+    a stop ends where the data ends: ``variable[:] = data`` writes as many elements as `data` has, from the start.
 
     Parameters
     ----------
     elem : object
         As for `for_reading`.
     shape : tuple of int
-        Of the variable, before.
+        Shape of the variable before the write.
     unlimited : tuple of bool
         One per dimension.
     data_shape : tuple of int
-        Of the data; ``()`` for a scalar.
+        Shape of the data; ``()`` for a scalar.
 
     Raises
     ------
@@ -159,7 +160,7 @@ def for_writing(
 
 
 def _rows(elem: Any) -> slice | None:
-    """Return what a selection picks along the first dimension, if it is that of most programs: one record, or some."""
+    """Return the selected rows along the first dimension, for the most common selections: one record, or several."""
     if type(elem) is int:
         return slice(elem, elem + 1, 1) if elem >= 0 else None
     if type(elem) is slice and elem.step is None and type(elem.start) is int and type(elem.stop) is int:
@@ -168,7 +169,7 @@ def _rows(elem: Any) -> slice | None:
 
 
 def takes_last_whole(elem: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a selection that is allowed takes all of the last dimension: only then do characters make whole strings.
+    """Whether a valid selection includes all of the last dimension, so that characters form complete strings.
 
     >>> takes_last_whole(0, (3, 8)), takes_last_whole((..., slice(4)), (3, 8)), takes_last_whole((0, 0), (3, 1))
     (True, False, False)
@@ -211,7 +212,7 @@ def _item(item: Any, number: int) -> _Item:
         array = np.asarray(item)
         if array.ndim == 0:
             return _integer(array[()] if array.dtype != object else item)
-    except (ValueError, TypeError, OverflowError):  # also of ragged lists
+    except (ValueError, TypeError, OverflowError):  # also for ragged lists
         raise _no_index(item, number) from None
     if array.ndim > 1:
         raise SelectionError(
@@ -227,7 +228,7 @@ def _item(item: Any, number: int) -> _Item:
 
 
 def _integer(value: Any) -> int:
-    """Return the integer that a number is; netCDF4-python takes floats too, if nothing is lost."""
+    """Return the integer of a number. netCDF4-python accepts floats, too, if nothing is lost."""
     if isinstance(value, float | np.floating):
         if not value.is_integer():
             raise ValueError(value)
@@ -244,7 +245,7 @@ def _no_index(item: Any, number: int) -> SelectionError:
 
 
 def _unmasked(array: np.ma.MaskedArray[Any, Any], number: int) -> NDArray[Any]:
-    """Return an index that is a masked array: what is masked in a mask is not selected."""
+    """Return an index from a masked array. Masked elements of a mask are not selected."""
     if array.dtype == np.bool_:
         return array.filled(fill_value=False)
     if np.ma.is_masked(array):
@@ -253,8 +254,8 @@ def _unmasked(array: np.ma.MaskedArray[Any, Any], number: int) -> NDArray[Any]:
 
 
 def _picked(elem: Any, shape: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...]) -> Picked:
-    """Return what a selection picks; dimensions grow if `unlimited` says so (empty: none does)."""
-    sizes = shape or (1,)  # netCDF4-python treats a scalar as a vector of one
+    """Return the resolved selection. Dimensions grow where `unlimited` is True (empty: none does)."""
+    sizes = shape or (1,)  # netCDF4-python treats a scalar as a vector of one element
     items = [_item(item, number) for number, item in enumerate(_expanded(elem, len(sizes)))]
     if any(unlimited):
         items = _closed(items, sizes, unlimited, data_shape)
@@ -277,10 +278,10 @@ def _picked(elem: Any, shape: tuple[int, ...], unlimited: tuple[bool, ...], data
 def _closed(
     items: list[_Item], sizes: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...]
 ) -> list[_Item]:
-    """Return items with slices along unlimited dimensions made ranges, which end where the data does.
+    """Return items with slices along unlimited dimensions replaced by ranges, which end where the data ends.
 
-    Data says so with one length for each dimension that no integer drops, or for each at all. Data with fewer
-    dimensions is taken to begin with the first one, as netCDF4-python does, although it is broadcast later.
+    The data has one length for each dimension that no integer drops, or for each dimension. Data with fewer
+    dimensions starts with the first one, as in netCDF4-python, although it is broadcast later.
     """
     wanted = list(data_shape)
     if len(wanted) < len(items) and len(wanted) == sum(not isinstance(item, int) for item in items):
@@ -293,7 +294,7 @@ def _closed(
         start, stop, step = _integers_of(item, number)
         if stop is not None:
             closed[number] = range(*slice(start, stop, step).indices(max(stop, size)))
-        elif not data_shape:  # a scalar into nothing yet is one element
+        elif not data_shape:  # a scalar written into an empty dimension is one element
             closed[number] = range(*slice(start, None, step).indices(size if sizes[-1] else 1))
         elif number < len(wanted):
             count = wanted[number]
@@ -313,7 +314,7 @@ def _closed(
 
 
 def _along(item: _Item, size: int, number: int, *, grows: bool) -> tuple[Selector, int, int]:
-    """Return what is selected along one dimension, how many elements these are, and behind which the last one lies."""
+    """Return the selection along one dimension, its number of elements, and the end of the last one."""
     if isinstance(item, int):
         place = item + size if item < 0 else item
         if place < 0 or (place >= size and not grows):
@@ -337,7 +338,7 @@ def _along(item: _Item, size: int, number: int, *, grows: bool) -> tuple[Selecto
 
 
 def _listed(array: NDArray[Any], size: int, number: int, *, grows: bool) -> tuple[Selector, int, int]:
-    """Return what integers select along one dimension, as `_along`."""
+    """Return the selection of integers along one dimension, like `_along`."""
     if not array.size:
         return slice(0, 0, 1), 0, 0
     low, high = int(array.min()), int(array.max())
@@ -350,7 +351,7 @@ def _listed(array: NDArray[Any], size: int, number: int, *, grows: bool) -> tupl
 
 
 def _integers_of(item: slice, number: int) -> tuple[int | None, int | None, int]:
-    """Return start, stop and step of a slice as integers; raises SelectionError."""
+    """Return start, stop and step of a slice as integers. Raises SelectionError."""
     try:
         start = None if item.start is None else operator.index(item.start)
         stop = None if item.stop is None else operator.index(item.stop)

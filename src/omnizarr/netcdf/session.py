@@ -1,7 +1,7 @@
 """What the nodes of one open dataset share, and how their documents are changed.
 
-Every change is made on the documents that are stored at that moment, under the lock of the node, so that several
-datasets, in threads or processes, that change different things do not undo each other's work.
+Every change is made to the documents that are stored at that moment, under the lock of the node, so that datasets
+in several threads or processes do not undo each other's changes of different things.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr".
 """
@@ -33,7 +33,7 @@ H = TypeVar("H", GroupHeader, VariableHeader)
 
 
 _TYPES: Final = {"_nczarr_attr": "types", "_NCZARR_ATTR": "types", "_nczarr_attrs": "attribute_types"}
-"""The marks that record the types of attributes, and where they do."""
+"""The marks that record the types of attributes, and their places."""
 
 
 @dataclass(slots=True)
@@ -44,25 +44,25 @@ class Session:
     ----------
     root : StorePath
     layout : Layout
-        In which it is written.
+        The layout in which the dataset is written.
     config : ArrayConfig
-        How its arrays behave.
+        Settings of the arrays.
     xarray : bool
-        Whether ``_ARRAY_DIMENSIONS`` is written.
+        Whether to write ``_ARRAY_DIMENSIONS``.
     snapshot : Snapshot, optional
-        Consolidated metadata, which is kept current.
+        Consolidated metadata, which is updated with every change.
     version : str, optional
-        Of the netCDF-C that wrote it.
+        Version of the netCDF-C that wrote the dataset.
     is_complete : bool
-        Whether all elements of what is being defined will be written.
+        Whether all elements of new variables will be written.
     replaces : bool
-        Whether what is created takes the place of what is left of an older dataset.
+        Whether new nodes replace remains of an older dataset.
     lock : threading.RLock
         Held while the state of nodes changes, and while records are stored.
     buffered : bool
         Whether records may wait to be stored.
     records : Records
-        What waits to be stored.
+        The pending records.
     """
 
     root: StorePath
@@ -87,7 +87,7 @@ class Session:
             raise StoreClosedError("the dataset is closed", store=str(self.root), remedy="open it again")
 
     def check_writable(self) -> None:
-        """Raise ReadOnlyError if the dataset was opened to be read."""
+        """Raise ReadOnlyError if the dataset was opened for reading."""
         self.check_open()
         if self.root.store.read_only:
             raise ReadOnlyError("the dataset is read-only", store=str(self.root), remedy='open it in mode "r+" or "a"')
@@ -95,7 +95,7 @@ class Session:
     # -- documents ------------------------------------------------------------------
 
     def create_group(self, where: StorePath, header: GroupHeader, *, overwrite: bool = False) -> StorePath:
-        """Store a new group, and return where it is."""
+        """Store a new group, and return its place."""
         self.records.store()
         marks = self.layout.group(header, where.path == self.root.path)
         dialect = "v2" if self.layout.zarr_format == 2 else "v3"
@@ -109,7 +109,7 @@ class Session:
     def create_array(
         self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
     ) -> Mapping[str, JSON]:
-        """Store a new array, and return what its group is to say of it: `Marks.listed`."""
+        """Store a new array, and return its entry in the group: `Marks.listed`."""
         self.records.store()
         metadata = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
         hierarchy.create(where, metadata, overwrite=self.replaces)
@@ -122,7 +122,7 @@ class Session:
     def retype(
         self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
     ) -> None:
-        """Give the elements of an array, of which none are stored, another type."""
+        """Change the type of the elements of an array without stored elements."""
         self.records.store()
         new = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
         changed = {name: getattr(new, name) for name in ("data_type", "codecs", "fill_value", "spellings")}
@@ -135,9 +135,9 @@ class Session:
         change: Callable[[GroupHeader], GroupHeader],
         listed: Mapping[str, Mapping[str, JSON] | None] | None = None,
     ) -> GroupMetadata:
-        """Apply `change` to what is stored of a group (members by name alone), and return what its document says.
+        """Apply `change` to a stored group (members only by name), and return the content of its document.
 
-        `listed` is what the group says of its arrays from now on, by name; None for those that are gone.
+        `listed` contains the new entries of arrays in the group by name; None for removed ones.
         """
         self.check_writable()
         self.records.store()
@@ -159,7 +159,7 @@ class Session:
         sizes: Mapping[str, DimensionHeader],
         change: Callable[[VariableHeader], VariableHeader],
     ) -> VariableHeader:
-        """Apply `change` to what is stored of a variable beside its data, and return the result."""
+        """Apply `change` to the stored metadata of a variable, and return the result."""
         self.check_writable()
         self.records.store()
         changed: list[VariableHeader] = []
@@ -193,19 +193,19 @@ class Session:
         return changed[0]
 
     def listed(self, where: StorePath) -> JSON:
-        """Return what its group says of an array, in a layout in which groups do."""
+        """Return the entry of an array in its group, in a layout with such entries."""
         if not self.layout.lists_arrays:
             return None
         return layouts.listed(detection.open_group(where.parent).metadata, where.name)
 
     def read_group(self, where: StorePath, metadata: GroupMetadata | None = None) -> GroupHeader:
-        """Return what is stored of a group, members by name alone."""
+        """Return a stored group, with members only by name."""
         return layouts.read_group(where, metadata or detection.open_group(where).metadata, self.layout)
 
     def _relisted(
         self, listed: JSON, marks_of: Callable[[VariableHeader], Marks], old: VariableHeader, new: VariableHeader
     ) -> JSON:
-        """Return what a group says of a variable that is `new` now; None in layouts in which groups say nothing."""
+        """Return the new entry of a variable in its group; None in layouts without entries."""
         if not self.layout.lists_arrays:
             return None
         return _merged(listed if is_object(listed) else {}, marks_of(old).listed, marks_of(new).listed)
@@ -213,7 +213,7 @@ class Session:
     def read_variable(
         self, where: StorePath, group: str, sizes: Mapping[str, DimensionHeader], listed: JSON
     ) -> tuple[VariableHeader, Stored]:
-        """Return what is stored of a variable, and how; `listed` is what its group says, or will say, of it."""
+        """Return a stored variable, and how it is stored. `listed` is its present or future entry in the group."""
         metadata = detection.open_array(where).metadata
         return layouts.read_stored(
             where, metadata, self.layout, sizes, group=group, version=self.version, in_group=listed
@@ -228,13 +228,13 @@ class Session:
         *,
         covers: bool = False,
     ) -> Callable[[], None]:
-        """Make an array at least so long along some of its dimensions; its data stays where it is.
+        """Lengthen an array to at least these lengths along some dimensions. Its data does not move.
 
         Parameters
         ----------
         stored : Stored
         shape : tuple of int
-            The lengths of its dimensions, which its document may not have yet.
+            The lengths of its dimensions, which may be newer than those in its document.
         lengths : mapping of int to int
         write, covers
             See `omnizarr.nodes.resizing.grow`.
@@ -242,7 +242,7 @@ class Session:
         Returns
         -------
         callable
-            Undoes it, unless another writer has made the array longer since.
+            A function that undoes it, unless another writer has made the array longer since.
         """
 
         def longer(before: tuple[int, ...]) -> tuple[int, ...]:
@@ -257,16 +257,16 @@ class Session:
         return lambda: resizing.take_back(growth, grown)
 
     def note_change(self, *changed: StorePath) -> None:
-        """Bring the consolidated metadata up to date, if there is any."""
+        """Update the consolidated metadata, if there is any."""
         if self.snapshot is not None:
             self.snapshot.refresh([each.path for each in changed])
 
     def _edited(self, where: StorePath, metadata: M, marks_of: Callable[[H], Marks], old: H, new: H) -> M:
-        """Return metadata that says `new` where it said `old`, and write the objects beside it that differ."""
+        """Return metadata with the changes from `old` to `new`, and write the changed separate objects."""
         after = marks_of(new)
         try:
             before = marks_of(old)
-        except NotRepresentableError:  # what this layout would not write, but was found
+        except NotRepresentableError:  # found in the dataset, although this layout would not write it
             before = Marks(dict.fromkeys(old.attributes))
         self._write_objects(
             where,
@@ -285,7 +285,7 @@ class Session:
 
 @contextmanager
 def or_nothing(where: StorePath) -> Iterator[None]:
-    """Remove a new node again, if what belongs to making it fails."""
+    """Remove a new node again, if creating it fails."""
     try:
         yield
     except BaseException:
@@ -295,7 +295,7 @@ def or_nothing(where: StorePath) -> Iterator[None]:
 
 
 def _merged(stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Apply to what is stored the difference between two states; all else stays as its writer spelled it."""
+    """Apply the difference between two states to what is stored. Everything else keeps its spelling."""
     merged: dict[str, JSON] = {}
     typed = _typed(stored)
     for name, value in after.items():
@@ -312,9 +312,9 @@ def _merged(stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mappi
 def _with_types_of(
     stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mapping[str, JSON], mark: str
 ) -> JSON:
-    """Return the mark with the types of attributes; those that do not change keep what their writer recorded.
+    """Return the mark with the types of attributes. Unchanged attributes keep the recorded types.
 
-    A type can be recorded in several ways: JSON, as NCZarr has it, is ``|J0``, and ``>S1`` to netCDF-C.
+    A type can be recorded in several ways: JSON is ``|J0`` in NCZarr, and ``>S1`` in netCDF-C.
     """
     new, old = after[mark], stored[mark]
     if not (is_object(new) and is_object(old)):
@@ -335,7 +335,7 @@ def _typed_as(item: JSON, kept: Mapping[str, JSON], same: Container[str]) -> JSO
 
 
 def _typed(stored: Mapping[str, JSON]) -> Container[str]:
-    """Return the names of attributes of which NCZarr on v2 recorded the type."""
+    """Return the names of attributes whose type NCZarr recorded on v2."""
     for key in ("_nczarr_attr", "_NCZARR_ATTR"):
         found = stored.get(key)
         types = found.get("types") if isinstance(found, Mapping) else None
@@ -345,11 +345,11 @@ def _typed(stored: Mapping[str, JSON]) -> Container[str]:
 
 
 def _lost_its_spelling(stored: JSON, meant: JSON) -> bool:
-    """Whether a number stands for a text that it will not be spelled as, since JSON has no such number."""
+    """Whether a number was read from text that would be spelled differently, because JSON has no such number."""
     is_spelled = stored is None or isinstance(stored, bool | int | float)
     return is_spelled and isinstance(meant, str) and not lenient.is_strict(meant)
 
 
 def _is_same(name: str, before: Mapping[str, JSON], after: Mapping[str, JSON]) -> bool:
-    # repr tells 1 from 1.0 and True, and finds one NaN equal to another.
+    # repr distinguishes 1, 1.0 and True, and considers NaN equal to NaN.
     return name in before and repr(before[name]) == repr(after[name])

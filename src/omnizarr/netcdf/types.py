@@ -1,4 +1,4 @@
-"""The types of netCDF: of values, of attributes and of variables.
+"""The types of netCDF for values, attributes and variables.
 
 Spec: NCZarr, "The NCZarr Data Model"; their default fill values are those of netcdf.h.
 """
@@ -22,15 +22,16 @@ class NcType:
     Attributes
     ----------
     name : str
-        As CDL has it: ``byte``, ``char``, ..., ``string``.
+        Name in CDL: ``byte``, ``char``, ..., ``string``.
     code : int
-        Its number in netcdf.h, which NCZarr of netCDF-C 4.8.0 writes.
+        Number in netcdf.h, which NCZarr of netCDF-C 4.8.0 writes.
     dtype : numpy.dtype
-        Of values in memory: ``S1`` for char, ``object`` (of str) for string, else in the order of the machine.
+        Type of values in memory: ``S1`` for char, ``object`` (of str) for string, otherwise numbers in the byte
+        order of the machine.
     default_fill : scalar
-        What unwritten elements hold: of `dtype`.
+        Value of unwritten elements, of type `dtype`.
     suffix : str
-        What CDL puts behind a number of this type.
+        Suffix of numbers of this type in CDL.
     """
 
     name: str
@@ -41,7 +42,7 @@ class NcType:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is char or string."""
+        """Whether the type is char or string."""
         return self.dtype.kind in "SO"
 
     def __repr__(self) -> str:
@@ -50,21 +51,22 @@ class NcType:
 
 @dataclass(frozen=True, slots=True)
 class UserType:
-    """A type that a program defined, or that netCDF shows as if one had.
+    """A user-defined type, or a type that netCDF can only show as one.
 
-    NCZarr has none, but Zarr has types that netCDF knows only so: booleans are an enum, structs and complex numbers
-    compounds, raw bits opaque. They are read, and never made.
+    NCZarr has no user-defined types, but Zarr has types that netCDF shows in this way: booleans are an enum,
+    structs and complex numbers are compounds, raw bits are opaque. You can read them, but not create them.
 
     Attributes
     ----------
     name : str
     kind : {"enum", "compound", "opaque", "vlen"}
     dtype : numpy.dtype
-        Of values in memory: the numbers of an enum, structured for a compound, ``V<n>`` for opaque, object for vlen.
+        Type of values in memory: the numbers of an enum, structured for a compound, ``V<n>`` for opaque, object
+        for vlen.
     members : mapping of str to int
-        Of an enum.
+        Names and numbers of an enum.
     base : NcType, optional
-        Of an enum, and of the items of a vlen.
+        Type of an enum's numbers, or of the items of a vlen.
     """
 
     name: str
@@ -97,7 +99,7 @@ TYPES: Final[Mapping[str, NcType]] = {
 BY_CODE: Final[Mapping[int, NcType]] = {each.code: each for each in TYPES.values()}
 
 _OTHER_NAMES: Final[Mapping[str, NcType]] = {
-    # netCDF4-python's one-letter codes, of netCDF-3 times
+    # netCDF4-python's one-letter codes, from netCDF-3
     "c": CHAR,
     "b": BYTE,
     "s": SHORT,
@@ -119,14 +121,14 @@ default_fillvals: Final[Mapping[str, Any]] = {
         if not each.is_text
     },
 }
-"""Default fill values by the codes of netCDF4-python: ``default_fillvals["f8"]``."""
+"""Default fill values by the type codes of netCDF4-python: ``default_fillvals["f8"]``."""
 
 
 _BY_DTYPE: Final[Mapping[np.dtype[Any], NcType]] = {each.dtype: each for each in TYPES.values() if not each.is_text}
 
 
 def of_dtype(dtype: np.dtype[Any]) -> NcType:
-    """Return the atomic type of a NumPy type, in whichever byte order; ``S1`` is char, longer text string.
+    """Return the atomic type of a NumPy type, in any byte order. ``S1`` is char, longer text is string.
 
     Raises UnknownDataTypeError if there is none.
 
@@ -149,7 +151,7 @@ def of_dtype(dtype: np.dtype[Any]) -> NcType:
 
 
 def parse(given: Any) -> NcType:
-    """Return the type that a user means: ``"f4"``, ``np.int16``, ``str``, ``"S1"``, ``"double"``, ``int``, ...
+    """Return the type for what a user passed: ``"f4"``, ``np.int16``, ``str``, ``"S1"``, ``"double"``, ``int``, ...
 
     Raises UnknownDataTypeError.
 

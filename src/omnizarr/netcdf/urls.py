@@ -1,18 +1,19 @@
 r"""Paths and URLs of datasets: ``file:///data/x.zarr#mode=nczarr,file``, ``s3://bucket/x#mode=zarr,s3``, ``x.zarr``.
 
-What stands behind ``#`` tells the program, not a server, how to read and write: ``key=value`` pairs with ``&`` between
-them, of which ``mode`` holds words with commas between them.
+The part after ``#`` tells the program how to read and write. It is not sent to a server. It consists of
+``key=value`` pairs separated by ``&``; the value of ``mode`` is a list of words separated by commas.
 
-- A word stands also without ``mode=``: ``#zarr``. Upper and lower case are one.
-- ``zarr`` takes precedence over ``nczarr``, and ``xarray`` means it; ``noxarray`` takes precedence over ``xarray``, and
-  says nothing else: netCDF-C leaves NCZarr's own attributes out too, against the text.
-- Words that contradict each other are an error, where netCDF-C takes the last one; so are unknown words.
-- What is not said is inferred from what is there; what is created becomes NCZarr in a directory, or in an archive if
-  the name ends with ``.zip``. netCDF-C creates nothing without a mode.
-- ``zip`` means an archive for netCDF-C, which wants everything in one folder. An archive that is created without it
-  holds the dataset itself at its top, where other readers of Zarr look.
-- ``%20`` is a space, as everywhere in URLs but in netCDF-C's.
-- In a path ``#`` is a character like others, unless ``mode=`` follows.
+- A word may also appear without ``mode=``: ``#zarr``. Case does not matter.
+- ``zarr`` takes precedence over ``nczarr``, and ``xarray`` implies ``zarr``. ``noxarray`` takes precedence over
+``xarray``, and means nothing else. (netCDF-C then also omits NCZarr's own attributes, contrary to the
+specification.)
+- Contradictory words are an error (netCDF-C uses the last one), and so are unknown words.
+- Missing information is inferred from existing data. A new dataset becomes NCZarr in a directory, or in an
+archive if the name ends in ``.zip``. netCDF-C creates nothing without a mode.
+- ``zip`` means an archive for netCDF-C, which needs everything in one folder. An archive created without it has
+the dataset at its root, where other readers of Zarr look.
+- ``%20`` is a space, as in all URLs except those of netCDF-C.
+- In a path, ``#`` is an ordinary character, unless ``mode=`` follows.
 
 Spec: NCZarr, "URL Format", "Client Parameters", "Addressing Style".
 """
@@ -45,16 +46,16 @@ ZarrFormat: TypeAlias = Literal[2, 3]
 
 _FORMATS: Final[Mapping[str, ZarrFormat]] = {"v2": 2, "v3": 3}
 _WORDS: Final = {*get_args(Mode), *get_args(Storage), *_FORMATS, "xarray", "noxarray", "consolidated", "gs3"}
-# Other things that netCDF-C reads.
+# Other formats that netCDF-C reads.
 _OTHER: Final = {"bytes", "dap2", "dap4", "netcdf-3", "classic", "netcdf-4", "enhanced"}
 _SPEC: Final = 'NCZarr, "Client Parameters"'
-# Of names without a dot at the beginning, what Zarr v3 and v1 call documents.
+# Names of documents in Zarr v3 and v1 that do not begin with a dot.
 _DOCUMENTS: Final = {"zarr.json", "meta", "attrs"}
 
 _GOOGLE: Final = "storage.googleapis.com"
 _OPTIONS: Final = {"awsprofile": "profile", "aws.profile": "profile", "aws.region": "region"}
 
-# How stores call what a URL says of S3.
+# Names in stores for the S3 parts of a URL.
 _OF_S3: Final = {
     "endpoint": "endpoint",
     "region": "region",
@@ -66,7 +67,8 @@ _OF_S3: Final = {
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\ is a drive
 _file = re.compile(r"file:", re.IGNORECASE).match
 _fragment_of_path = re.compile(r"\\?#(?=mode=)", re.IGNORECASE).split
-# bucket.s3.us-west-1.amazonaws.com, s3.us-west-1.amazonaws.com, both without region; the text has s2 for s3 once.
+# bucket.s3.us-west-1.amazonaws.com, s3.us-west-1.amazonaws.com, both also without region; the specification has
+# s2 for s3 once.
 _amazon = re.compile(
     r"(?:(?P<bucket>.+)\.)?s[23](?:[.-](?P<region>[a-z0-9-]+))?(?P<domain>\.amazonaws\.com(?:\.cn)?)", re.IGNORECASE
 ).fullmatch
@@ -74,23 +76,23 @@ _amazon = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Where a dataset is, and what was said about it.
+    """The place of a dataset, and the settings in its URL.
 
     Attributes
     ----------
     place : str
-        A path, or a URL without fragment: what `omnizarr.open` takes. Of S3, in the path style.
+        A path, or a URL without fragment, as `omnizarr.open` accepts it. S3 URLs have the path style.
     mode : {"nczarr", "zarr"}, optional
-        Whether NCZarr's own metadata is wanted, or Zarr alone; None: as it is found, "nczarr" for what is new.
+        Whether to use NCZarr's own metadata, or Zarr alone. None: as found, and "nczarr" for new datasets.
     zarr_format : {2, 3}, optional
     storage : {"file", "zip", "s3"}, optional
     xarray : bool
-        Whether dimensions are named in the way of Xarray too.
+        Whether to name dimensions in xarray's way, too.
     consolidated : bool
-        Whether consolidated metadata is wanted.
+        Whether to use consolidated metadata.
     options : mapping of str to str
-        Of S3 ``bucket``, ``key``, ``endpoint``, ``region`` and ``profile``, as far as they are known; ``user`` and
-        ``password``; and every pair of the fragment that means nothing here, as it stands.
+        For S3: ``bucket``, ``key``, ``endpoint``, ``region`` and ``profile``, as far as known; ``user`` and
+        ``password``; and every unknown pair of the fragment, unchanged.
     """
 
     place: str
@@ -108,7 +110,7 @@ class Location:
 
     @property
     def name(self) -> str:
-        """What CDL calls the dataset: the last part of the place, without its extension.
+        """The name of the dataset in CDL: the last part of the place, without its extension.
 
         >>> parse("file:///data/ref.v1.zarr#mode=zarr").name
         'ref.v1'
@@ -118,17 +120,17 @@ class Location:
         return last.rpartition(".")[0] or last
 
     def open_store(self, mode: str = "r", storage_options: Mapping[str, Any] | None = None) -> tuple[Store, str]:
-        """Return the store, and the path in it where the dataset begins, as `omnizarr.stores.resolve` does.
+        """Return the store, and the path in it where the dataset begins, like `omnizarr.stores.resolve`.
 
-        The storage that was named decides what is created; what is there already is opened as what it is. Nothing is
-        erased: of an archive that is to be replaced (mode "w") the store is the folder in it for what is new. What the
-        URL says of S3 (server, region, profile, user) goes before `storage_options`. Of Amazon's own servers only the
-        region is said, so that ``AWS_ENDPOINT_URL`` may name another.
+        The storage in the URL determines what is created. Existing data is opened as what it is. Nothing is
+        erased: for an archive that is to be replaced (mode "w"), the store is a folder in it for the new dataset.
+        The S3 settings in the URL (server, region, profile, user) take precedence over `storage_options`. For
+        Amazon's own servers only the region is passed on, so that ``AWS_ENDPOINT_URL`` may name another server.
 
         Raises
         ------
         StoreError
-            The URL means a kind of store that is not there; and other errors of `omnizarr.stores.resolve`.
+            If the URL means an unknown kind of store. Other errors are those of `omnizarr.stores.resolve`.
         """
         is_new = mode not in ("r", "r+") and self.is_local and not os.path.lexists(self.place)
         if is_new and self.storage == "file":
@@ -148,14 +150,14 @@ class Location:
         return self._resolved(mode, storage_options)
 
     def _resolved(self, mode: str, storage_options: Mapping[str, Any] | None) -> tuple[Store, str]:
-        """Return the store at the place, in a mode in which opening it erases nothing."""
+        """Return the store at the place, opened in a mode that erases nothing."""
         return resolve_root(self.place, "a" if mode in ("w", "w-", "x") else mode, storage_options)
 
     def _for_netcdf_c(self, store: Store, path: str, mode: str) -> tuple[Store, str]:
-        """Return where a dataset lies, or is to lie, in an archive that netCDF-C can open.
+        """Return where a dataset is, or should be, in an archive that netCDF-C can open.
 
-        It takes the first folder in the path of the first entry for the root of the dataset, and gives it the name of
-        the archive when it makes one.
+        netCDF-C takes the first folder in the path of the first entry for the root of the dataset. When it
+        creates an archive, it names the folder after the archive.
         """
         if isinstance(store, archives.ZipStore):
             is_empty = next(store.list(), None) is None
@@ -169,7 +171,7 @@ class Location:
 
 
 def _folder(name: str) -> str:
-    """Return a name for the only folder of an archive: not one that Zarr, or programs that pack archives, give files.
+    """Return a name for the only folder of an archive: one that neither Zarr nor programs that pack archives use.
 
     >>> _folder("tides"), _folder("zarr.json"), _folder("__MACOSX")
     ('tides', 'dataset', 'dataset')
@@ -180,20 +182,20 @@ def _folder(name: str) -> str:
 
 
 def parse(text: str | os.PathLike[str]) -> Location:
-    r"""Return what a path or URL says.
+    r"""Return the location for a path or URL.
 
     Parameters
     ----------
     text : str or path
-        A path (``~`` is the home directory); a URL, with ``#mode=...`` or without; ``\#`` is ``#``, as shells need it.
-        Behind ``file:`` there can be one, two or three slashes, or none; with none or two, the path is relative.
+        A path (``~`` is the home directory) or a URL, with or without ``#mode=...``. ``\#`` means ``#``, as in
+        shells. After ``file:``, there can be none to three slashes; with none or two, the path is relative.
 
     Raises
     ------
     SettingError
-        What is said contradicts itself or means nothing.
+        If the settings are contradictory or unknown.
     StoreError
-        It says that the data is not Zarr (``mode=bytes``, ``mode=dap4``).
+        If the URL states that the data is not Zarr (``mode=bytes``, ``mode=dap4``).
 
     Examples
     --------
@@ -218,7 +220,7 @@ def parse(text: str | os.PathLike[str]) -> Location:
 
 
 def _read(fragment: str) -> tuple[list[str], dict[str, str]]:
-    """Return the words of the mode, and all other pairs: of several with one key, the first."""
+    """Return the words of the mode, and all other pairs. For a repeated key, the first counts."""
     words: list[str] = []
     options: dict[str, str] = {}
     for key, sign, value in _pairs(fragment):
@@ -242,7 +244,7 @@ def _split(words: str) -> list[str]:
 
 
 def _path(url: str) -> str:
-    """Return the path that a URL of a file means; relative paths are netCDF-C's invention."""
+    """Return the path of a file URL. Relative paths are netCDF-C's extension."""
     rest, query, _ = url[len("file:") :].partition("?")
     if query:
         raise SettingError(
@@ -258,7 +260,7 @@ def _path(url: str) -> str:
 
 
 def _web(url: str, words: list[str], options: dict[str, str]) -> str:
-    """Return a URL without credentials, in the path style if it is one of S3; what it says goes into the options."""
+    """Return a URL without credentials, in the path style for S3. Its settings are added to the options."""
     parts = urllib_parse.urlsplit(url)
     for name, value in (("user", parts.username), ("password", parts.password)):
         if value is not None:
@@ -273,11 +275,11 @@ def _web(url: str, words: list[str], options: dict[str, str]) -> str:
     words.append("s3")
     path = parts.path.lstrip("/")
     region = options.get("region")
-    if known is not None:  # as https://s3.region.amazonaws.com/bucket/key
+    if known is not None:  # like https://s3.region.amazonaws.com/bucket/key
         region = known["region"] or region
         host = f"s3{'.' + region if region else ''}{known['domain']}".lower()
         bucket = known["bucket"]
-    elif parts.scheme in ("s3", "gs3") and not {".", ":"} & set(parts.netloc):  # as s3://bucket/key
+    elif parts.scheme in ("s3", "gs3") and not {".", ":"} & set(parts.netloc):  # like s3://bucket/key
         host = _GOOGLE if parts.scheme == "gs3" else f"s3{'.' + region if region else ''}.amazonaws.com"
         bucket = parts.netloc
     else:  # another server than Amazon's: https://host/bucket/key
@@ -325,7 +327,7 @@ def _location(place: str, words: list[str], options: Mapping[str, str]) -> Locat
 
 
 def _only(said: list[str], words: tuple[str, ...]) -> str | None:
-    """Return the one of `words` that was said."""
+    """Return the one of `words` that the mode contains."""
     found = [word for word in said if word in words]
     if len(set(found)) > 1:
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Variables: arrays with shared dimensions and typed attributes, read and written as netCDF4-python does.
+"""Variables: arrays with shared dimensions and typed attributes, read and written like those of netCDF4-python.
 
 Spec: NCZarr, "The NCZarr Data Model"; the names and their meaning are those of netCDF4-python.
 """
@@ -48,14 +48,13 @@ _SETTINGS: Final = tuple(name for name, _ in _FIRST_SETTINGS)
 
 
 class Variable(Attributed):
-    """A variable; made by `Group.createVariable`.
+    """A variable, created by `Group.createVariable`.
 
-    Selections are those of netCDF4-python: several lists or masks select orthogonally, and what is written beyond the
-    end of an unlimited dimension makes it longer, for all variables that have it. Values that mean "nothing here" are
-    masked, and ``scale_factor`` and ``add_offset`` are applied, unless `set_auto_maskandscale` says otherwise.
+    Selections are those of netCDF4-python: several lists or masks select orthogonally, and writing beyond the end
+    of an unlimited dimension lengthens it, for all variables that have it. Missing values are masked, and
+    ``scale_factor`` and ``add_offset`` are applied, unless you turn this off with `set_auto_maskandscale`.
 
-    Variables may be used by many threads at once. Readers see an unlimited dimension grow only after the data that made
-    it grow is stored.
+    Threads can share a variable. Readers see an unlimited dimension grow only after its new data is stored.
 
     Examples
     --------
@@ -77,11 +76,11 @@ class Variable(Attributed):
     )
 
     mask: bool
-    """Whether missing values are masked; see `set_auto_mask`."""
+    """Whether to mask missing values; see `set_auto_mask`."""
     scale: bool
-    """Whether values are scaled; see `set_auto_scale`."""
+    """Whether to scale values; see `set_auto_scale`."""
     always_mask: bool
-    """Whether a masked array is returned also where nothing is masked; see `set_always_mask`."""
+    """Whether to return a masked array even if nothing is masked; see `set_always_mask`."""
     chartostring: bool
     """Whether chars with an attribute ``_Encoding`` become strings; see `set_auto_chartostring`."""
 
@@ -103,13 +102,13 @@ class Variable(Attributed):
 
     @staticmethod
     def _of(group: Group, name: str, dims: tuple[Dimension, ...], found: FoundVariable) -> Variable:
-        """Return a stored variable; its properties are read when they are first used."""
+        """Return a stored variable. Its properties are read at first use."""
         variable = Variable.__new__(Variable)
         variable._begin(group, name, dims, found)
         return variable
 
     def _begin(self, group: Group, name: str, dims: tuple[Dimension, ...], found: FoundVariable | None) -> None:
-        put = object.__setattr__  # a dataset has many variables, and that of attributes takes its time
+        put = object.__setattr__  # a dataset can have many variables, and their attributes take time
         put(self, "_session", group._session)
         put(self, "_group", group)
         put(self, "_name", name)
@@ -127,12 +126,12 @@ class Variable(Attributed):
         self._adopt_array(Array(stored.where, stored.metadata, _behaviour(stored, self._session.config)))
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks here for slots that are empty, too: those of a variable that was found are filled when needed.
+        # Python also calls this for empty slots: those of an existing variable are filled when needed.
         return self._filled(name) if name in _FILLED_LATER else super().__getattr__(name)
 
     def _filled(self, name: str) -> Any:
         """Return the value of a slot, after filling it and related slots if necessary."""
-        with self._session.lock:  # so that nothing takes the place of what another thread changes meanwhile
+        with self._session.lock:  # under the lock, so that it does not overwrite changes by another thread
             try:
                 return object.__getattribute__(self, name)
             except AttributeError:
@@ -145,11 +144,11 @@ class Variable(Attributed):
                 self._adopt_header(found.header, found.stored)
             return object.__getattribute__(self, name)
 
-    # -- what it is ---------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """Its name within its group; assigning renames it."""
+        """Name within the group. Assigning to it renames the variable."""
         return self._name
 
     @name.setter
@@ -158,17 +157,17 @@ class Variable(Attributed):
 
     @property
     def full_name(self) -> str:
-        """Its path from the root, as ``/model/temp``."""
+        """Path from the root, such as ``/model/temp``."""
         return f"{self._group.full_name}/{self._name}"
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The names of its dimensions."""
+        """The names of the dimensions."""
         return tuple([each.name for each in self._dims])
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of its dimensions now."""
+        """The current lengths of the dimensions."""
         return tuple([each.size for each in self._dims])
 
     @property
@@ -188,17 +187,17 @@ class Variable(Attributed):
 
     @property
     def datatype(self) -> Any:
-        """The same as `dtype`; of a type that a program defined, the `UserType`."""
+        """The same as `dtype`; for a user-defined type, the `UserType`."""
         return self._type if isinstance(self._type, UserType) else self.dtype
 
     @property
     def nctype(self) -> AnyType:
-        """The netCDF type, as ``short``, ``char`` or ``string``."""
+        """The netCDF type, such as ``short``, ``char`` or ``string``."""
         return self._type
 
     @property
     def header(self) -> VariableHeader:
-        """What it is, as a value."""
+        """The variable as a value."""
         header = VariableHeader(
             name=self._name,
             type=self._type,
@@ -210,40 +209,40 @@ class Variable(Attributed):
 
     @property
     def array(self) -> Array:
-        """The Zarr array that it is stored in, as long as its dimensions are now."""
+        """The Zarr array of the variable, with the current lengths of the dimensions."""
         self._session.records.store()
         return self._current()
 
     def group(self) -> Group:
-        """Return the group that it is in."""
+        """Return the group that contains the variable."""
         return self._group
 
     def get_dims(self) -> tuple[Dimension, ...]:
-        """Return its dimensions."""
+        """Return the dimensions."""
         return self._dims
 
     def chunking(self) -> str | list[int]:
-        """Return the lengths of its chunks; "contiguous" for a scalar."""
+        """Return the lengths of the chunks; "contiguous" for a scalar."""
         if not self._dims:
             return "contiguous"
         chunks = self._array.chunks
         return [each if isinstance(each, int) else max(each) for each in chunks]
 
     def filters(self) -> dict[str, Any]:
-        """Return which filters its chunks go through, as netCDF4-python tells it."""
+        """Return the filters of the chunks, in the form of netCDF4-python."""
         return filters.filters_dict(self._special)
 
     def endian(self) -> str:
-        """Return the byte order in which it is stored: "little", "big", or "native" where it has none."""
+        """Return the byte order of the stored values: "little", "big", or "native" if they have none."""
         found = self._special.get("_Endianness")
         return str(found.value) if found is not None else "native"
 
     def quantization(self) -> tuple[int, str] | None:
-        """Return how many digits are kept, and by which algorithm; None if all are."""
+        """Return the number of digits kept, and the algorithm; None if all digits are kept."""
         return self._quantize
 
     def get_fill_value(self) -> Any:
-        """Return what unwritten elements hold; None if nothing in particular."""
+        """Return the value of unwritten elements; None if it is undefined."""
         if "_FillValue" in self._attributes:
             return self._shown_fill_value()
         if "_NoFill" in self._special or isinstance(self._type, UserType):
@@ -255,57 +254,60 @@ class Variable(Attributed):
             raise TypeError("a scalar has no length")
         return self._dims[0].size
 
-    # -- how it is read and written --------------------------------------------------
+    # -- settings for reading and writing --------------------------------------------------
 
     def set_auto_mask(self, mask: bool) -> None:  # noqa: FBT001 - netCDF4-python's signature
-        """Mask missing values on reading, and fill masked ones on writing, or not."""
+        """Set whether to mask missing values in reads, and to fill masked elements in writes."""
         self.mask = bool(mask)
 
     def set_auto_scale(self, scale: bool) -> None:  # noqa: FBT001
-        """Apply ``scale_factor``, ``add_offset`` and ``_Unsigned``, or not."""
+        """Set whether to apply ``scale_factor``, ``add_offset`` and ``_Unsigned``."""
         self.scale = bool(scale)
 
     def set_auto_maskandscale(self, maskandscale: bool) -> None:  # noqa: FBT001
-        """Do both, or neither."""
+        """Call both `set_auto_mask` and `set_auto_scale`."""
         self.scale = self.mask = bool(maskandscale)
 
     def set_always_mask(self, always_mask: bool) -> None:  # noqa: FBT001
-        """Return masked arrays always, or only where something is masked."""
+        """Set whether to always return masked arrays, or only if something is masked."""
         self.always_mask = bool(always_mask)
 
     def set_auto_chartostring(self, chartostring: bool) -> None:  # noqa: FBT001
-        """Turn chars with an attribute ``_Encoding`` into strings, and back, or not."""
+        """Set whether to convert chars with an attribute ``_Encoding`` to strings, and back."""
         self.chartostring = bool(chartostring)
 
     def set_auto_truncate(self, truncate: bool) -> None:  # noqa: FBT001 - as the others
-        """Cut strings that are longer than the variable stores, instead of raising ValueTypeError."""
+        """Set whether to cut strings that are too long for the variable, instead of raising ValueTypeError."""
         self._truncate = bool(truncate)
         self._adopt_array(self._array)
 
     def set_ncstring_attrs(self, ncstring_attrs: bool) -> None:  # noqa: FBT001
-        """Store text attributes as string, or as char."""
+        """Set whether to store text attributes as string, or as char."""
         self._ncstring = bool(ncstring_attrs)
 
     def set_var_chunk_cache(
         self, size: int | None = None, nelems: int | None = None, preemption: float | None = None
     ) -> None:
-        """Keep so many bytes of decoded chunks; `nelems` and `preemption` are remembered, without effect."""
+        """Set the size of the cache of decoded chunks in bytes.
+
+        `nelems` and `preemption` have no effect, but are kept.
+        """
         self._session.check_open()
         self._cache_settings = self._cache_settings.changed(size, nelems, preemption)
         if size is not None:
             self._adopt_array(self._array.with_config({"chunk_cache": size}))
 
     def get_var_chunk_cache(self) -> tuple[int, int, float]:
-        """Return the size of the cache of decoded chunks in bytes, and two numbers that are without effect here."""
+        """Return the size of the cache of decoded chunks in bytes, and two numbers that have no effect."""
         cache = self._array.config.chunk_cache
         _, nelems, preemption = self._cache_settings
         return cache if isinstance(cache, int) else cache.limit, nelems, preemption
 
     def set_collective(self, value: bool) -> None:  # noqa: FBT001
-        """Do nothing: reading and writing never wait for others."""
+        """Do nothing: reads and writes never wait for other processes."""
 
     def use_nc_get_vars(self, use_nc_get_vars: bool) -> None:  # noqa: FBT001
-        """Do nothing: strided reads are what they are."""
+        """Do nothing: strided reads always use the same code."""
 
     # -- data -----------------------------------------------------------------------
 
@@ -314,14 +316,14 @@ class Variable(Attributed):
     @overload
     def __getitem__(self, elem: Index) -> Any: ...
     def __getitem__(self, elem: Any) -> Any:
-        """Return the selected elements: a masked array, or plain values; as netCDF4-python does.
+        """Return the selected elements: a masked array, or plain values, as in netCDF4-python.
 
-        Type checkers take slices for masked arrays, which is what variables return unless you turn masking off.
+        Type checkers assume masked arrays for slices, which variables return unless you turn masking off.
 
         Raises
         ------
         BoundsCheckError, SelectionError
-            If the selection makes no sense (an IndexError).
+            If the selection is not valid (an IndexError).
         ChunkError
             If a stored chunk is broken.
         """
@@ -334,7 +336,7 @@ class Variable(Attributed):
         return data
 
     def __setitem__(self, elem: Index, data: ArrayLike) -> None:
-        """Store elements; unlimited dimensions grow as needed.
+        """Store elements. Unlimited dimensions grow as needed.
 
         Raises
         ------
@@ -342,7 +344,7 @@ class Variable(Attributed):
         BoundsCheckError, SelectionError, ShapeError
             If `data` does not fit the selection.
         ValueTypeError
-            If it cannot become the variable's type, or a string is longer than the variable stores.
+            If `data` cannot be converted to the variable's type, or a string is longer than the variable allows.
         """
         self._session.check_open()
         values = self._packed(data)
@@ -366,19 +368,19 @@ class Variable(Attributed):
         return np.asarray(self[...], dtype)
 
     def getValue(self) -> Any:  # noqa: N802 - netCDF4-python's name
-        """Return the value of a scalar. Raises IndexError for others."""
+        """Return the value of a scalar. Raises IndexError for other variables."""
         if self._dims:
             raise IndexError("to retrieve values from a non-scalar variable, use slicing")
         return self[...]
 
     def assignValue(self, val: Any) -> None:  # noqa: N802 - netCDF4-python's name
-        """Store the value of a scalar. Raises IndexError for others."""
+        """Store the value of a scalar. Raises IndexError for other variables."""
         if self._dims:
             raise IndexError("to assign values to a non-scalar variable, use slicing")
         self[...] = val
 
     def read_raw(self, selection: Selection) -> NDArray[Any]:
-        """Return what is stored, neither masked nor scaled; see `omnizarr.netcdf.header.Source`."""
+        """Return stored values, neither masked nor scaled. See `omnizarr.netcdf.header.Source`."""
         self._session.records.store()
         array = self._current()
         data = array.get_basic_selection(0) if self._stored.is_scalar and array.ndim else array[selection]
@@ -386,7 +388,7 @@ class Variable(Attributed):
         return values if self._decode is None else self._decode(values)
 
     def write_raw(self, selection: Selection, values: NDArray[Any]) -> None:
-        """Store values of the type's dtype as they are, neither packed nor quantized; nothing grows."""
+        """Store values of the type's dtype unchanged, neither packed nor quantized. No dimension grows."""
         self._session.records.store()
         self._write(selection, values if self._encode is None else self._encode(values))
 
@@ -409,7 +411,7 @@ class Variable(Attributed):
         return data if self._decode is None else self._decode(np.asarray(data))
 
     def _waiting(self, elem: Any) -> Any:
-        """Return elements some of which wait to be stored; None if none do, now that they are stored."""
+        """Return elements of which some are pending; None if none are, or if they have been stored now."""
         picked = selections.for_reading(elem, self.shape)
         found = self._session.records.read(self, picked.selection) if 0 not in picked.lengths else None
         if found is None:
@@ -421,15 +423,15 @@ class Variable(Attributed):
         return data if self._decode is None else self._decode(data)
 
     def _current(self) -> Array:
-        """Return the array with the lengths that the dimensions have now, whatever its document says."""
-        array, shape = self._array, self.shape  # once: other threads may change them
+        """Return the array with the current lengths of the dimensions, whatever its document states."""
+        array, shape = self._array, self.shape  # read once, because other threads may change them
         if shape != array.shape and not self._stored.is_scalar:
             metadata = resizing.with_shape(self._stored.metadata, shape)
             self._array = array = Array(array.store_path, metadata, array.config)
         return array
 
     def _store(self, selection: Any, values: NDArray[Any], grown: tuple[int, ...]) -> None:
-        """Write elements, or let them wait if they lie beyond the end that is stored."""
+        """Write elements, or keep them pending if they are beyond the stored end."""
         records = self._session.records
         if place_of(self, selection) is not Place.INSIDE and records.write(self, selection, values, grown):
             return
@@ -438,7 +440,7 @@ class Variable(Attributed):
         self._write(selection, values)
 
     def _write(self, selection: Any, values: NDArray[Any]) -> None:
-        """Write elements that lie before the end that is stored."""
+        """Write elements before the stored end."""
         array = self._current()
         if self._stored.is_scalar:
             array[...] = values
@@ -446,7 +448,7 @@ class Variable(Attributed):
             array.set_orthogonal_selection(selection, values)
 
     def _packed(self, data: ArrayLike) -> NDArray[Any]:
-        """Return values of the type's dtype: filled where masked, and scaled back."""
+        """Return values of the type's dtype: masked elements filled, and scaling reversed."""
         if self._is_encoded:
             array = np.asanyarray(data)
             room = array.dtype.itemsize if array.dtype.kind == "S" else 0
@@ -465,7 +467,7 @@ class Variable(Attributed):
     # -- attributes -------------------------------------------------------------------
 
     def getncattr(self, name: str, encoding: str = "utf-8") -> Any:
-        """Return the value of an attribute, as `Group.getncattr`; the ``_FillValue`` of chars is bytes."""
+        """Return the value of an attribute, like `Group.getncattr`. The ``_FillValue`` of chars is bytes."""
         value = super().getncattr(name, encoding)
         return self._shown_fill_value() if name == "_FillValue" else value
 
@@ -478,7 +480,7 @@ class Variable(Attributed):
         """Set several attributes in one change.
 
         Raises FixedAttributeError for ``_FillValue``, which is an argument of `Group.createVariable`, and for
-        ``_nczarr_maxstrlen`` once strings are stored.
+        ``_nczarr_maxstrlen`` if strings are stored already.
         """
         is_widened = MAXSTRLEN in attributes and self._type is types.STRING
         if is_widened and self.array.nchunks_initialized:
@@ -517,12 +519,12 @@ class Variable(Attributed):
     def _adopt_attributes(self, attributes: Attributes) -> None:
         put = object.__setattr__
         put(self, "_quantize", filters.quantization(attributes))
-        put(self, "_known_packing", None)  # made when data is read or written
+        put(self, "_known_packing", None)  # created when data is read or written
         put(self, "_attributes", attributes)
 
     @property
     def _packing(self) -> masking.Packing:
-        """What the attributes say about values."""
+        """What the attributes mean for the values."""
         found = self._known_packing
         if found is None:
             no_fill = "_NoFill" in self._special
@@ -535,17 +537,17 @@ class Variable(Attributed):
         self._encode = elements.encoder(array.dtype, self._type, truncate=self._truncate)
 
     def _move(self, name: str, where: StorePath) -> None:
-        """Go by another name, at another place."""
+        """Use another name and place."""
         self._name = name
         self._restore(replace(self._stored, where=where))
 
     def _restore(self, stored: Stored) -> None:
-        """Be stored otherwise from now on."""
+        """Use another form of storage from now on."""
         config = self._array.config
         self._stored = stored
         self._adopt_array(Array(stored.where, stored.metadata, config))
 
-    # -- Python's ways ------------------------------------------------------------------
+    # -- Python protocols ------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.getitem, (self._group, self._name), {name: getattr(self, name) for name in _SETTINGS}
@@ -579,12 +581,12 @@ class Variable(Attributed):
 
 
 def _shown(header: VariableHeader) -> Attributes:
-    """Return the attributes that users see: those that say how numbers are rounded are among them."""
+    """Return the attributes that users see, including those that state how numbers are rounded."""
     return {**{name: each for name, each in header.special.items() if name in _QUANTIZED}, **header.attributes}
 
 
 def _with_shown(header: VariableHeader, attributes: Attributes) -> VariableHeader:
-    """Return a header with other attributes, as users see them."""
+    """Return a header with the attributes that users see."""
     kept = {name: each for name, each in header.special.items() if name not in _QUANTIZED}
     return replace(
         header,
@@ -596,8 +598,8 @@ def _with_shown(header: VariableHeader, attributes: Attributes) -> VariableHeade
 def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
     """Return the settings of an array: directly readable chunks are not cached, and all chunks are stored if necessary.
 
-    Any part of them is read where it lies in the time that it takes to find what was kept; to keep a chunk would mean
-    to read all of it first.
+    Reading a part of such a chunk takes no longer than finding it in a cache, and caching it would mean reading
+    all of it first.
     """
     if stored.needs_chunks:
         config = replace(config, write_empty_chunks=True)

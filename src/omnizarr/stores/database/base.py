@@ -72,7 +72,7 @@ class DatabaseStore(Store, Generic[Database]):
 
     @property
     def exclusion(self) -> Exclusion:
-        """``"lock"``: locks exclude all other writers of these values."""
+        """Always "lock": locks exclude all other writers of these values."""
         return "lock"
 
     @property

@@ -148,7 +148,7 @@ class LocalStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """``"lock"``: locks exclude all other writers of these values."""
+        """Always "lock": locks exclude all other writers of these values."""
         return "lock"
 
     @property

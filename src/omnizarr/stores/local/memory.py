@@ -56,7 +56,7 @@ class MemoryStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """``"lock"``: locks exclude all other writers of these values."""
+        """Always "lock": locks exclude all other writers of these values."""
         return "lock"
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:

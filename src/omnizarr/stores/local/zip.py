@@ -105,7 +105,7 @@ class ZipStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """``"lock"``: locks exclude all other writers of these values."""
+        """Always "lock": locks exclude all other writers of these values."""
         return "lock"
 
     @property

@@ -209,7 +209,7 @@ class ObjectStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """``"condition"``, if the server supports conditional writes."""
+        """Whether there are conditional writes: "condition" if the server supports them."""
         return "condition" if self._has_conditions else "process"
 
     @property
