@@ -345,19 +345,40 @@ class LocalStore(Store):
 
     def delete(self, key: str) -> None:
         """Remove the file, and directories that are empty then."""
+        if self._remove(key):
+            self._prune(key.rpartition("/")[0])
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Remove the files, in their order. A directory that may be empty is removed when the next one has its turn.
+
+        Removing a directory that is not empty costs more, the more files it had: it is tried once, not for each file.
+        """
+        emptied = ""
+        try:
+            for key in keys:
+                parent = key.rpartition("/")[0]
+                if parent != emptied:
+                    self._prune(emptied)
+                    emptied = ""
+                if self._remove(key):
+                    emptied = parent
+        finally:
+            self._prune(emptied)
+
+    def _remove(self, key: str) -> bool:
+        """Remove a file, and return whether it existed."""
         self.check_writable()
         check_key(key)
-        parent = key.rpartition("/")[0]
         try:
-            self._admit(parent)
+            self._admit(key.rpartition("/")[0])
             os.unlink(self._base + key)
         except StoreError:
             raise
         except OSError as error:
             if not files.is_absence(error) and not os.path.isdir(self._base + key):
                 raise self._failure(error, key) from error
-            return
-        self._prune(parent)
+            return False
+        return True
 
     def delete_prefix(self, prefix: str) -> None:
         """Remove the directory and everything in it. Links are removed, not followed."""
