@@ -1,6 +1,6 @@
-"""Codecs: what they are (`contract`), finding them (`registry`), running them (`chain`), naming them (here).
+"""Codecs: their contract (`contract`), lookup (`registry`), chains (`chain`), and the values that name them (here).
 
-The names below are the ones a user passes to `omnizarr.create_array`.
+You pass the classes below to `omnizarr.create_array`.
 """
 
 from importlib import import_module
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:  # who only reads has no use for them, and they take a tenth of what omnizarr takes to import
+    if name in __all__:  # slow to import, and not needed for reading
         return getattr(import_module("omnizarr.codecs.values"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

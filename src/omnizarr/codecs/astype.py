@@ -2,7 +2,7 @@
 
 Names: v1 and v2 ``astype``; v3 ``numcodecs.astype``.
 Configuration: ``encode_dtype``, ``decode_dtype``, type strings of v2.
-Agrees with numcodecs: casts as NumPy does, without a look at what is lost.
+Agrees with numcodecs: casts as NumPy does, without checking for loss.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from omnizarr.codecs.elements import ElementFilter, filter_of
 
 
 def _cast(dtype: AnyDType, row: AnyArray) -> AnyArray:
-    # Only the real part is kept, which NumPy does as well, but with a warning.
+    # Only the real part is kept. NumPy does the same, but warns.
     if row.dtype.kind == "c" and dtype.kind not in "cSUb":
         row = row.real
     return row.astype(dtype, copy=False)

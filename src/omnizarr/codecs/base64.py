@@ -2,7 +2,7 @@
 
 Names: v2 ``base64``; v3 ``numcodecs.base64``, ``base64`` (not registered).
 Configuration: none.
-Agrees with numcodecs; white space is passed over, anything else outside the alphabet is an error.
+Agrees with numcodecs; white space is ignored, anything else outside the alphabet is an error.
 
 Spec: RFC 4648, section 4.
 """
@@ -29,7 +29,7 @@ class Base64:
     def encoded(self) -> BytesSpec:
         """Four bytes for three."""
         nbytes, most = self.decoded.nbytes, self.decoded.max_nbytes
-        # Writers may wrap lines, so the size is a bound only if it is not a promise.
+        # Writers may wrap lines, so the size is a bound only if it is not exact.
         return BytesSpec(
             None if nbytes is None else _length(nbytes),
             1,

@@ -4,7 +4,7 @@ Names: v3 ``bitround`` (zarr-extensions), ``numcodecs.bitround``; v2 ``bitround`
 Configuration: ``keepbits``: bits of the mantissa that stay; of integers (not with numcodecs), bits that stay from the
 highest set one on. At least 1 (numcodecs: 0).
 Agrees with numcodecs and zarrs: ties go to the even neighbour, integers saturate, negative ones are rounded
-as the unsigned integers of the same bits. NaNs stay as they are.
+as the unsigned integers of the same bits. NaNs do not change.
 
 Spec: zarr-extensions, "bitround".
 """
@@ -53,12 +53,12 @@ class BitRound:
         return rounded.view(native.dtype).reshape(array.shape).astype(array.dtype, copy=False)
 
     def decode(self, array: AnyArray) -> AnyArray:
-        """Return the array as it is."""
+        """Return the array unchanged."""
         return array
 
 
 def _round(words: NDArray[Any], dropped: Any) -> NDArray[Any]:
-    """Return unsigned integers whose lowest bits, `dropped` in number, are rounded away."""
+    """Return unsigned integers with the `dropped` lowest bits rounded away."""
     kind = words.dtype.type
     drop = np.maximum(dropped, 0).astype(words.dtype)
     half = (kind(1) << np.maximum(drop, kind(1)) - kind(1)) - kind(1)

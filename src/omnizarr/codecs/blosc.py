@@ -61,13 +61,13 @@ class Blosc(Compressor):
             raise CodecError(f"cannot encode: {error}", found=self.cname) from error
 
     def decode(self, data: Buffer) -> Buffer:
-        """Return what the buffer holds."""
+        """Return the content of the buffer."""
         size = _size(data)
         check_size(size, self.decoded)
         return _run(data, size, None) if size else b""
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what the buffer holds."""
+        """Fill `out` with the content of the buffer."""
         size = _size(data)
         check_size(size, BytesSpec(len(out)))
         if size:
@@ -75,7 +75,7 @@ class Blosc(Compressor):
 
 
 def _size(data: Buffer) -> int:
-    """Return the size in the header, after a look at what the library would trust."""
+    """Return the size in the header, after checking everything that the library would trust."""
     if len(data) < _HEADER:
         raise ChunkSizeError("too short for Blosc", found=f"{len(data)} bytes", expected=f"at least {_HEADER} bytes")
     if data[0] != _FORMAT:

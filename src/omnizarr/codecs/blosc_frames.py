@@ -1,12 +1,12 @@
-"""Blosc buffers that numcodecs cannot decode: inside is snappy, or Zstandard as it was before its format was settled.
+"""Blosc buffers that numcodecs cannot decode: with snappy inside, or Zstandard before its format was settled.
 
-A Blosc buffer is a frame around the streams of another compressor: a header of 16 bytes, where each block starts, and
-for each block one stream, or one per byte of the item size, behind its length. Blocks stand in any order, as
-the threads of the writer had them ready. A stream as long as what it holds is not compressed; neither is anything in
-a buffer that says it is a copy. What a block holds has been shuffled, by bytes or by bits.
+A Blosc buffer is a frame around streams of another compressor: a header of 16 bytes, the start of each block, and
+for each block one stream, or one per byte of the item size, each preceded by its length. Blocks can have any
+order, because the threads of the writer finished in any order. A stream as long as its content is not compressed,
+and neither is anything in a buffer marked as a copy. The content of a block is shuffled, by bytes or by bits.
 
-Here the frame is taken apart, and the package cramjam decodes the streams. zarr 0.4, 1.0 and 1.1 wrote snappy, zarr 1.1
-(with C-Blosc 1.10) frames of Zstandard 0.7. Nothing is encoded here.
+This module takes the frame apart, and the package cramjam decodes the streams. zarr 0.4, 1.0 and 1.1 wrote
+snappy; zarr 1.1 (with C-Blosc 1.10) wrote frames of Zstandard 0.7. This module does not encode.
 
 Spec: C-Blosc 1, "Blosc Chunk Format"; snappy, "format description".
 """
@@ -27,7 +27,7 @@ from omnizarr.errors import ChunkError, ChunkSizeError, MissingDependencyError
 HEADER: Final = 16
 _NUMBER: Final = 4
 
-# flags; the three highest bits say which compressor
+# flags; the three highest bits are the compressor
 _SHUFFLED: Final = 0x01
 _COPIED: Final = 0x02
 _BITSHUFFLED: Final = 0x04
@@ -46,11 +46,11 @@ _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 _WINDOW: Final = 1 << 20
 
 Decompress: TypeAlias = Callable[[memoryview, memoryview], int]
-"""Fill the second with what the first holds; return how many bytes that was."""
+"""Fills the second argument with the decoded content of the first, and returns the number of bytes."""
 
 
 class Stream(NamedTuple):
-    """Where a stream lies in the buffer, and how much it holds."""
+    """The position of a stream in the buffer, and the size of its content."""
 
     start: int
     stop: int
@@ -64,7 +64,7 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A buffer and what its header says: `size` bytes in blocks of `block_size`."""
+    """A buffer and its header: `size` bytes in blocks of `block_size`."""
 
     data: memoryview
     flags: int
@@ -74,13 +74,13 @@ class Frame:
 
     @classmethod
     def of(cls, data: Buffer) -> Frame:
-        """Return the frame of a buffer whose header is sound (see `omnizarr.codecs.blosc`)."""
+        """Return the frame of a buffer with a valid header (see `omnizarr.codecs.blosc`)."""
         size, block_size, stored = (int.from_bytes(data[at : at + _NUMBER], "little") for at in (4, 8, 12))
         return cls(memoryview(data)[:stored], data[2], data[3], size, block_size)
 
     @property
     def compressor(self) -> int:
-        """The number of what made the streams."""
+        """The number of the compressor of the streams."""
         return self.flags >> 5
 
     @property
@@ -89,7 +89,7 @@ class Frame:
         return -(-self.size // self.block_size)
 
     def blocks(self) -> Iterator[tuple[int, int, list[Stream]]]:
-        """Yield start and size of what each block holds, with its streams."""
+        """Yield start and size of the content of each block, with its streams."""
         first = HEADER + _NUMBER * self.nblocks
         if first > len(self.data):
             raise _cut_off(self.data, first)
@@ -124,13 +124,13 @@ def _cut_off(data: memoryview, least: int) -> ChunkSizeError:
 
 
 def is_needed(data: Buffer, *, has_snappy: bool) -> bool:
-    """Return whether a buffer with a sound header has to be decoded here.
+    """Return whether a buffer with a valid header must be decoded here.
 
     Parameters
     ----------
     data : buffer
     has_snappy : bool
-        Whether numcodecs decodes snappy.
+        Whether numcodecs can decode snappy.
     """
     compressor = data[2] >> 5
     if compressor != _ZSTD:
@@ -139,12 +139,12 @@ def is_needed(data: Buffer, *, has_snappy: bool) -> bool:
         return False
     frame = Frame.of(data)
     compressed = (stream for *_, streams in frame.blocks() for stream in streams if not stream.is_stored)
-    stream = next(compressed, None)  # one tells of all, and nearly always it is the first
+    stream = next(compressed, None)  # one is enough to decide, and nearly always it is the first
     return stream is not None and bytes(frame.data[stream.start : stream.start + 4]) == _ZSTD_07
 
 
 def _is_current(data: Buffer) -> bool:
-    """Return whether the first stream is a frame of today, as nearly always; it costs little to look."""
+    """Return whether the first stream is a current frame, which it nearly always is. This check is cheap."""
     at = int.from_bytes(data[HEADER : HEADER + _NUMBER], "little")
     length = int.from_bytes(data[at : at + _NUMBER], "little")
     block_size = int.from_bytes(data[8:12], "little")
@@ -153,7 +153,7 @@ def _is_current(data: Buffer) -> bool:
 
 
 def decode_into(data: Buffer, out: memoryview) -> None:
-    """Fill `out`, of the size that the header states, with what a buffer with a sound header holds.
+    """Fill `out`, which has the size in the header, with the content of a buffer with a valid header.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def decode_into(data: Buffer, out: memoryview) -> None:
 
 
 def _check_apart(frame: Frame) -> None:
-    """Raise ChunkError if streams overlap: a small buffer could otherwise take very long to decode."""
+    """Raise ChunkError if streams overlap: decoding a small buffer could otherwise take very long."""
     blocks = sorted((streams[0].start, streams[-1].stop) for *_, streams in frame.blocks())
     end = 0
     for start, stop in blocks:
@@ -195,7 +195,7 @@ def _check_apart(frame: Frame) -> None:
 
 
 def _join(frame: Frame, streams: list[Stream], out: memoryview, decompress: Decompress) -> None:
-    """Fill `out` with what the streams of a block hold, one after the other."""
+    """Fill `out` with the streams of a block, one after the other."""
     position = 0
     for stream in streams:
         source, target = frame.data[stream.start : stream.stop], out[position : position + stream.size]
@@ -207,14 +207,14 @@ def _join(frame: Frame, streams: list[Stream], out: memoryview, decompress: Deco
                 raise ChunkSizeError("a stream in the Blosc buffer is too short", found=f"{size} bytes",
                                      expected=f"{stream.size} bytes")  # fmt: skip
         position += stream.size
-    # of a block that is not a multiple of the item size the rest is in no stream
+    # if a block is not a multiple of the item size, its rest is in no stream
     if position < len(out):
         raise ChunkError("the blocks of the Blosc buffer cannot be split", found=f"{len(out)} bytes",
                          expected=f"a multiple of {len(streams)}")  # fmt: skip
 
 
 def _decompressor(compressor: int) -> Decompress:
-    """Return what decodes the streams; importing it takes time, and it is rarely needed."""
+    """Return the function that decodes the streams. It is imported here because it is rarely needed."""
     name = "snappy" if compressor == _SNAPPY else "Zstandard 0.7"
     try:
         cramjam = import_module("cramjam")
@@ -237,14 +237,14 @@ def _run(library: Callable[..., Any], name: str, data: memoryview, out: memoryvi
     try:
         return int(library(data, out))
     except BaseException as error:
-        # broken bytes may make the library panic, which it says by an exception that is not an Exception
+        # broken bytes can make the library panic, which raises an exception that is not an Exception
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise ChunkError(f"the stream of {name} in the Blosc buffer is broken: {error}") from error
 
 
 def _check_frame(data: memoryview, size: int) -> None:
-    """Raise ChunkError if bytes are not a frame of Zstandard 0.7 with `size` bytes, or it needs too much memory."""
+    """Raise ChunkError if bytes are not a frame of Zstandard 0.7 with `size` bytes, or need too much memory."""
     magic = bytes(data[:4])
     if magic != _ZSTD_07 or len(data) < 6:
         raise ChunkError("no frame of Zstandard 0.7", found=magic.hex(), expected=_ZSTD_07.hex())
@@ -262,7 +262,7 @@ def _check_frame(data: memoryview, size: int) -> None:
 
 
 def _filter(frame: Frame) -> Callable[[memoryview, memoryview], None] | None:
-    """Return what undoes the shuffle of a block; None if it was not shuffled."""
+    """Return the function that undoes the shuffle of a block; None if it was not shuffled."""
     if frame.flags & _SHUFFLED and frame.typesize > 1:
         return Shuffle(frame.typesize, BytesSpec(None)).decode_into
     if frame.flags & _BITSHUFFLED:
@@ -271,9 +271,10 @@ def _filter(frame: Frame) -> Callable[[memoryview, memoryview], None] | None:
 
 
 def unshuffle_bits(data: Buffer, item_size: int, out: memoryview) -> None:
-    """Fill `out` with items of which all first bits come first, then all second ones, and so on.
+    """Fill `out` with items whose first bits come first, then their second bits, and so on.
 
-    Blosc leaves a block as it is if the number of its items is not a multiple of eight, and bytes behind the last item.
+    Blosc does not shuffle a block if the number of its items is not a multiple of eight, nor the bytes after the
+    last item.
     """
     nitems = len(data) // item_size
     if nitems % 8 or not nitems:
@@ -281,7 +282,8 @@ def unshuffle_bits(data: Buffer, item_size: int, out: memoryview) -> None:
         return
     whole = nitems * item_size
     rows = np.frombuffer(data, np.uint8, whole).reshape(item_size, 8, nitems // 8)
-    # a bit of eight items is one byte, so the eight bits of a byte of eight items are a square of 64 bits: turn it
+    # a bit of eight items is one byte, so the eight bits of a byte of eight items are a square of 64 bits:
+    # transpose it
     squares = rows.transpose(0, 2, 1).copy().view("<u8")
     for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
         swapped = (squares ^ (squares >> distance)) & mask

@@ -1,10 +1,10 @@
-"""The `bytes` codec: array to bytes. The elements in C order, each in the byte order that the configuration says.
+"""The `bytes` codec: array to bytes. The elements in C order, each in the configured byte order.
 
-Names: v3 `bytes`, and `endian` in documents of 2022 and 2023. Configuration: ``endian`` is "little" or "big"; it
-may be absent for types of single bytes. Where it is absent for others, the data is little-endian, as zarr-python
-writes and reads it.
+Names: v3 `bytes`, and `endian` in documents of 2022 and 2023. Configuration: ``endian`` is "little" or "big";
+it may be absent for types of single bytes. If it is absent for other types, the data is little-endian, as in
+zarr-python.
 
-Fields of a record that carry a byte order of their own keep it. Any byte but 0 is true. Agrees with: zarr-python,
+Fields of a record with their own byte order keep it. Any byte except 0 is true. Agrees with: zarr-python,
 TensorStore, zarrs.
 
 Spec: Zarr v3, "Bytes codec"; zarr-extensions for the layout of each data type.
@@ -27,12 +27,12 @@ from omnizarr.model.datatypes.data_type import AnyDType
 
 _SPEC = 'Zarr v3, "Bytes codec"'
 _ORDERS: Final[dict[str, Literal["<", ">"]]] = {"little": "<", "big": ">"}
-# Chunks up to this size are fetched whole: finding out what to leave away takes longer.
+# Chunks up to this size are fetched whole: finding out what to omit takes longer.
 _SMALL = 64 * 1024
 # Offsets are counted in int64.
 _LARGEST = 2**63 - 1
 _LAST_CODE_POINT = 0x10FFFF
-# Types of ml_dtypes that fill a byte in part, and go wrong if the bits above, which mean nothing, are set.
+# Types of ml_dtypes that use only some bits of a byte, and give wrong results if the unused bits are set.
 _LOW_BITS = {"float4_e2m1fn": 0x0F, "float6_e2m3fn": 0x3F, "float6_e3m2fn": 0x3F}
 
 
@@ -44,13 +44,13 @@ class Bytes:
     ----------
     decoded : ArraySpec
     stored : numpy.dtype
-        The elements as they are stored.
+        Data type of the stored elements.
     carrier : numpy.dtype
-        The elements in memory, in types that NumPy swaps the bytes of.
+        Data type of the elements in memory, with types whose bytes NumPy can swap.
     nbytes : int
         Size of the stored chunk.
     is_plain : bool
-        Any bytes of the right size are the memory of the decoded array.
+        Whether any bytes of the right size are valid memory of the decoded array.
     """
 
     decoded: ArraySpec
@@ -61,11 +61,11 @@ class Bytes:
 
     @property
     def encoded(self) -> BytesSpec:
-        """The exact size, and that of an element."""
+        """The exact size of the chunk and of an element."""
         return BytesSpec(self.nbytes, max(1, self.stored.itemsize), self.nbytes)
 
     def encode(self, array: AnyArray) -> Buffer:
-        """Return the bytes of `array`: a view of its memory if that has the right order already."""
+        """Return the bytes of `array`: a view of its memory if it has the right order already."""
         if array.shape != self.decoded.shape:
             raise CodecError("the array has the wrong shape", found=array.shape, expected=self.decoded.shape)
         if self.nbytes == 0:
@@ -80,24 +80,24 @@ class Bytes:
         return array.reshape(-1).view(np.uint8).data
 
     def decode(self, data: Buffer) -> AnyArray:
-        """Return the array: a view of `data` if that has the right order already.
+        """Return the array: a view of `data` if it has the right order already.
 
         Raises
         ------
         ChunkSizeError
             If `data` has another size than the array.
         ChunkError
-            If it is text with numbers that are not Unicode code points.
+            If text contains numbers that are not Unicode code points.
         """
         if len(data) != self.nbytes:
             raise _wrong_size(len(data), self.nbytes)
         return self._from_stored(self._view(data))
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
-        """Set ``out[...] = decoded[selection]``, and ask only for the runs of bytes that it needs.
+        """Set ``out[...] = decoded[selection]``, and request only the needed runs of bytes.
 
-        Returns False if nothing is stored. A chunk of another size is noticed if the source knows its size, or it ends
-        before all of them.
+        Returns False if nothing is stored. A wrong chunk size is detected if the source knows the size, or if the
+        chunk ends before all requested runs.
         """
         wanted = None if self.nbytes <= _SMALL else self._spans_of(selection)
         if wanted is None:
@@ -109,9 +109,9 @@ class Bytes:
         if size is not None and size != self.nbytes:
             raise _wrong_size(size, self.nbytes)
         if any(len(value) != stop - start for (start, stop), value in zip(wanted, values, strict=True)):
-            # All of it tells how short it is.
+            # Reading all of it shows how short it is.
             return (yield from self._reading_all(selection, out))
-        # Memory that is never touched is never there: only the runs fetched take place.
+        # Untouched memory is never allocated: only the fetched runs take memory.
         chunk = np.empty(self.nbytes, np.uint8)
         for (start, stop), value in zip(wanted, values, strict=True):
             chunk[start:stop] = np.frombuffer(value, np.uint8)
@@ -128,13 +128,13 @@ class Bytes:
         return True
 
     def _view(self, data: Buffer) -> AnyArray:
-        """Return the chunk as it is stored."""
+        """Return the stored chunk as an array."""
         if self.nbytes == 0:
             return np.zeros(self.decoded.shape, self.stored)
         return np.ndarray(self.decoded.shape, self.stored, data)
 
     def _from_stored(self, array: AnyArray) -> AnyArray:
-        """Return stored elements as they are in memory."""
+        """Return stored elements in their form in memory."""
         if self.stored != self.carrier:
             array = np.asarray(array).astype(self.carrier)
         if self.carrier != self.decoded.dtype:
@@ -142,7 +142,7 @@ class Bytes:
         return array if self.is_plain else _valid(array)
 
     def _spans_of(self, selection: tuple[Any, ...]) -> Sequence[tuple[int, int]] | None:
-        """Return the runs of bytes that hold the selection, or None if the whole chunk had better be fetched."""
+        """Return the runs of bytes for the selection, or None if the whole chunk should be fetched."""
         if self.nbytes > _LARGEST:
             return None
         runs = spans.of_selection(selection, self.decoded.shape, self.stored.itemsize)
@@ -155,7 +155,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
     Raises
     ------
     MetadataError
-        If ``endian`` is neither "little" nor "big", or there is more in the configuration.
+        If ``endian`` is neither "little" nor "big", or the configuration has other members.
     CodecError
         If the elements have no fixed size.
 
@@ -167,7 +167,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
     '00010002'
     """
     fields = Fields(configuration, ("endian",), _SPEC)
-    # zarr-python leaves it away, or writes null, where it means little-endian.
+    # zarr-python omits it, or writes null, to mean little-endian.
     order = fields.choice("endian", _ORDERS) if fields.has("endian") else "<"
     if not decoded.data_type.is_fixed_size:
         raise CodecError(
@@ -190,9 +190,9 @@ def _described(decoded: ArraySpec) -> str:
 
 
 def _carrier(dtype: AnyDType, order: str) -> AnyDType:
-    """Return `dtype` with integers instead of types that NumPy cannot swap, or not always.
+    """Return `dtype` with integers in place of types that NumPy cannot swap, or not always.
 
-    Those of ml_dtypes have no byte order, hence `order`; times without a unit keep theirs when NumPy casts them.
+    Types of ml_dtypes have no byte order, hence `order`. Times without a unit keep theirs when NumPy casts them.
     """
     if dtype.names is not None and dtype.fields is not None:
         fields = [(name, _carrier(dtype.fields[name][0], order)) for name in dtype.names]
@@ -210,14 +210,14 @@ def _carrier(dtype: AnyDType, order: str) -> AnyDType:
 
 
 def _any_bytes_are_valid(dtype: AnyDType) -> bool:
-    """Tell whether NumPy takes any bytes for elements of `dtype`."""
+    """Return whether NumPy accepts any bytes as elements of `dtype`."""
     if dtype.names is not None and dtype.fields is not None:
         return all(_any_bytes_are_valid(dtype.fields[name][0]) for name in dtype.names)
     return dtype.base.kind not in "bU" and dtype.base.name not in _LOW_BITS
 
 
 def _valid(array: AnyArray) -> AnyArray:
-    """Return `array` with truth values 0 or 1, and unused bits 0; raise ChunkError if text holds no code points."""
+    """Return `array` with booleans 0 or 1, and unused bits 0. Raises ChunkError if text contains no code points."""
     dtype = array.dtype
     if dtype.names is not None:
         if not array.flags.writeable:

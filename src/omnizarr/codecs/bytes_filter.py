@@ -1,6 +1,6 @@
-"""omnizarr.bytes_filter: a filter of arrays that stands behind a filter of bytes.
+"""omnizarr.bytes_filter: a filter of arrays that follows a filter of bytes.
 
-Only Zarr v2 has that: there the filter looks at the bytes as an array of its own dtype. No document has this name.
+This occurs only in Zarr v2, where the filter reads the bytes as an array of its own dtype. No document has this name.
 Configuration: ``id`` and the parameters of the numcodecs filter: ``astype``, ``delta``, ``fixedscaleoffset``,
 ``packbits`` or ``quantize``.
 Agrees with numcodecs.
@@ -28,10 +28,10 @@ _FILTERS: Final = ("astype", "delta", "fixedscaleoffset", "packbits", "quantize"
 
 @dataclass(frozen=True, slots=True)
 class BytesFilter:
-    """A filter of arrays, of bytes."""
+    """A filter of arrays applied to bytes."""
 
     bound: Callable[[int], ArrayToArray]
-    """The filter for so many bytes."""
+    """The filter for a number of bytes."""
     size_of: Callable[[Buffer], int]
     """The decoded size of encoded bytes."""
     decoded: BytesSpec
@@ -68,7 +68,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> BytesFilter:
         Fields(parameters, ())
         return _finished(_bind_to("numcodecs.packbits", parameters, "bool"), _bools, decoded)
     bound = _bind_to(f"numcodecs.{codec_id}", parameters, "uint8")
-    # No bytes are a whole number of any elements: enough to learn the dtypes.
+    # Zero bytes are a whole number of any elements, which is enough to learn the dtypes.
     codec = bound(0)
     if not isinstance(codec, ElementFilter):
         raise CodecError("the filter is not a filter of elements", found=codec_id)
@@ -104,5 +104,5 @@ def _finished(
     bound: Callable[[int], ArrayToArray], size_of: Callable[[Buffer], int], decoded: BytesSpec
 ) -> BytesFilter:
     sizes = [None if n is None else bound(n).encoded.nbytes for n in (decoded.nbytes,)]
-    # Per byte at most one element of the largest type there is.
+    # At most one element of the largest type for each byte.
     return BytesFilter(bound, size_of, decoded, BytesSpec(sizes[0]))

@@ -2,7 +2,7 @@
 
 Names: v1 and v2 ``bz2``; v3 ``numcodecs.bz2``, and ``bz2`` as zarrs writes it (neither is registered).
 Configuration: ``level``, 1 to 9, default 1.
-Agrees with Python's bz2: several streams are one value; what follows them is ignored.
+Agrees with Python's bz2: several streams are one value; bytes after them are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Bz2(StreamCodec):
         return bz2.BZ2Decompressor()
 
     def ends(self, rest: bytes) -> bool:
-        """Ignore what does not begin as a stream."""
+        """Ignore bytes that do not begin a stream."""
         return rest[:3] != _MAGIC
 
 

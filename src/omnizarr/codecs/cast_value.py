@@ -1,11 +1,11 @@
-"""cast_value: the same numbers in another data type, with rules for those that it does not have.
+"""cast_value: the same numbers in another data type, with rules for numbers that it cannot hold.
 
 Name: v3 ``cast_value`` (zarr-extensions).
 Configuration: ``data_type``; ``rounding`` (nearest-even if missing, towards-zero, towards-positive,
 towards-negative, nearest-away); ``out_of_range`` (clamp, wrap; an error if missing); ``scalar_map``: lists
 of [from, to] for ``encode`` and ``decode``, which come first.
-Agrees with zarr-python 3.4 and cast-value-rs. NaN and infinities that the other type does not have are errors
-unless ``scalar_map`` says what they become. A NaN in ``scalar_map`` stands for any NaN.
+Agrees with zarr-python 3.4 and cast-value-rs. NaN and infinities that the other type does not have are errors,
+unless ``scalar_map`` maps them. A NaN in ``scalar_map`` matches any NaN.
 
 Spec: zarr-extensions, "cast_value".
 """
@@ -48,9 +48,9 @@ class Cast:
     rounding : str
     out_of_range : str, optional
     pairs : tuple of (scalar, scalar)
-        What becomes what, before any rule.
+        Replacements that come before all rules.
     error : type
-        The class of the error that a number without an equal raises.
+        The class of the error for a number that cannot be cast.
     """
 
     source: Integers | Floats
@@ -70,7 +70,7 @@ class Cast:
                 return self._convert(native).reshape(array.shape)
             out = np.empty(native.shape, self.target.dtype)
             out[~mapped] = self._convert(native[~mapped])
-            # The first of two equal keys counts: it is written last.
+            # Of equal keys, the first counts, because it is written last.
             for hit, (_, after) in zip(reversed(hits), reversed(self.pairs), strict=True):
                 out[hit] = after
         return out.reshape(array.shape)
@@ -167,7 +167,7 @@ def _equal(array: NDArray[Any], key: Any) -> NDArray[Any]:
 
 
 def _rounded(values: NDArray[Any], rounding: str) -> NDArray[Any]:
-    """Return float64 as whole numbers, still float64."""
+    """Return float64 rounded to whole numbers, still float64."""
     if rounding != "nearest-away":
         return np.asarray(_WHOLE[rounding](values))
     whole = np.trunc(values)
@@ -243,7 +243,7 @@ def _compare(exact: NDArray[Any], rounded: NDArray[Any]) -> NDArray[Any]:
 def _directed(
     exact: NDArray[Any], nearest: NDArray[Any], too_large: NDArray[Any], rounding: str, target: Floats
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return numbers rounded by another rule, from those rounded to nearest, and which are too large."""
+    """Return numbers rounded by another rule, and which are too large. The input is rounded to nearest."""
     if rounding == "nearest-even":
         return nearest, too_large
     order = _compare(exact, nearest)
@@ -253,7 +253,8 @@ def _directed(
         return _ties_away(exact, nearest, order, target), too_large
     wanted = {"towards-zero": -sign, "towards-positive": np.ones_like(sign), "towards-negative": -np.ones_like(sign)}
     direction = wanted[rounding]
-    # Rounded away from zero they are at `beyond`, unless they lie between `highest` and there and go towards zero.
+    # Rounded away from zero they are at `beyond`, unless they are between `highest` and there and are rounded
+    # towards zero.
     size = np.abs(exact.astype(np.float64))
     inwards = direction * sign < 0
     beyond = (size >= target.beyond) | ((size > target.highest) & ~inwards)
@@ -268,7 +269,7 @@ def _directed(
 def _ties_away(exact: NDArray[Any], nearest: NDArray[Any], order: NDArray[Any], target: Floats) -> NDArray[Any]:
     """Return numbers rounded to nearest with ties away from zero."""
     positive = exact > 0
-    # Only those rounded towards zero can be ties that should have gone the other way.
+    # Only numbers rounded towards zero can be ties that should have gone the other way.
     inner = ((order > 0) & positive) | ((order < 0) & ~positive)
     moved = nearest.copy()
     if not inner.any():
@@ -279,7 +280,7 @@ def _ties_away(exact: NDArray[Any], nearest: NDArray[Any], order: NDArray[Any], 
     if part.dtype.kind in "iu":
         near, far = (rounded.astype(np.float64) for rounded in (nearest[inner], outer))
         step = np.abs(far - near)
-        # Both lie within 2**64: what is between them and the integer is small, and exact.
+        # Both are within 2**64: the difference to the integer is small, and exact.
         rest = np.abs(_difference(part, near))
         tie = rest * 2 == step
     else:
@@ -330,7 +331,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> CastValue:
         raise fields.reject("out_of_range", "only integers wrap around", "wrap", "clamp, or none")
     encode, decode = _scalar_maps(fields, decoded.data_type, data_type)
     forward = Cast(source, target, rounding, out_of_range, encode, CodecError)  # type: ignore[arg-type]
-    # Floats do not wrap; on the way back the rule stands for what it does to them: nothing.
+    # Floats do not wrap; in the other direction the rule has no effect.
     back = out_of_range if out_of_range != "wrap" or isinstance(source, Integers) else None
     backward = Cast(target, source, rounding, back, decode, ChunkError)  # type: ignore[arg-type]
     fill = _fill(decoded, forward, backward)
@@ -384,7 +385,7 @@ def _scalar(data_type: DataType, value: Any) -> Any:
 
 
 def _fill(decoded: ArraySpec, forward: Cast, backward: Cast) -> NDArray[Any]:
-    """Return the encoded fill value, after a look at whether it comes back."""
+    """Return the encoded fill value, after checking that it can be decoded again."""
     before = np.asarray(decoded.fill_value, decoded.dtype).astype(forward.source.dtype)
     try:
         fill = forward(before)

@@ -1,9 +1,9 @@
 """categorize: strings as numbers of labels.
 
 Names: v1 and v2 ``categorize``; v3 ``numcodecs.categorize``.
-Configuration: ``labels`` (strings), ``dtype`` ("|O" or of kind U: that of the strings), ``astype`` ("|u1").
-Agrees with numcodecs: 1 is the first label, 0 means no label and decodes to the empty string. So strings that are not
-labels are lost.
+Configuration: ``labels`` (strings), ``dtype`` ("|O" or of kind U: the type of the strings), ``astype`` ("|u1").
+Agrees with numcodecs: 1 is the first label, 0 means no label and decodes to the empty string. So strings that
+are not labels are lost.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Categorize:
 
     def decode(self, array: AnyArray) -> AnyArray:
         """Return the labels."""
-        # dtype of a StringDType or of objects: NumPy picks no length, so none is cut
+        # dtype of a StringDType or of objects: NumPy chooses no length, so no string is cut
         table = np.array(["", *self.labels], dtype=self.decoded.dtype)
         known = (array > 0) & (array <= len(self.labels))
-        # assigned, not returned: NumPy makes a bare string of an array without dimensions
+        # assigned, not returned: for an array without dimensions, NumPy returns a plain string
         out = np.empty(self.decoded.shape, self.decoded.dtype)
         out[...] = table[np.where(known, array, 0).astype(np.intp).reshape(out.shape)]
         return out

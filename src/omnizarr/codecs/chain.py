@@ -1,8 +1,7 @@
-"""Chains of codecs: bound once to a chunk's shape, data type and fill value, then run.
+"""Chains of codecs, bound once to a chunk's shape, data type and fill value, then run.
 
-The chain looks up what the document names, checks that each codec fits the next
-(array to array, then one array to bytes, then bytes to bytes) and runs them, in
-order to encode and in reverse to decode. An error in a step bears the step's name.
+The chain looks up the codecs in the document, checks that each fits the next (array to array, then one array to
+bytes, then bytes to bytes), and runs them: in order to encode, in reverse to decode. Errors name the codec.
 
 Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
 """
@@ -49,29 +48,29 @@ _WORD_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """The codecs of one chunk, bound to what the chunk is.
+    """The codecs of a chunk, bound to its shape, data type and fill value.
 
     Attributes
     ----------
     spec : ArraySpec
         The decoded chunk.
     encoded : BytesSpec
-        What is stored.
+        The stored bytes.
     filters : tuple of (str, ArrayToArray)
     serializer : (str, ArrayToBytes)
     compressors : tuple of (str, BytesToBytes)
-        In the order of encoding, each under the name that the document gives it.
+        The codecs in the order of encoding, with their names in the document.
     is_plain : bool
-        The bytes before compression are the memory of the C-contiguous array.
+        Whether the bytes before compression are the memory of the C-contiguous array.
     is_raw : bool
-        The stored bytes are: plain, and not compressed.
+        Whether the stored bytes are this memory: plain, and not compressed.
     decodes_part, reads_part, writes_part : bool
-        Decoding (reading, writing) a part of the chunk costs less than all of it.
+        Whether decoding (reading, writing) a part of the chunk costs less than all of it.
     left_out : tuple of str
-        Codecs that are not known and need not be, for reading.
+        Unknown codecs that are not needed for reading.
     filling : Chain, optional
-        The same chain, which takes the fill value for missing inner chunks, where this one refuses them: what is
-        written in part must be read first, missing or not.
+        The same chain, but with the fill value for missing inner chunks, if this one raises an error for them.
+        Partial writes must read first, and an inner chunk may be missing.
     """
 
     spec: ArraySpec
@@ -95,7 +94,7 @@ class Chain:
         CodecError
             If a codec cannot encode these values.
         UnknownCodecError
-            If a codec was left out: readers that know it would look for what it makes.
+            If a codec was left out, because readers that know it would expect its result.
         """
         if self.left_out:
             raise UnknownCodecError("the codec is not known, so that nothing can be written", codec=self.left_out[0])
@@ -114,14 +113,14 @@ class Chain:
         return self.compress(data)
 
     def decode(self, data: Buffer) -> AnyArray:
-        """Return the whole chunk that `data` encodes: perhaps read-only, perhaps a view of `data`.
+        """Return the decoded chunk of `data`. It may be read-only, or a view of `data`.
 
         Raises ChunkError if `data` is broken.
         """
         return self._decode_tail(data, len(self.compressors))
 
     def decode_into(self, data: Buffer, out: AnyArray) -> None:
-        """Set ``out[...]`` to the whole chunk, without a copy in between where that can be.
+        """Set ``out[...]`` to the whole chunk, without an intermediate copy if possible.
 
         Raises ChunkError if `data` is broken; `out` may then hold anything.
         """
@@ -133,7 +132,7 @@ class Chain:
             out[...] = self._decode_tail(data, len(self.compressors))
 
     def decompress(self, data: Buffer) -> Buffer:
-        """Return what the serializer made of the chunk that `data` encodes. Raises ChunkError if `data` is broken."""
+        """Return the serialized chunk in the encoded bytes `data`. Raises ChunkError if `data` is broken."""
         name = ""
         try:
             for name, codec in reversed(self.compressors):
@@ -145,7 +144,7 @@ class Chain:
         return data
 
     def compress(self, data: Buffer) -> Buffer:
-        """Return the stored form of a chunk of which `data` is what the serializer has made. Raises CodecError."""
+        """Return the stored form of the serialized chunk `data`. Raises CodecError."""
         name = ""
         try:
             for name, codec in self.compressors:
@@ -174,7 +173,7 @@ class Chain:
     def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
         """Set ``out[...] = decoded[selection]``, fetching no more than needed.
 
-        Returns False if nothing is stored; `out` is left alone then, unless the chunk went away in between.
+        Returns False if nothing is stored. `out` is then unchanged, unless the chunk was deleted meanwhile.
         """
         is_pinned = getattr(source, "is_pinned", False)
         try:
@@ -182,14 +181,14 @@ class Chain:
         except ConflictError:
             if not is_pinned:
                 raise
-        # The chunk was replaced in between. One request for the whole chunk returns one version.
+        # The chunk was replaced meanwhile. One request for the whole chunk returns one version.
         return drive(self.reading_all(selection, out), source)
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
-        """Do what `read` does, and leave it to the caller how to fetch.
+        """Do the same as `read`, but let the caller fetch the bytes.
 
-        `is_pinned`: all answers will be of one version of the chunk. When that is there no more, the caller begins anew
-        with `reading_all`.
+        `is_pinned`: all answers are from one version of the chunk. If that version no longer exists, the caller
+        starts again with `reading_all`.
         """
         if self.reads_part:
             mapped = self._through_filters(selection, out)
@@ -202,7 +201,7 @@ class Chain:
         return (yield from self.reading_all(selection, out))
 
     def reading_all(self, selection: tuple[Any, ...], out: AnyArray) -> Reading:
-        """Set ``out[...] = decoded[selection]`` from all that is stored, in one request."""
+        """Set ``out[...] = decoded[selection]`` from the whole stored chunk, in one request."""
         values = yield None
         if values is None:
             return False
@@ -212,7 +211,7 @@ class Chain:
     def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
         """Return the stored form of the chunk `old` with ``decoded[selection] = value``.
 
-        `old` None means that nothing was stored; None is returned if nothing need be.
+        `old` None means that nothing was stored; None is returned if nothing must be stored.
         """
         if self.writes_part:
             mapped = self._through_filters(selection, value)
@@ -235,17 +234,17 @@ class Chain:
         return self.encode(array)
 
     def empty(self) -> AnyArray:
-        """Return a new chunk that holds the fill value throughout."""
+        """Return a new chunk that contains only the fill value."""
         array = np.empty(self.spec.shape, dtype=self.spec.dtype)
         array[...] = fill_of(self.spec)
         return array
 
     def is_empty(self, array: AnyArray) -> bool:
-        """Tell whether `array` holds nothing but the fill value, bit for bit."""
+        """Return whether `array` contains only the fill value, bit for bit."""
         return holds_only(array, self.spec)
 
     def fill_missing(self, out: AnyArray) -> None:
-        """Set `out` to the fill value. Raises ChunkNotFoundError if the array was opened to refuse that."""
+        """Set `out` to the fill value. Raises ChunkNotFoundError if the array was opened with ``missing="error"``."""
         if self.spec.policy.missing == "error":
             raise ChunkNotFoundError(
                 "the chunk is not stored", remedy='open with missing="fill" to read it as the fill value'
@@ -253,7 +252,7 @@ class Chain:
         out[...] = fill_of(self.spec)
 
     def _decode_tail(self, data: Buffer, compressors: int) -> AnyArray:
-        """Decode what the first so many compressors have made."""
+        """Undo the first compressors, up to this number."""
         name = ""
         try:
             for name, bytes_codec in self.compressors[compressors - 1 :: -1] if compressors else ():
@@ -274,7 +273,7 @@ class Chain:
         try:
             for position in range(len(self.compressors) - 1, -1, -1):
                 name, codec = self.compressors[position]
-                # Not by `isinstance`, which for a protocol takes as long as decoding a small chunk.
+                # Not `isinstance`, which takes as long for a protocol as decoding a small chunk.
                 if position == 0 and (decode_into := getattr(codec, "decode_into", None)) is not None:
                     decode_into(data, out)
                     return
@@ -293,7 +292,7 @@ class Chain:
         out[:] = data
 
     def _through_filters(self, selection: tuple[Any, ...], array: AnyArray) -> tuple[tuple[Any, ...], AnyArray] | None:
-        """Return selection and array as they look behind the filters, or None if they cannot be told."""
+        """Return selection and array as seen after the filters, or None if they are unknown."""
         for _, codec in self.filters:
             if not isinstance(codec, Transpose):
                 return None
@@ -305,14 +304,14 @@ class Chain:
 
 
 def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
-    """Return the chain of `codecs` for chunks like `spec`. Codecs that are not known and need not be are left out.
+    """Return the chain of `codecs` for chunks like `spec`. Unknown codecs that are not needed are left out.
 
     Raises
     ------
     UnknownCodecError
-        If a codec is not known and must be.
+        If a needed codec is unknown.
     CodecError
-        If a codec does not stand where its kind may stand, or does not fit the one before it.
+        If a codec has the wrong position for its kind, or does not fit the one before it.
     """
     bound: list[tuple[str, Codec]] = []
     left_out: list[str] = []
@@ -343,7 +342,7 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
 
 
 def drive(reading: Reading, source: Source) -> bool:
-    """Answer what `reading` asks for from `source`, one request after the other, and return what it returns."""
+    """Answer the requests of `reading` from `source`, one after the other, and return its result."""
     answer = None
     while True:
         try:
@@ -372,7 +371,7 @@ def memory_of(array: AnyArray) -> memoryview:
 
 
 def fill_of(spec: ArraySpec) -> Any:
-    """Return the fill value as NumPy assigns it to many elements: boxed if it is an object, which may be an array."""
+    """Return the fill value in a form that NumPy assigns to many elements: boxed if it is an object."""
     if not spec.dtype.hasobject:
         return spec.fill_value
     box = np.empty((), dtype=object)
@@ -387,7 +386,7 @@ def _is_same(item: object, fill: object) -> bool:
 
 
 def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
-    """Tell whether all elements equal the fill value, bit for bit (NaN equals the same NaN, -0.0 is not 0.0)."""
+    """Return whether all elements equal the fill value, bit for bit (NaN equals the same NaN; -0.0 is not 0.0)."""
     if array.size == 0:
         return True
     if array.dtype.hasobject:
@@ -402,7 +401,7 @@ def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
     if word is not None:
         wanted = fill.reshape(1).view(word)[0]
         first = array[(0,) * array.ndim]
-        # Most chunks are not empty: one look at the first element spares reading the rest.
+        # Most chunks are not empty: checking the first element makes reading the rest unnecessary.
         if np.asarray(first, dtype=array.dtype).reshape(1).view(word)[0] != wanted:
             return False
         return bool((array.view(word) == wanted).all())
@@ -411,7 +410,7 @@ def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
 
 
 def _check_readable(data: Buffer, bound: BytesSpec) -> None:
-    """Raise CodecError if elements of variable length take more bytes than decompressors will be allowed to make."""
+    """Raise CodecError if elements of variable length take more bytes than decompressors will accept."""
     if bound.max_nbytes is not None and len(data) > bound.max_nbytes:
         raise CodecError(
             "the elements of the chunk are too long to be read again",

@@ -1,14 +1,14 @@
-"""Checksums: four bytes, little-endian, before or behind the data.
+"""Checksums: four bytes, little-endian, before or after the data.
 
 Names, place and configuration:
 
-- ``crc32c`` (v3 core): behind; none.
+- ``crc32c`` (v3 core): after; none.
 - ``crc32``, ``adler32`` (v2; v3 ``numcodecs.crc32``, ``numcodecs.adler32``): before; ``location`` "start" or "end".
-- ``numcodecs.crc32c`` (v2 ``crc32c``): behind; ``location``.
-- ``fletcher32``, ``jenkins_lookup3`` (v2; v3 ``numcodecs.fletcher32``, ...): behind; those of HDF5.
+- ``numcodecs.crc32c`` (v2 ``crc32c``): after; ``location``.
+- ``fletcher32``, ``jenkins_lookup3`` (v2; v3 ``numcodecs.fletcher32``, ...): after; those of HDF5.
   ``jenkins_lookup3`` has ``initval``, and a ``prefix`` that can only be null in JSON.
 
-Agree with numcodecs. Decoding returns a view of the data, it copies nothing.
+Agree with numcodecs. Decoding returns a view of the data, without a copy.
 
 Spec: Zarr v3, "CRC32C checksum codec"; HDF5, "Disk Format: Level 2A2j" for fletcher32.
 """
@@ -38,14 +38,14 @@ _LOCATIONS: Final = {"start": True, "end": False}
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """A checksum beside the data.
+    """A checksum before or after the data.
 
     Attributes
     ----------
     checksum : callable
-        Bytes to a number of 32 bits.
+        Returns a 32-bit number for bytes.
     is_first : bool
-        Whether it stands before the data.
+        Whether the checksum comes before the data.
     decoded : BytesSpec
         The data.
     """
@@ -88,7 +88,7 @@ def crc32c(data: Buffer) -> int:
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
     """
-    # The library takes arrays and bytes, but no memoryviews; NumPy makes no array of no bytes.
+    # The library accepts arrays and bytes, but no memoryviews; NumPy makes no array of zero bytes.
     return google_crc32c.value(np.frombuffer(data, np.uint8) if len(data) else b"")  # type: ignore[no-any-return]
 
 
@@ -109,7 +109,7 @@ def _jenkins_lookup3(initval: int) -> Callable[[Buffer], int]:
 
 
 def lookup3(data: Buffer, initval: int = 0) -> int:
-    """Return the hash of Bob Jenkins that is called lookup3; numcodecs has the same, and is faster.
+    """Return the lookup3 hash of Bob Jenkins. numcodecs has the same, and is faster.
 
     >>> hex(lookup3(b"Four score and seven years ago"))
     '0x17770551'
@@ -156,7 +156,7 @@ def _bind_located(
     checksum: Callable[[Buffer], int], place: str, configuration: Configuration, decoded: BytesSpec
 ) -> Checksum:
     fields = Fields(configuration, ("location",))
-    # numcodecs takes null for the default
+    # numcodecs treats null as the default
     where = fields.choice("location", _LOCATIONS) if fields.has("location") else _LOCATIONS[place]
     return Checksum(checksum, where, decoded)
 

@@ -1,7 +1,7 @@
-"""The compressors that Python comes without: those of numcodecs, or of the native engine where numcodecs is missing.
+"""Compressors that Python does not include: those of numcodecs, or of the native engine if numcodecs is missing.
 
-`zstd`, `lz4` and `blosc` have the functions of the modules of numcodecs with these names. The native engine has the
-compressors built in, so an installation with it needs no numcodecs.
+`zstd`, `lz4` and `blosc` have the functions of the modules of numcodecs with these names. The native engine has
+the compressors built in, so an installation with it does not need numcodecs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WIDTH: Final = 4
 
 
 class Compiled:
-    """A module of numcodecs, or what the native engine has in its place; looked up when it is first used."""
+    """A module of numcodecs, or its replacement in the native engine, looked up at first use."""
 
     __slots__ = ("_found", "_name")
 
@@ -105,5 +105,5 @@ def fletcher32() -> Any:
     if hasattr(found, "checksum"):
         return found.checksum
     codec = found.Fletcher32()
-    # numcodecs shows its C function only through the codec.
+    # numcodecs makes its C function available only through the codec
     return lambda data: int.from_bytes(codec.encode(data)[-_WIDTH:], "little")

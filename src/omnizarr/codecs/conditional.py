@@ -1,8 +1,8 @@
-"""conditional: bytes to bytes codecs that each chunk may apply or leave out.
+"""conditional: bytes-to-bytes codecs that each chunk may apply or not.
 
 Name: v3 ``conditional`` (zarr-extensions).
 Configuration: ``codecs`` (bytes to bytes), ``header_bits`` (multiple of 8, at least one bit per codec; by default
-just enough). A chunk begins with a little-endian mask: bit i says that codec i was applied.
+just enough). A chunk begins with a little-endian mask: bit i is set if codec i was applied.
 Writing applies a codec where it does not make the chunk longer.
 
 Spec: zarr-extensions, "conditional".
@@ -27,12 +27,12 @@ _SPEC: Final = 'zarr-extensions, "conditional"'
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """Codecs that may be left out.
+    """Optional codecs.
 
     Attributes
     ----------
     steps : tuple of (name, configuration)
-        What each is bound from: what it decodes to depends on which ones were applied before it.
+        The definitions of the codecs. Their decoded representations depend on which codecs were applied before.
     header : int
         Bytes of the mask.
     decoded : BytesSpec
@@ -52,7 +52,7 @@ class Conditional:
         return BytesSpec(None, 1, None if limit is None else limit + self.header, self.decoded.remedy)
 
     def encode(self, data: Buffer) -> Buffer:
-        """Return the mask and what the codecs made of `data`."""
+        """Return the mask and the encoded `data`."""
         mask, applied = 0, []
         for position, step in enumerate(self.steps):
             applied.append(step)
@@ -64,7 +64,7 @@ class Conditional:
         return mask.to_bytes(self.header, "little") + data
 
     def decode(self, data: Buffer) -> Buffer:
-        """Return what was encoded."""
+        """Return the decoded bytes."""
         if len(data) < self.header:
             raise ChunkSizeError("too short for the mask", found=f"{len(data)} bytes",
                                  expected=f"at least {self.header} bytes")  # fmt: skip
@@ -83,7 +83,7 @@ class Conditional:
 
 
 def _bound(steps: Sequence[tuple[str, Mapping[str, JSON]]], decoded: BytesSpec) -> list[BytesToBytes]:
-    """Return the codecs of these steps, each bound to what the one before it makes."""
+    """Return the codecs of these steps, each bound to the result of the one before it."""
     codecs: list[BytesToBytes] = []
     for name, configuration in steps:
         codec: BytesToBytes = registry.find(name)(configuration, decoded)

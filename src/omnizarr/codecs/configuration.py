@@ -1,4 +1,4 @@
-"""Reading the configuration of a codec, field by field; what is wrong is said with pointer, found and expected."""
+"""Reading the configuration of a codec, field by field. Errors state the pointer, found and expected values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AnyDType = np.dtype[Any]
 T = TypeVar("T")
 
 REQUIRED: Final[Any] = object()
-"""The default of a field that has none."""
+"""The default of a field without a default."""
 
 
 class Fields:
@@ -29,11 +29,11 @@ class Fields:
     Parameters
     ----------
     configuration : mapping
-        As the document has it.
+        The configuration in the document.
     known : sequence of str
-        Names of the fields that the codec has; any other is an error, as ignoring it could give wrong values.
+        Names of the codec's fields. Any other is an error, because ignoring it could give wrong values.
     spec : str, optional
-        The text that defines them.
+        The specification that defines them.
     """
 
     def __init__(self, configuration: Mapping[str, Any], known: Sequence[str], spec: str | None = None) -> None:
@@ -53,7 +53,7 @@ class Fields:
                 )
 
     def reject(self, name: str, message: str, found: object, expected: object) -> MetadataError:
-        """Return the error that says what is wrong with a field ("" for all of them)."""
+        """Return the error about a field ("": about the configuration)."""
         shown = "null" if found is None else f"{found!r}"
         pointer = f"/configuration/{name}" if name else "/configuration"
         return MetadataError(message, pointer=pointer, found=shown, expected=expected, spec=self.spec)
@@ -68,11 +68,11 @@ class Fields:
         return Named(name, configuration)
 
     def has(self, name: str) -> bool:
-        """Tell whether a field is there and not null."""
+        """Return whether a field exists and is not null."""
         return self._values.get(name) is not None
 
     def raw(self, name: str, default: Any = REQUIRED) -> Any:
-        """Return a field as it is."""
+        """Return the value of a field unchanged."""
         if name in self._values:
             return self._values[name]
         if default is REQUIRED:
@@ -86,7 +86,7 @@ class Fields:
         value = self.raw(name, default)
         if value is default and default is not REQUIRED:
             return value  # type: ignore[no-any-return]
-        # JSON has one kind of number: some writers turn every one into a float.
+        # JSON has only one number type, and some writers turn every number into a float.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         inside = isinstance(value, int) and not isinstance(value, bool)
@@ -120,27 +120,27 @@ class Fields:
         return value
 
     def choice(self, name: str, choices: Mapping[str, T], default: Any = REQUIRED) -> T:
-        """Return what the string in a field stands for."""
+        """Return the value for the string in a field."""
         value = self.raw(name, default)
         if not isinstance(value, str) or value not in choices:
             raise self.reject(name, f"unknown {name!r}", value, f"one of {', '.join(map(repr, choices))}")
         return choices[value]
 
     def dtype(self, name: str, default: Any = REQUIRED) -> AnyDType:
-        """Return the NumPy dtype that a type string of Zarr v2 names; never one that holds objects."""
+        """Return the NumPy dtype of a type string of Zarr v2. It never holds objects."""
         value = self.raw(name, default)
         if isinstance(value, np.dtype):
             return value
-        if value is None and default is not REQUIRED:  # numcodecs takes null for "the same as the other"
+        if value is None and default is not REQUIRED:  # in numcodecs, null means "the same as the other"
             return self.dtype_of(name, default)
         return self.dtype_of(name, value)
 
     def dtype_of(self, name: str, value: Any) -> AnyDType:
-        """Return the NumPy dtype that `value`, found in a field, names."""
+        """Return the NumPy dtype that `value` of a field names."""
         if isinstance(value, np.dtype):
             return value
         expected = 'a type string such as "<f4"'
-        if not isinstance(value, str) or len(value) > 64 or "," in value:  # NumPy reads commas as structs
+        if not isinstance(value, str) or len(value) > 64 or "," in value:  # NumPy parses commas as structs
             raise self.reject(name, f"{name!r} names no data type", value, expected)
         try:
             dtype = np.dtype(value)

@@ -1,9 +1,8 @@
-"""What a codec is: the values that a chain is made of.
+"""The contract of codecs: the values that form a chain.
 
-A document names a codec (`omnizarr.model.Named`); a *bind* function turns its
-configuration into one of the three kinds of value below, for one decoded
-representation. The chain checks that each codec fits the next; a codec only knows
-itself. All are immutable and may be called by many threads at once.
+A document names a codec (`omnizarr.model.Named`). A *bind* function turns its configuration into one of the
+three kinds of objects below, for one decoded representation. The chain checks that each codec fits the next.
+Codecs are immutable, and threads can share them.
 
     bind(configuration: Mapping, decoded: ArraySpec) -> ArrayToArray | ArrayToBytes
     bind(configuration: Mapping, decoded: BytesSpec) -> BytesToBytes
@@ -27,32 +26,32 @@ if TYPE_CHECKING:
 
 AnyArray: TypeAlias = "NDArray[Any]"
 Buffer: TypeAlias = bytes | bytearray | memoryview
-"""Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
+"""Bytes, C-contiguous and of format "B". The receiver never writes to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPolicy:
-    """What is wanted of chunks while an array is open; a shard passes it on to its inner chunks."""
+    """Settings for chunks while an array is open. A shard passes them on to its inner chunks."""
 
     write_empty_chunks: bool = False
-    """Store chunks that hold nothing but the fill value."""
+    """Whether to store chunks that hold only the fill value."""
     missing: Literal["fill", "error"] = "fill"
-    """What reading a chunk that is not stored means."""
+    """What reading a missing chunk does: return the fill value, or raise an error."""
     allow_pickle: bool = False
-    """Let the pickle codec run."""
+    """Whether the pickle codec may run."""
     variable_chunk_bytes: int = field(default_factory=lambda: config.get("array.variable_chunk_bytes"))
-    """Bytes that the elements of a chunk may decode to, if they are of variable length, however few they are."""
+    """Bytes that a chunk of elements of variable length may always decode to, however few elements it has."""
     variable_element_bytes: int = field(default_factory=lambda: config.get("array.variable_element_bytes"))
-    """Bytes that each of them may decode to on average, where together they need more than that."""
+    """Bytes per element that such a chunk may decode to, if that is more."""
     bytes_in_flight: int = field(default_factory=lambda: config.get("bytes_in_flight"))
-    """Bytes, decoded, of the chunks that are fetched or stored at once."""
+    """Decoded bytes of the chunks that are fetched or stored at once."""
     engine: str | None = field(default_factory=lambda: config.get("engine"))
-    """The engine that moves chunks: "native" or "reference"; None: the best one for the array."""
+    """The engine that reads and writes chunks: "native" or "reference"; None: the best one for the array."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """An array as a codec meets it: shape, data type and fill value."""
+    """An array before or after a codec: shape, data type and fill value."""
 
     shape: tuple[int, ...]
     data_type: DataType
@@ -67,7 +66,7 @@ class ArraySpec:
 
     @property
     def nbytes(self) -> int | None:
-        """Size of the elements, in bytes; None where it depends on the values."""
+        """Size of the elements in bytes; None if it depends on the values."""
         if not self.data_type.is_fixed_size:
             return None
         size = self.dtype.itemsize
@@ -78,46 +77,46 @@ class ArraySpec:
 
 @dataclass(frozen=True, slots=True)
 class BytesSpec:
-    """A byte string as a codec meets it."""
+    """Bytes before or after a codec."""
 
     nbytes: int | None
-    """Exact size in bytes where it is the same for all values, else None."""
+    """Exact size in bytes if it is the same for all values, otherwise None."""
     item_size: int = 1
     """Bytes per element of the array encoded in it (for shuffling); 1 if unknown."""
     max_nbytes: int | None = None
-    """A bound on the size where it is not exact; None if there is none."""
+    """A bound on the size if it is not exact; None if there is none."""
     remedy: str | None = None
-    """What to do if the bound is too low."""
+    """The remedy in the error if the bound is too low."""
 
 
 @runtime_checkable
 class ArrayToArray(Protocol):
-    """An array becomes another array."""
+    """Encodes an array as another array."""
 
     @property
     def encoded(self) -> ArraySpec:
-        """What the codec makes of the decoded representation that it was bound to (fill value included)."""
+        """The encoded representation, fill value included."""
 
     def encode(self, array: AnyArray) -> AnyArray:
-        """Return the encoded array. May be a view of `array`, or `array` itself."""
+        """Return the encoded array. It may be a view of `array`, or `array` itself."""
 
     def decode(self, array: AnyArray) -> AnyArray:
-        """Return the decoded array, of the shape and dtype bound to. May be a view."""
+        """Return the decoded array, with the bound shape and dtype. It may be a view."""
 
 
 @runtime_checkable
 class ArrayToBytes(Protocol):
-    """An array becomes bytes."""
+    """Encodes an array as bytes."""
 
     @property
     def encoded(self) -> BytesSpec:
-        """What the codec makes of the decoded representation that it was bound to."""
+        """The encoded representation."""
 
     def encode(self, array: AnyArray) -> Buffer:
-        """Return the bytes of `array`. May be a view of its memory."""
+        """Return the bytes of `array`. They may be a view of its memory."""
 
     def decode(self, data: Buffer) -> AnyArray:
-        """Return the array of the shape and dtype bound to; it may be read-only and a view of `data`.
+        """Return the array with the bound shape and dtype. It may be read-only, and a view of `data`.
 
         Raises ChunkSizeError if `data` is too short or too long.
         """
@@ -125,11 +124,11 @@ class ArrayToBytes(Protocol):
 
 @runtime_checkable
 class BytesToBytes(Protocol):
-    """Bytes become other bytes."""
+    """Encodes bytes as other bytes."""
 
     @property
     def encoded(self) -> BytesSpec:
-        """What the codec makes of the decoded representation that it was bound to."""
+        """The encoded representation."""
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the encoded bytes."""
@@ -143,70 +142,70 @@ class BytesToBytes(Protocol):
 
 @runtime_checkable
 class DecodesInto(Protocol):
-    """A bytes to bytes codec that can decode straight into the caller's memory."""
+    """A bytes-to-bytes codec that can decode directly into the caller's memory."""
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Fill `out` (writable, contiguous, format "B", exactly the decoded size) from `data`.
 
-        Raises as `decode`.
+        Raises the errors of `decode`.
         """
 
 
 @runtime_checkable
 class DecodesPart(Protocol):
-    """An array to bytes codec that can decode a part, straight into the caller's memory (a shard)."""
+    """An array-to-bytes codec that can decode a part directly into the caller's memory, such as a shard."""
 
     def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
-        """Set ``out[...] = decode(data)[selection]``; raises as `decode`.
+        """Set ``out[...] = decode(data)[selection]``. Raises the errors of `decode`.
 
-        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`).
+        `selection` is the `chunk_selection` of a piece (see `omnizarr.indexing.Piece`).
         """
 
 
 Span: TypeAlias = tuple[int, int | None]
-"""(start, stop) in bytes, half-open; a negative start counts from the end, with stop None: the last bytes."""
+"""(start, stop) in bytes, half-open. A negative start counts from the end; then stop is None."""
 
 
 class Source(Protocol):
-    """Where the encoded bytes of one chunk can be had from, in part or whole.
+    """Reads the encoded bytes of one chunk, in part or whole.
 
-    A source that has an attribute ``is_pinned`` which is true gives the spans of all its calls from one version of the
-    chunk: the one that its first call met. It raises ConflictError when that is there no more.
+    If a source has a true attribute ``is_pinned``, all its calls return spans of the same version of the chunk:
+    the version of the first call. It raises ConflictError if that version no longer exists.
     """
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
-        """Return the bytes of each span (all of them as one if None), in one round trip; None if nothing is stored.
+        """Return the bytes of each span (None: all bytes as one span) in one round trip; None if nothing is stored.
 
-        An answer may have an attribute ``size``, the number of bytes of the whole chunk.
-        A span that reaches past the end is cut there. Asked for all, the source gives what is there now, pinned or not.
+        The answer may have an attribute ``size``, the number of bytes of the whole chunk. A span that reaches
+        past the end is cut there. A request for all bytes returns the current version, pinned or not.
         """
 
 
 Reading: TypeAlias = Generator[Sequence[Span] | None, Sequence[Buffer] | None, bool]
-"""Reads a chunk without fetching: yields which spans it needs next (None: all), is sent what a `Source` answers.
+"""Reads a chunk without fetching: it yields the spans it needs (None: all), and receives answers of a `Source`.
 
-Returns False if nothing is stored. Its driver decides how to wait: see `omnizarr.codecs.chain.drive`.
+It returns False if nothing is stored. The driver decides how to wait: see `omnizarr.codecs.chain.drive`.
 """
 
 
 @runtime_checkable
 class ReadsPart(Protocol):
-    """An array to bytes codec that need not fetch and decode everything (a shard)."""
+    """An array-to-bytes codec that need not fetch and decode everything, such as a shard."""
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
-        """Set ``out[...] = decoded[selection]``, asking for the bytes needed; return False if nothing is stored.
+        """Set ``out[...] = decoded[selection]``, requesting only needed bytes. Return False if nothing is stored.
 
-        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`). `is_pinned`: all answers are from
-        one version of the chunk, so this need not be checked.
+        `selection` is the `chunk_selection` of a piece (see `omnizarr.indexing.Piece`). `is_pinned`: all answers
+        are from one version of the chunk, so this need not be checked.
         """
 
 
 @runtime_checkable
 class WritesPart(Protocol):
-    """An array to bytes codec that need not decode what a write leaves alone (a shard)."""
+    """An array-to-bytes codec that need not decode what a write does not change, such as a shard."""
 
     def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
-        """Return `old` (None: nothing stored) with ``decoded[selection] = value``; None if nothing need be stored."""
+        """Return `old` (None: nothing stored) with ``decoded[selection] = value``; None if nothing must be stored."""
 
 
 Codec: TypeAlias = ArrayToArray | ArrayToBytes | BytesToBytes

@@ -1,8 +1,8 @@
-"""What the array filters of numcodecs have in common.
+"""The common base of numcodecs' array filters.
 
-Such a filter sees the elements in C order as one row of ``seen`` and makes a row of ``made``. Both are named by
-its configuration, and an array of another data type of the same bytes is looked at as if it were of that type
-(``delta`` over ``<i8`` is how datetimes are stored). Where the item sizes differ, so do the numbers of elements.
+Such a filter reads the elements in C order as one row of type ``seen``, and returns a row of type ``made``. Its
+configuration names both types. An array of another data type is reinterpreted as bytes of that type (datetimes
+are stored with ``delta`` over ``<i8``). If item sizes differ, so do the numbers of elements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AnyDType = np.dtype[Any]
 
 @dataclass(frozen=True, slots=True)
 class ElementFilter:
-    """A filter made of two functions from row to row."""
+    """A filter that consists of two functions from row to row."""
 
     decoded: ArraySpec
     encoded: ArraySpec
@@ -42,7 +42,7 @@ class ElementFilter:
         return row.reshape(self.encoded.shape)
 
     def decode(self, array: AnyArray) -> AnyArray:
-        """Return the elements, as far as they can be had back."""
+        """Return the decoded elements, as far as they can be recovered."""
         try:
             with np.errstate(all="ignore"):
                 row = self.backward(row_of(array).view(self.made)).astype(self.seen, copy=False)
@@ -52,7 +52,7 @@ class ElementFilter:
 
 
 def row_of(array: AnyArray) -> AnyArray:
-    """Return the elements in C order, as a view if that can be."""
+    """Return the elements in C order, as a view if possible."""
     return np.ascontiguousarray(array).reshape(-1)
 
 
@@ -63,7 +63,7 @@ def filter_of(
     forward: Callable[[AnyArray], AnyArray],
     backward: Callable[[AnyArray], AnyArray],
 ) -> ElementFilter:
-    """Return the filter of two functions, bound to arrays like `decoded`.
+    """Return the filter that consists of two functions, bound to arrays like `decoded`.
 
     Raises CodecError if the bytes of such an array are not a whole number of `seen`.
     """

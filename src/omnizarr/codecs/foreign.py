@@ -1,7 +1,7 @@
 """Codecs of other packages: those of numcodecs' registry, and codec classes of zarr-python 3.
 
-Both are wrapped to keep the contract: what they raise becomes CodecError or ChunkError, and what they decode to is
-checked. What they allocate meanwhile is theirs to bound.
+Wrappers enforce the contract: errors become CodecError or ChunkError, and decoded values are checked. The
+memory that these codecs allocate is not bounded.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def _bytes(value: Any) -> Buffer:
 
 
 def _shaped(value: Any, spec: ArraySpec) -> AnyArray:
-    """Return what a codec made as the array it should have made."""
+    """Return the result of a codec as the expected array."""
     array = np.asarray(value) if isinstance(value, np.ndarray) else np.frombuffer(value, np.uint8)
-    # Bytes, or integers in place of floats, are looked at anew; another byte order is only another byte order.
+    # Bytes, or integers in place of floats, are reinterpreted. A different byte order is converted.
     is_raw = array.nbytes == spec.nbytes and native_of(array.dtype) != native_of(spec.dtype)
     if is_raw and not array.dtype.hasobject:
         array = np.ascontiguousarray(array).reshape(-1).view(spec.dtype)
@@ -115,7 +115,7 @@ def _shaped(value: Any, spec: ArraySpec) -> AnyArray:
 
 
 def from_numcodecs(name: str, codec_id: str) -> Found | None:
-    """Return the codec that numcodecs, or a package that extends it, has under an id; None if there is none."""
+    """Return the codec that numcodecs, or a package that extends it, has for an id; None if there is none."""
     try:
         registry = import_module("numcodecs.registry")
     except ModuleNotFoundError:
@@ -132,7 +132,8 @@ def from_numcodecs(name: str, codec_id: str) -> Found | None:
         def run(verb: str, value: Any) -> Any:
             return getattr(codec, verb)(value)
 
-        # numcodecs does not say what a codec takes: where an array stands it gets it, and has to give bytes.
+        # numcodecs does not state what a codec accepts: in the place of an array codec, it gets the array and
+        # must return bytes.
         if isinstance(decoded, BytesSpec):
             return ForeignBytesToBytes(run, decoded)
         return ForeignArrayToBytes(run, decoded)
@@ -144,9 +145,9 @@ def from_numcodecs(name: str, codec_id: str) -> Found | None:
 
 
 def from_zarr_python(name: str, codec_class: Any) -> Found:
-    """Return the codec that a class of zarr-python's codec interface is.
+    """Return the codec of a class of zarr-python's codec interface.
 
-    Raises CodecError if it is no such class.
+    Raises CodecError for another class.
     """
     abc: Any = import_module("zarr.abc.codec")
     kinds: list[tuple[type[Any], Kind]] = [
@@ -179,7 +180,7 @@ def _binder(name: str, codec_class: Any, kind: Kind) -> Callable[[Any, Any], Any
 
 
 def _runner(codec: Any, spec: Any, kind: Kind) -> Callable[[str, Any], Any]:
-    """Return a function that encodes or decodes with a codec of zarr-python, at once or in its event loop."""
+    """Return a function that encodes or decodes with a codec of zarr-python, directly or in its event loop."""
     sync: Any = import_module("zarr.core.sync").sync
     buffers = spec.prototype
     takes_array = {"encode": kind != "bytes to bytes", "decode": kind == "array to array"}
@@ -201,7 +202,7 @@ def _runner(codec: Any, spec: Any, kind: Kind) -> Callable[[str, Any], Any]:
 
 
 def _zarr_spec(decoded: ArraySpec | BytesSpec) -> Any:
-    """Return what zarr-python calls an ArraySpec; of bytes, that of their array is not known here."""
+    """Return the ArraySpec of zarr-python; for bytes, the spec of their array is unknown here."""
     spec_module: Any = import_module("zarr.core.array_spec")
     prototype: Any = import_module("zarr.core.buffer").default_buffer_prototype()
     native: Any = import_module("zarr.core.dtype").get_data_type_from_native_dtype

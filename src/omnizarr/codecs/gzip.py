@@ -1,9 +1,9 @@
 """gzip: deflate streams with gzip headers and CRC-32 checksums.
 
 Names: v2 ``gzip``; v3 ``gzip`` (core), ``numcodecs.gzip``.
-Configuration: ``level``, 0 to 9, in v3 required by the text (6 if missing); v2 1 if missing, and -1 allowed.
+Configuration: ``level``, 0 to 9, required in v3 by the specification (6 if missing); v2 1 if missing, and -1 allowed.
 Agrees with Python's gzip: several members are one value, zeros after the last are ignored,
-anything else there is an error. Members are written without a time, so that equal chunks are equal bytes.
+anything else there is an error. Members are written without a time, so that equal chunks have equal bytes.
 
 Spec: Zarr v3, "Gzip codec"; RFC 1952.
 """
@@ -22,7 +22,7 @@ from omnizarr.errors import ChunkError
 
 _MAGIC = b"\x1f\x8b"
 _HEAD: Final = _MAGIC + b"\x08\0\0\0\0\0\0\xff"
-"""Of a member: deflate, without a name, a time or a system."""
+"""Header of a member: deflate, without a name, a time or a system."""
 _ZLIB_HEAD: Final = 2
 _ZLIB_TAIL: Final = 4
 
@@ -64,7 +64,7 @@ def from_zlib(data: Buffer, decoded: BytesSpec) -> bytes:
     b'abc'
     """
     stream, limit = Inflater(ZLIB_HEADER), limit_of(decoded)
-    # One byte more than allowed: shows whether there is more, and lets the stream see its end.
+    # One byte more than allowed, which shows whether there is more, and lets the stream reach its end.
     plain = stream.decompress(data, -1 if limit is None else limit + 1)
     check_size(len(plain), decoded)
     if not stream.eof:

@@ -1,7 +1,7 @@
 """json2: Python objects as JSON: a list of the items, then the dtype, then the shape.
 
 Names: v2 ``json2``, and ``json`` (before numcodecs 0.6: without the shape); v3 ``numcodecs.json2``, ``numcodecs.json``.
-Configuration: that of Python's JSON encoder and decoder: ``encoding``, ``skipkeys``, ``ensure_ascii``,
+Configuration: options of Python's JSON encoder and decoder: ``encoding``, ``skipkeys``, ``ensure_ascii``,
 ``check_circular``, ``allow_nan``, ``sort_keys``, ``indent``, ``separators``, ``strict``.
 Agrees with numcodecs.
 """
@@ -54,7 +54,7 @@ class Json(ObjectCodec):
 def listed(array: AnyArray, *, has_shape: bool) -> list[Any]:
     """Return the items, the dtype and perhaps the shape, as numcodecs lists them."""
     items = np.atleast_1d(array).tolist()
-    # What is stored is about Python objects, whatever they are in memory.
+    # The stored dtype is always that of Python objects, whatever it is in memory.
     items.append("|O" if array.dtype.kind == "T" else array.dtype.str)
     if has_shape:
         items.append(list(array.shape))
@@ -62,7 +62,7 @@ def listed(array: AnyArray, *, has_shape: bool) -> list[Any]:
 
 
 def unlisted(items: Any, decoded: ArraySpec, *, has_shape: bool) -> AnyArray:
-    """Return the array that was listed; its shape may be another one of the same size."""
+    """Return the array in a list. Its shape may be another one of the same size."""
     tail = 2 if has_shape else 1
     if not isinstance(items, list) or len(items) < tail:
         raise ChunkError("not a list of items", found=type(items).__name__, expected="a list")
@@ -76,7 +76,7 @@ def unlisted(items: Any, decoded: ArraySpec, *, has_shape: bool) -> AnyArray:
     if len(flat) != size:
         raise ChunkSizeError("the number of items is wrong", found=len(flat), expected=size)
     row = np.empty(size, object)
-    for position, item in enumerate(flat):  # row[:] = flat would look into items that are lists
+    for position, item in enumerate(flat):  # row[:] = flat would unpack items that are lists
         row[position] = item
     try:
         array: AnyArray = row.astype(decoded.dtype, copy=False)
@@ -109,7 +109,7 @@ def _bind(configuration: Configuration, decoded: ArraySpec, *, has_shape: bool) 
     fields = Fields(configuration, (*_FLAGS, *_OTHERS))
     encoding = fields.text("encoding", "utf-8")
     try:
-        "[]".encode(encoding)  # of text encodings only
+        "[]".encode(encoding)  # only with text encodings
     except (LookupError, ValueError) as error:
         raise fields.reject("encoding", "unknown encoding", encoding, "such as 'utf-8'") from error
     indent = fields.integer("indent", None, 0, 100) if fields.has("indent") else None

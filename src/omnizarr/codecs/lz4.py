@@ -1,7 +1,7 @@
 """lz4: the decoded size as a little-endian 32-bit number, then one raw LZ4 block.
 
 Names: v2 ``lz4``; v3 ``numcodecs.lz4``, and ``lz4`` (neither is registered; not the frame format of the lz4 tool).
-Configuration: ``acceleration``, default 1 (numcodecs takes what is below 1 for 1).
+Configuration: ``acceleration``, default 1 (numcodecs treats values below 1 as 1).
 Agrees with numcodecs.
 """
 
@@ -22,7 +22,7 @@ _INT32 = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Lz4(Compressor):
-    """One LZ4 block behind its size."""
+    """One LZ4 block after its size."""
 
     acceleration: int
     decoded: BytesSpec
@@ -37,14 +37,14 @@ class Lz4(Compressor):
         return lz4.compress(data, self.acceleration)  # type: ignore[no-any-return]
 
     def decode(self, data: Buffer) -> Buffer:
-        """Return what the block decodes to."""
+        """Return the decoded block."""
         size = self._size(data)
         if size == 0:
             return b""
         return _run(data, None)
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what the block decodes to."""
+        """Fill `out` with the decoded block."""
         size = self._size(data)
         check_size(size, BytesSpec(len(out)))
         if size:
@@ -57,7 +57,7 @@ class Lz4(Compressor):
         check_size(size, self.decoded)
         if size == 0 and data[4:] != b"\0":
             raise ChunkError("the LZ4 block is not empty as its size says", found=bytes(data[4:9]).hex())
-        # An LZ4 byte stands for at most 255; a size beyond that is a lie, however large the bound.
+        # An LZ4 byte decodes to at most 255; a larger size is wrong, however large the bound is.
         if size > 255 * len(data):
             raise ChunkSizeError("the size before the LZ4 block cannot be true", found=f"{size} bytes",
                                  expected=f"at most {255 * len(data)} bytes")  # fmt: skip

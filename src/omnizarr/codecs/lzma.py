@@ -1,10 +1,10 @@
 """lzma: xz containers, "alone" files or raw LZMA streams.
 
 Names: v1 and v2 ``lzma``; v3 ``numcodecs.lzma``, and ``lzma`` (neither is registered).
-Configuration: ``format`` 1 (xz, default), 2 (alone) or 3 (raw); ``check`` (-1, default: that of the format;
-0, 1, 4, 10); ``preset`` 0 to 9, perhaps with bit 31 set for "extreme", or null; ``filters``: list of filter
-specifications of Python's lzma, or null. GDAL adds a ``delta`` of its own, which means nothing here.
-Agrees with Python's lzma: several streams are one value; what follows them is ignored.
+Configuration: ``format`` 1 (xz, default), 2 (alone) or 3 (raw); ``check`` (-1, default: the format's; 0, 1, 4,
+10); ``preset`` 0 to 9, perhaps with bit 31 set for "extreme", or null; ``filters``: list of filter
+specifications of Python's lzma, or null. GDAL adds a ``delta`` of its own, which is ignored. Agrees
+with Python's lzma: several streams are one value; bytes after them are ignored.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Lzma(StreamCodec):
         return lzma.LZMADecompressor(self.format, memlimit=_MEMORY + (limit_of(self.decoded) or _MEMORY))
 
     def ends(self, rest: bytes) -> bool:
-        """Only xz containers follow each other; what else follows is ignored."""
+        """Only xz containers can follow each other; other bytes are ignored."""
         return self.format != lzma.FORMAT_XZ or not rest.lstrip(b"\0").startswith(_XZ_MAGIC) or rest[:1] == b"\0"
 
 
@@ -72,7 +72,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Lzma:
         raise fields.reject("filters", "a raw stream needs its filters", None, "a list of filter specifications")
     codec = Lzma(container, check, preset, filters, decoded)
     try:
-        # The library knows best which filters and presets go together.
+        # The library knows which filters and presets are compatible.
         lzma.LZMACompressor(container, check, preset, filters)
         if container == lzma.FORMAT_RAW:
             codec.start()

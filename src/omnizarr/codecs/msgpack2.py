@@ -59,7 +59,7 @@ def bind_msgpack(configuration: Configuration, decoded: ArraySpec) -> MsgPack:
 
 
 def _bind(configuration: Configuration, decoded: ArraySpec, *, has_shape: bool) -> MsgPack:
-    # numcodecs before 0.6 had "encoding", for what "raw" says now.
+    # numcodecs before 0.6 had "encoding" instead of "raw".
     fields = Fields(configuration, ("use_bin_type", "use_single_float", "raw", "encoding"))
     return MsgPack(
         fields.boolean("use_bin_type", default=True),

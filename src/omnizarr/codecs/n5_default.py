@@ -2,8 +2,8 @@
 
 Name: v3 ``n5_default`` (zarr-extensions).
 Configuration: ``codecs``: ``transpose`` that reverses the axes, ``bytes`` (big-endian), at most one compressor.
-A block may be smaller than the chunk (N5 truncates at the edges of an array); the rest is the fill value. Blocks are
-written full size.
+A block may be smaller than the chunk (N5 truncates at the edges of an array); the rest is the fill value.
+Blocks are written in full size.
 
 Spec: zarr-extensions, "n5_default"; N5 4.0.0, "File-system specification".
 """
@@ -39,7 +39,7 @@ class N5Default:
 
     @property
     def encoded(self) -> BytesSpec:
-        """The header, and what the inner codecs make."""
+        """The header, and the result of the inner codecs."""
         longer = changed_by(self.inner.encoded, self._header)
         # Blocks of other writers may be truncated.
         return BytesSpec(None, 1, limit_of(longer), longer.remedy)
@@ -54,7 +54,7 @@ class N5Default:
         return struct.pack(f">HH{len(shape)}I", 0, len(shape), *shape) + self.inner.encode(array)
 
     def decode(self, data: Buffer) -> AnyArray:
-        """Return the elements, and the fill value where the block has none."""
+        """Return the elements, with the fill value where the block is smaller."""
         ndim = len(self.decoded.shape)
         if len(data) < self._header:
             raise ChunkSizeError("too short for the header of a block", found=f"{len(data)} bytes",

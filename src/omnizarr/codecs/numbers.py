@@ -1,4 +1,4 @@
-"""What the data types of real numbers can hold: ranges, infinities, NaNs."""
+"""The value ranges of real data types: limits, infinities, NaNs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Integers:
         return (self.highest - self.lowest).bit_length()
 
     def check(self, value: int, kind: type[OmnizarrError]) -> None:
-        """Raise an error if `value` is none of them."""
+        """Raise an error if `value` is not one of them."""
         if not self.lowest <= value <= self.highest:
             raise kind("a result does not fit into the data type", found=value,
                        expected=f"{self.lowest} to {self.highest}")  # fmt: skip
@@ -40,18 +40,18 @@ class Floats:
     """In the machine's byte order."""
     highest: float
     beyond: float
-    """What would follow `highest`, were there a larger exponent."""
+    """The number that would follow `highest` with a larger exponent."""
     has_infinity: bool
     has_nan: bool
 
 
 def native_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype in the machine's byte order; text of any length has none."""
+    """Return a dtype in the machine's byte order. Text of variable length has none."""
     return dtype if dtype.kind == "T" else dtype.newbyteorder("=")
 
 
 def numbers_of(data_type: DataType) -> Integers | Floats | None:
-    """Return what a type of real numbers can hold; None if it is no such type."""
+    """Return the value range of a real data type; None for other types."""
     name, dtype = data_type.named.name, native_of(data_type.dtype)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -59,7 +59,7 @@ def numbers_of(data_type: DataType) -> Integers | Floats | None:
     if name in ("int2", "int4", "uint2", "uint4"):
         bits = int(name[-1])
         return Integers(dtype, *((0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)))
-    if dtype.name in ("float16", "float32", "float64"):  # ml_dtypes has a type of kind "f" as well
+    if dtype.name in ("float16", "float32", "float64"):  # ml_dtypes also has a type of kind "f"
         highest = float(np.finfo(dtype).max)
         step = highest - float(np.nextafter(np.finfo(dtype).max, dtype.type(0)))
         return Floats(dtype, highest, highest + step if dtype.itemsize < 8 else np.inf, True, True)  # noqa: FBT003
@@ -69,7 +69,7 @@ def numbers_of(data_type: DataType) -> Integers | Floats | None:
 
 
 def _small_floats(dtype: np.dtype[Any]) -> Floats:
-    """Return what a type of ml_dtypes can hold, found out by trying all of its values."""
+    """Return the value range of a type of ml_dtypes, found by trying all its values."""
     words = np.arange(1 << 8 * dtype.itemsize, dtype=f"u{dtype.itemsize}")
     with np.errstate(all="ignore"):
         values = words.view(dtype).astype(np.float64)

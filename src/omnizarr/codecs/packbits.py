@@ -3,10 +3,11 @@
 - v3 ``packbits`` (zarr-extensions), array to bytes: any number of bits per element, **lowest bit first**.
   Configuration: ``padding_encoding`` (none, first_byte, last_byte), ``first_bit``, ``last_bit`` (inclusive, counted
   from the lowest; null or missing: all bits). Agrees with zarrs and TensorStore.
-- v2 ``packbits``, v3 ``numcodecs.packbits``, array to array: booleans, **highest bit first**, behind one
-  byte that counts the padding bits. No configuration. Agrees with numcodecs.
+- v2 ``packbits``, v3 ``numcodecs.packbits``, array to array: booleans, **highest bit first**, after one byte
+that counts the padding bits. No configuration. Agrees with numcodecs.
 
-Spec: zarr-extensions, "packbits" (whose claim that "first_byte" is compatible with numcodecs overlooks the order).
+Spec: zarr-extensions, "packbits" (which states that "first_byte" is compatible with numcodecs, but overlooks
+the order).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PackBits:
     first: int
     last: int
     components: int
-    """Components of all elements: two of each complex number."""
+    """Number of components of all elements: two for each complex number."""
     width: int
     """Bytes of a component in memory."""
     is_signed: bool
@@ -54,7 +55,7 @@ class PackBits:
 
     @property
     def encoded(self) -> BytesSpec:
-        """All fields, filled up to whole bytes, and perhaps one byte that counts the padding."""
+        """The size of all fields, padded to whole bytes, plus one byte if it counts the padding."""
         return BytesSpec((self._bits + 7) // 8 + (self.padding != "none"))
 
     @property
@@ -70,7 +71,7 @@ class PackBits:
         return {"none": packed, "first_byte": count + packed, "last_byte": packed + count}[self.padding]
 
     def decode(self, data: Buffer) -> AnyArray:
-        """Return the elements; bits that are not stored are zero, or copies of a stored sign."""
+        """Return the elements. Bits that are not stored are zero, or copies of a stored sign."""
         if len(data) != self.encoded.nbytes:
             raise ChunkSizeError("the packed bits have the wrong size", found=f"{len(data)} bytes",
                                  expected=f"{self.encoded.nbytes} bytes")  # fmt: skip
@@ -93,7 +94,7 @@ class PackBits:
 
 @dataclass(frozen=True, slots=True)
 class PackBools:
-    """Booleans as bits behind the number of padding bits."""
+    """Booleans as bits after the number of padding bits."""
 
     decoded: ArraySpec
     encoded: ArraySpec

@@ -34,7 +34,7 @@ class Pcodec:
 
     @property
     def encoded(self) -> BytesSpec:
-        """Bytes of any size, never much more than the array has."""
+        """Any size, but never much more than the array has."""
         return BytesSpec(None, max_nbytes=2 * (self.decoded.nbytes or 0) + 65536)
 
     def encode(self, array: AnyArray) -> Buffer:
@@ -49,12 +49,12 @@ class Pcodec:
     def decode(self, data: Buffer) -> AnyArray:
         """Return the numbers."""
         size = prod(self.decoded.shape)
-        # One more than wanted would show that there are too many.
+        # One more than needed, which shows whether there are too many.
         out = np.empty(size + 1, self.decoded.dtype.newbyteorder("="))
         try:
             progress = standalone.simple_decompress_into(bytes(data), out)
         except BaseException as error:
-            # a broken file may make the library panic, which it says by an exception that is not an Exception
+            # a broken file can make the library panic, which raises an exception that is not an Exception
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             raise ChunkError(f"the pco file is broken: {error}") from error

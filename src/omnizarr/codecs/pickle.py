@@ -2,8 +2,8 @@
 
 Names: v2 ``pickle``; v3 ``numcodecs.pickle``.
 Configuration: ``protocol`` (5 if missing).
-Unpickling runs whatever code the bytes ask for, so nothing is read or written unless the array was opened
-with ``allow_pickle=True``. Agrees with numcodecs.
+Unpickling can run arbitrary code in the data, so nothing is read or written unless the array was opened with
+``allow_pickle=True``. Agrees with numcodecs.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Pickle(ObjectCodec):
     def encode(self, array: AnyArray) -> Buffer:
         """Return the pickled array."""
         try:
-            # a pickle keeps the layout in memory, and readers take the elements in that order
+            # a pickle keeps the layout in memory, and readers read the elements in that order
             return pickle.dumps(np.asarray(array, order="C"), protocol=self.protocol)
-        except Exception as error:  # objects may raise anything
+        except Exception as error:  # objects may raise any error
             raise CodecError(f"cannot pickle: {error}") from error
 
     def decode(self, data: Buffer) -> AnyArray:
         """Return the unpickled array."""
         try:
             array = pickle.loads(data)  # noqa: S301  allowed by the caller
-        except Exception as error:  # so may what is unpickled
+        except Exception as error:  # unpickling may raise any error, too
             raise ChunkError(f"cannot unpickle: {error}") from error
         if not isinstance(array, np.ndarray):
             raise ChunkError("the pickle holds no array", found=type(array).__name__, expected="ndarray")

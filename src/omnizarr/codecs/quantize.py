@@ -1,4 +1,4 @@
-"""quantize: floats rounded to a number of decimal digits, by way of powers of two.
+"""quantize: floats rounded to a number of decimal digits, with powers of two.
 
 Names: v1 and v2 ``quantize``; v3 ``numcodecs.quantize``.
 Configuration: ``digits`` (integer), ``dtype``, ``astype`` (default: ``dtype``), type strings of floats.

@@ -1,8 +1,8 @@
-"""Where codecs are found by name.
+"""Looking up codecs by name.
 
-In this order: what the program registered, the table below, and packages that offer a
-codec under the entry points ``omnizarr.codecs`` (a bind function), ``zarr.codecs`` (a codec class of zarr-python)
-or ``numcodecs.codecs`` (for names ``numcodecs.<id>``). Nothing is imported before it is asked for.
+The order is: codecs that the program registered, the table below, and packages with a codec under the entry
+points ``omnizarr.codecs`` (a bind function), ``zarr.codecs`` (a codec class of zarr-python) or
+``numcodecs.codecs`` (for names ``numcodecs.<id>``). Modules are imported at first use.
 
 Spec: Zarr v3 core, "Extension points"; zarr-extensions, "codecs", for the registered names.
 """
@@ -25,10 +25,10 @@ else:
     suggestions = Lazy("omnizarr.support.suggestions")
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
-"""What a codec takes and gives; "array or bytes" where that is known only once it is bound."""
+"""The kind of a codec; "array or bytes" if it is known only after binding."""
 
 Bind: TypeAlias = Callable[[Any, Any], Any]
-"""A function of configuration and decoded representation, see `omnizarr.codecs.contract`."""
+"""A function of configuration and decoded representation. See `omnizarr.codecs.contract`."""
 
 ENTRY_POINTS: Final = "omnizarr.codecs"
 
@@ -89,7 +89,7 @@ _TABLE: Final[dict[str, tuple[Kind, str]]] = {
     "numcodecs.zfpy": (_A2B, "zfpy:bind"),
     "numcodecs.zlib": (_B2B, "zlib:bind"),
     "numcodecs.zstd": (_B2B, "zstd:bind_numcodecs"),
-    # the same, as zarrs writes them where the bare name is not taken
+    # the same, under the names that zarrs writes if the plain name is free
     "adler32": (_B2B, "checksums:bind_adler32"),
     "base64": (_B2B, "base64:bind"),
     "bz2": (_B2B, "bz2:bind"),
@@ -100,7 +100,7 @@ _TABLE: Final[dict[str, tuple[Kind, str]]] = {
     "lzma": (_B2B, "lzma:bind"),
     "shuffle": (_B2B, "shuffle:bind"),
     "zlib": (_B2B, "zlib:bind"),
-    # ours: no document has this name
+    # omnizarr's own: no document has this name
     "omnizarr.bytes_filter": (_B2B, "bytes_filter:bind"),
 }
 
@@ -108,7 +108,7 @@ _EXTRAS: Final = {"msgpack": "msgpack", "pcodec": "pcodec", "zfpy": "zfp", "ml_d
 
 
 class Entry(NamedTuple):
-    """A codec that was found: call it to bind it.
+    """A codec that was found. Call it to bind it.
 
     Attributes
     ----------
@@ -133,16 +133,16 @@ _registered: list[str] = []
 
 
 def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
-    """Make a codec known to this process under `name`, before any other of that name.
+    """Register a codec under `name` in this process. It takes precedence over other codecs of that name.
 
     Parameters
     ----------
     name : str
-        As documents name it.
+        The name in documents.
     bind : callable
         ``bind(configuration, decoded)`` as in `omnizarr.codecs.contract`.
     kind : str, optional
-        What it takes and gives: lets a chain say so if the codec stands in the wrong place.
+        The kind of the codec, so that a chain can report a codec in the wrong position.
 
     Examples
     --------
@@ -156,19 +156,19 @@ def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
 
 
 def generation() -> int:
-    """Return a number that another `register` makes another: what was bound before may mean something else now."""
+    """Return a number that changes with every `register`, because bound codecs may then be outdated."""
     return len(_registered)
 
 
 def find(name: str) -> Entry:
-    """Return the codec called `name`.
+    """Return the codec with a name.
 
     Raises
     ------
     UnknownCodecError
-        If neither omnizarr nor an installed package knows it.
+        If neither omnizarr nor an installed package has the codec.
     MissingDependencyError
-        If it needs a package that is not installed.
+        If the codec needs a package that is not installed.
     """
     entry = _found.get(name)
     if entry is None:
@@ -180,14 +180,14 @@ def find(name: str) -> Entry:
 
 
 def known_names() -> list[str]:
-    """Return the names of all codecs that `find` would find (numcodecs ids of other packages aside), sorted."""
+    """Return the sorted names of all codecs that `find` finds, except numcodecs ids of other packages."""
     offered = {point.name for group in (ENTRY_POINTS, "zarr.codecs") for point in entry_points(group=group)}
     return sorted({*_TABLE, *_found, *offered})
 
 
 @cache
 def entry_points(**query: str) -> EntryPoints:
-    """Return what installed packages offer; to look takes 10 ms, and most processes never need it."""
+    """Return the entry points of installed packages. This takes 10 ms, and most processes never need it."""
     found: EntryPoints = import_module("importlib.metadata").entry_points(**query)
     return found
 
@@ -215,7 +215,7 @@ def _from_entry_points(name: str) -> Entry | None:
 
 
 def _from_numcodecs(name: str) -> Entry | None:
-    """Return a codec of numcodecs, or of a package that extends it, that the table does not have."""
+    """Return a codec of numcodecs, or of a package that extends it, that is not in the table."""
     prefix, _, codec_id = name.partition(".")
     if prefix != "numcodecs" or not codec_id:
         return None

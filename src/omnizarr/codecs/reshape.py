@@ -2,7 +2,7 @@
 
 Name: v3 ``reshape`` (zarr-extensions).
 Configuration: ``shape``: one entry per dimension of the encoded array, each a size, a list of dimensions of the
-decoded array whose sizes are multiplied, or once -1 for what is left.
+decoded array whose sizes are multiplied, or once -1 for the rest.
 Spec: zarr-extensions, "reshape".
 """
 
@@ -71,7 +71,7 @@ def _sizes(entries: Any, source: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_places(entries: Any, shape: tuple[int, ...], source: tuple[int, ...]) -> None:
-    """Check that a coordinate along input dimensions is one along the output dimension made of them."""
+    """Check that coordinates along input dimensions correspond to one output dimension made of them."""
     for at, entry in enumerate(entries):
         if isinstance(entry, int) or not entry:
             continue

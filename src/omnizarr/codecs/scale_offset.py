@@ -2,7 +2,7 @@
 
 Name: v3 ``scale_offset`` (zarr-extensions).
 Configuration: ``offset`` (0 if missing), ``scale`` (1 if missing), in the JSON form of the data type's fill values.
-Agrees with zarr-python 3.4; integers that do not fit, quotients that are not whole and finite floats that
+Agrees with zarr-python 3.4; integers that do not fit, quotients that are not integers, and finite floats that
 become infinite are errors.
 
 Spec: zarr-extensions, "scale_offset".
@@ -58,7 +58,7 @@ class ScaleOffset:
         return result.astype(array.dtype, copy=False)
 
     def _encode_integers(self, array: AnyArray, integers: Integers) -> AnyArray:
-        # The map is monotonic: if the extremes stay in range, so does everything between them.
+        # The map is monotonic: if the extremes are in range, everything in between is, too.
         offset, scale = int(self.offset), int(self.scale)
         for value in _extremes(array):
             integers.check(value - offset, CodecError)

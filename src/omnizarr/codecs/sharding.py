@@ -1,14 +1,15 @@
-"""The `sharding_indexed` codec: array to bytes. Many inner chunks and an index of where they lie, in one value.
+"""The `sharding_indexed` codec: array to bytes. Many inner chunks and an index of their positions in one value.
 
 Names: v3 `sharding_indexed`. Configuration: ``chunk_shape`` of an inner chunk; ``codecs`` of the inner chunks;
 ``index_codecs``, little-endian `bytes` and `crc32c` if missing; ``index_location``, "end" (default) or "start".
 
-The index holds offset and size of each inner chunk, in C order; both 2**64 - 1 say that it is not stored, which
-means the fill value. Inner chunks may lie anywhere in the shard; we write them in C order, without gaps.
+The index holds offset and size of each inner chunk, in C order; both are 2**64 - 1 if it is not stored, which
+means the fill value. Inner chunks may be anywhere in the shard; omnizarr writes them in C order, without gaps.
 
-A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`); all of a
-small one in one. Unless the source promises that all its answers are of one version, the second request fetches the
-last bytes of the index again: if they have changed, the shard was written in between, and is fetched again as a whole.
+A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`). A
+small shard is read whole in one request. Unless the source guarantees that all its answers are from one
+version, the second request fetches the last bytes of the index again. If they have changed, the shard was
+replaced meanwhile, and is fetched again as a whole.
 
 Agrees with: zarr-python, TensorStore, zarrs. Spec: Zarr v3, "Sharding codec".
 """
@@ -37,7 +38,7 @@ _MISSING: Final = 2**64 - 1
 _LARGEST_FILE: Final = 2**63 - 1
 _BYTES: Final = Named("bytes", {"endian": "little"})
 _INDEX_CODECS: Final = (_BYTES, Named("crc32c"))
-# A writer may align inner chunks, as to the pages of a disk, and leave unused bytes between them.
+# A writer may align inner chunks, for example to disk pages, and leave unused bytes between them.
 _ALIGNMENT: Final = 4096
 _CHECKSUM_SIZE: Final = 4
 
@@ -52,15 +53,15 @@ class Sharding:
         The shard as an array.
     encoded : BytesSpec
     grid : Grid
-        Of the inner chunks in the shard.
+        Grid of the inner chunks in the shard.
     inner : Chain
-        Of an inner chunk.
+        Codecs of an inner chunk.
     index : Chain
-        Of the index.
+        Codecs of the index.
     index_size : int
     index_at_end : bool
     is_small : bool
-        To fetch all of it takes no longer than a part.
+        Whether fetching all of it takes no longer than a part.
     """
 
     decoded: ArraySpec
@@ -73,7 +74,7 @@ class Sharding:
     is_small: bool
 
     def encode(self, array: AnyArray) -> Buffer:
-        """Return the shard of `array`; inner chunks that hold only the fill value are left out (see the policy)."""
+        """Return the shard of `array`. Inner chunks that hold only the fill value are omitted (see `ChunkPolicy`)."""
         if array.shape != self.decoded.shape:
             raise CodecError("the array has the wrong shape", found=array.shape, expected=self.decoded.shape)
         return self._assemble([self._encode_inner(array, piece) for piece in self._all_pieces()])
@@ -84,7 +85,7 @@ class Sharding:
         Raises
         ------
         ShardIndexError
-            If the index cannot be, or points outside the shard.
+            If the index is not possible, or points outside the shard.
         ChunkError
             If the index or an inner chunk is broken otherwise; the message names the inner chunk.
         ChunkNotFoundError
@@ -95,13 +96,16 @@ class Sharding:
         return out
 
     def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
-        """Set ``out[...] = decoded[selection]``; decode only the inner chunks needed. Raises as `decode`."""
+        """Set ``out[...] = decoded[selection]``.
+
+        Decodes only the needed inner chunks. Raises the errors of `decode`.
+        """
         self._decode_pieces(data, list(subplan(selection, self.grid)), out)
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
-        """Set ``out[...] = decoded[selection]``; ask only for the index and the inner chunks needed.
+        """Set ``out[...] = decoded[selection]``, requesting only the index and the needed inner chunks.
 
-        Returns False if the shard is not stored. Raises as `decode`.
+        Returns False if the shard is not stored. Raises the errors of `decode`.
         """
         pieces = list(subplan(selection, self.grid))
         if not pieces:
@@ -122,14 +126,14 @@ class Sharding:
         return (yield from self._reading_all(pieces, out))
 
     def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
-        """Return the shard `old` with ``decoded[selection] = value``, or None if no inner chunk is left to store.
+        """Return the shard `old` with ``decoded[selection] = value``, or None if no inner chunk remains.
 
-        Inner chunks that the selection does not touch keep their bytes, undecoded.
+        Inner chunks outside the selection keep their bytes, undecoded.
 
         Raises
         ------
         ShardIndexError, ChunkError
-            If the index of `old`, or an inner chunk of which a part is to stay, is broken.
+            If the index of `old`, or an inner chunk that is partly overwritten, is broken.
         """
         pieces = list(subplan(selection, self.grid))
         numbers = self._numbers(pieces)
@@ -153,12 +157,12 @@ class Sharding:
 
     @property
     def index_span(self) -> Span:
-        """Where in a shard its index lies."""
+        """Return the position of the index in a shard."""
         return (-self.index_size, None) if self.index_at_end else (0, self.index_size)
 
     @property
     def _stamp_size(self) -> int:
-        """How many bytes at the end of the index tell one index from another."""
+        """Number of bytes at the end of the index that distinguish it from other versions."""
         codecs = self.index.compressors
         return _CHECKSUM_SIZE if codecs and codecs[-1][0] == "crc32c" else self.index_size
 
@@ -168,7 +172,7 @@ class Sharding:
         return (-size, None) if self.index_at_end else (self.index_size - size, self.index_size)
 
     def stored(self, index: Buffer) -> AnyArray:
-        """Return which inner chunks are stored, as booleans in the shape of the grid. Raises ShardIndexError."""
+        """Return which inner chunks are stored, as booleans with the shape of the grid. Raises ShardIndexError."""
         found: AnyArray = (self._decode_index(index) != _MISSING).any(axis=1).reshape(self.grid.grid_shape)
         return found
 
@@ -192,21 +196,21 @@ class Sharding:
             raise
 
     def _numbers(self, pieces: Sequence[Piece]) -> list[int]:
-        """Return the rows of the index that belong to pieces."""
+        """Return the rows of the index for pieces."""
         shape = self.grid.grid_shape
         strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
         return [sum(map(int.__mul__, piece[0], strides)) for piece in pieces]
 
     def _entries(self, index: AnyArray, pieces: Sequence[Piece], size: int | None) -> list[tuple[int, int] | None]:
-        """Return start and stop of the inner chunks that pieces need, None for those that are missing.
+        """Return start and stop of the inner chunks of pieces, None for missing ones.
 
-        `size` is that of the shard, if known.
+        `size` is the size of the shard, if known.
         """
         exact = self.inner.encoded.nbytes
         entries: list[tuple[int, int] | None] = []
         for piece, row in zip(pieces, index[self._numbers(pieces)].tolist(), strict=True):
             entry = _entry(row, piece[0], size)
-            # Before memory is allocated for it.
+            # Checked before memory is allocated for it.
             if entry is not None and exact is not None and entry[1] - entry[0] != exact:
                 raise ChunkSizeError(
                     f"inner chunk {piece[0]} has the wrong size",
@@ -222,7 +226,7 @@ class Sharding:
         return list(subplan(tuple(slice(0, length, 1) for length in self.decoded.shape), self.grid))
 
     def _any_in_parts(self, pieces: Sequence[Piece]) -> bool:
-        """Whether it pays to fetch less than all of an inner chunk: only where that is a shard too."""
+        """Whether fetching a part of an inner chunk pays, which it does only if the inner chunk is a shard, too."""
         return isinstance(self.inner.serializer[1], Sharding) and not all(piece.whole for piece in pieces)
 
     def _reading_all(self, pieces: Sequence[Piece], out: AnyArray) -> Reading:
@@ -240,7 +244,7 @@ class Sharding:
     def _reading_entries(
         self, stamp: bytes | None, pieces: Sequence[Piece], entries: Sequence[tuple[int, int] | None], out: AnyArray
     ) -> Reading:
-        """Fetch and decode the inner chunks at `entries`; return False if the shard changes meanwhile.
+        """Fetch and decode the inner chunks at `entries`. Return False if the shard changes meanwhile.
 
         `stamp` is the end of the index; None if the shard cannot change.
         """
@@ -277,10 +281,11 @@ class Sharding:
         return values is not None and values[0] == stamp
 
     def _is_deep(self, piece: Piece, entry: tuple[int, int] | None) -> bool:
-        """Whether to look for a part within an inner chunk, rather than to fetch all of it."""
+        """Whether to look for a part within an inner chunk, instead of fetching all of it."""
         if entry is None or piece.whole or not self.inner.reads_part:
             return False
-        # A shard within the shard says where its chunks are; others are worth requests of their own only if large.
+        # A shard within the shard knows where its chunks are; other inner chunks are worth separate requests only
+        # if they are large.
         least = spans.GAP if isinstance(self.inner.serializer[1], Sharding) else spans.LARGEST
         return entry[1] - entry[0] > least
 
@@ -299,7 +304,7 @@ class Sharding:
         return complete
 
     def _place(self, pieces: Sequence[Piece], chunks: Sequence[Buffer | None], out: AnyArray) -> None:
-        """Decode inner chunks (None: missing) and put what the pieces select into `out`."""
+        """Decode inner chunks (None: missing) and copy the selected parts into `out`."""
         inner = self.inner
         for piece, data in zip(pieces, chunks, strict=True):
             part, is_view = _target(out, piece)
@@ -319,7 +324,7 @@ class Sharding:
     # ---- writing
 
     def _encode_inner(self, array: AnyArray, piece: Piece) -> Buffer | None:
-        """Return an inner chunk that is covered by ``array[piece.out_selection]``; None if it need not be stored."""
+        """Return the encoded inner chunk of ``array[piece.out_selection]``; None if it need not be stored."""
         try:
             return self.inner.encode_unless_empty(array[(*piece.out_selection, ...)])
         except OmnizarrError as error:
@@ -327,7 +332,7 @@ class Sharding:
             raise
 
     def _keep(self, old: Buffer, covered: set[int], parts: list[Buffer | None]) -> None:
-        """Put the bytes of the inner chunks of a shard into `parts`, except of those that will be covered."""
+        """Copy the bytes of a shard's inner chunks into `parts`, except those that will be overwritten."""
         view = memoryview(old)
         kept = 0
         rows = self._index_of(old).tolist()
@@ -339,7 +344,7 @@ class Sharding:
                 parts[number] = view[entry[0] : entry[1]]
                 kept += entry[1] - entry[0]
         if kept > len(old):
-            # Copied one by one they might fill the memory.
+            # Copied separately, they might fill the memory.
             raise ShardIndexError(
                 "inner chunks overlap",
                 found=f"{kept} bytes in all",
@@ -349,7 +354,7 @@ class Sharding:
             )
 
     def _assemble(self, parts: Sequence[Buffer | None]) -> bytes:
-        """Return the shard of encoded inner chunks, None for those that are missing."""
+        """Return the shard of encoded inner chunks, None for missing ones."""
         table = np.full((len(parts), 2), _MISSING, np.uint64)
         stored = [number for number, part in enumerate(parts) if part is not None]
         chunks = [part for part in parts if part is not None]
@@ -381,7 +386,7 @@ def _outside(coords: tuple[int, ...], offset: int, nbytes: int, size: int | None
 
 
 def _cut(value: Buffer, start: int, entry: tuple[int, int] | None, coords: tuple[int, ...], size: int | None) -> Buffer:
-    """Return an inner chunk from the span that it was fetched in, which begins at `start`."""
+    """Return an inner chunk from the fetched span that contains it and begins at `start`."""
     low, high = entry or (0, 0)
     if high - start > len(value):
         raise _outside(coords, low, high - low, start + len(value) if size is None else size)
@@ -389,17 +394,17 @@ def _cut(value: Buffer, start: int, entry: tuple[int, int] | None, coords: tuple
 
 
 def _target(out: AnyArray, piece: Piece) -> tuple[AnyArray, bool]:
-    """Return the part of `out` that a piece fills, and whether it is a view; else it is to be copied there."""
+    """Return the part of `out` that a piece fills, and whether it is a view. If not, it must be copied there."""
     for selector in piece.out_selection:
         if isinstance(selector, np.ndarray):
             shape = np.broadcast_to(np.False_, out.shape)[piece.out_selection].shape
             return np.empty(shape, out.dtype), False
-    # The Ellipsis makes a view also of a 0-d array.
+    # The Ellipsis makes a view of a 0-d array, too.
     return out[(*piece.out_selection, ...)], True
 
 
 def _within(reading: Reading, start: int, stop: int) -> Reading:
-    """Read an inner chunk that lies from `start` to `stop` in the shard: ask for the same bytes of that."""
+    """Read an inner chunk from `start` to `stop` in the shard: shift requests to these bytes."""
     answer: Sequence[Buffer] | None = None
     while True:
         try:
@@ -407,7 +412,7 @@ def _within(reading: Reading, start: int, stop: int) -> Reading:
         except StopIteration as end:
             return end.value is True
         values = yield [(start, stop)] if wanted is None else [_shifted(part, start, stop) for part in wanted]
-        answer = values and [*values]  # without the size, which is the shard's
+        answer = values and [*values]  # without the size, which is the size of the shard
 
 
 def _shifted(part: Span, start: int, stop: int) -> Span:
@@ -426,11 +431,11 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
     Raises
     ------
     MetadataError
-        If the configuration is broken; the pointer says where.
+        If the configuration is broken. The pointer states where.
     CodecError
         If inner chunks do not divide the shard evenly, or the size of the encoded index is not fixed.
     UnknownCodecError
-        If a codec of inner chunks or index is not known.
+        If a codec of the inner chunks or the index is unknown.
 
     Examples
     --------
@@ -465,10 +470,10 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
 
 
 def _bound(decoded: ArraySpec, inner: BytesSpec, count: int, index_size: int) -> BytesSpec:
-    """Return how large a shard can reasonably be."""
+    """Return the largest reasonable size of a shard."""
     overhead = count * _ALIGNMENT + index_size
     if decoded.nbytes is None:
-        # Not the sum of what each inner chunk may be: few are as large as they may be.
+        # Not the sum of the bounds of all inner chunks, because few reach their bound.
         return changed_by(compressed(variable(decoded)), overhead)
     largest = limit_of(inner)
     return BytesSpec(None, 1, None if largest is None else count * largest + overhead, inner.remedy)
@@ -498,7 +503,7 @@ def _bind_chain(fields: Fields, name: str, spec: ArraySpec) -> Chain:
     value = fields.raw(name, default)
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise fields.reject(name, "no list of codecs", value, "a list")
-    # An empty list is how documents of 2023 say little-endian bytes.
+    # In documents of 2023, an empty list means little-endian bytes.
     codecs = [_codec(fields, item, f"{name}/{number}") for number, item in enumerate(value)] or [_BYTES]
     try:
         return chain.bind(codecs, spec)

@@ -1,10 +1,10 @@
-"""shuffle: first all first bytes of the items, then all second ones, and so on.
+"""shuffle: the first bytes of all items, then their second bytes, and so on.
 
 Names: v2 ``shuffle``; v3 ``numcodecs.shuffle``, ``shuffle`` (not registered).
-Configuration: ``elementsize``. If it is missing or null (netCDF-C, zarr-python) or 0 (netCDF-C), it is the item size; a
-string of digits stands for the number. Documents of Zarr v2 that leave it out mean 4, which their dialect fills in.
-Agrees with numcodecs. Where the size is not a multiple of the item size, which numcodecs refuses, the bytes left over
-stay at the end as they are, as HDF5 has it: so netCDF-C stores a shuffle behind a checksum.
+Configuration: ``elementsize``. If it is missing or null (netCDF-C, zarr-python) or 0 (netCDF-C), it is the item
+size; a string of digits means the number. Documents of Zarr v2 that omit it mean 4, which their dialect fills
+in. Agrees with numcodecs. If the size is not a multiple of the item size, which numcodecs refuses, the
+remaining bytes stay unchanged at the end, as in HDF5. netCDF-C stores a shuffle after a checksum in this way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Shuffle:
         return out.data
 
     def decode(self, data: Buffer) -> Buffer:
-        """Return the bytes in their order."""
+        """Return the bytes in their original order."""
         check_size(len(data), self.decoded)
         if self.item_size == 1 or len(data) < self.item_size:
             return data
@@ -53,7 +53,7 @@ class Shuffle:
         return out.data
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with the bytes in their order."""
+        """Fill `out` with the bytes in their original order."""
         check_size(len(data), BytesSpec(len(out)))
         if self.item_size == 1 or len(data) < self.item_size:
             out[:] = data
@@ -66,7 +66,7 @@ class Shuffle:
         whole = rows * columns
         source, target = data[:whole].reshape(rows, columns), out[:whole].reshape(columns, rows)
         if rows <= _FEW:
-            # NumPy walks along the short axis otherwise, which takes three times as long.
+            # Otherwise NumPy iterates along the short axis, which takes three times as long.
             for row in range(rows):
                 target[:, row] = source[row]
         else:

@@ -1,6 +1,6 @@
-"""Which bytes to fetch: runs that lie close together become one span.
+"""Which bytes to fetch: runs that are close together become one span.
 
-A request costs about as much as reading some ten thousand bytes more, on disks as in networks.
+A request costs about as much as reading ten thousand more bytes, both on disks and in networks.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 GAP: Final = 64 * 1024
-"""Runs of bytes are fetched together if no more than so many unneeded bytes lie between them."""
+"""Runs of bytes are fetched together if at most this many unneeded bytes are between them."""
 LARGEST: Final = 16 * 1024 * 1024
-"""A span grows by further runs up to this size; beyond, a store had better fetch two spans side by side."""
+"""A span grows by further runs up to this size. Beyond it, two concurrent requests are better."""
 
 
 def coalesce(ranges: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[int]]:
@@ -38,9 +38,10 @@ def coalesce(ranges: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], 
 
 
 def of_selection(selection: Sequence[Any], shape: Sequence[int], item_size: int) -> list[tuple[int, int]]:
-    """Return the spans of a C-contiguous array's memory that hold ``array[selection]``, coalesced.
+    """Return the coalesced spans of a C-contiguous array's memory that contain ``array[selection]``.
 
-    `selection` is a piece's `chunk_selection`: slices with positive steps, integer arrays that broadcast.
+    `selection` is the `chunk_selection` of a piece: slices with positive steps, and integer arrays that
+    broadcast.
     """
     run, base = item_size, 0
     stride = item_size
@@ -65,7 +66,7 @@ def of_selection(selection: Sequence[Any], shape: Sequence[int], item_size: int)
 
 
 def _offsets(selection: Sequence[Any], shape: Sequence[int], stride: int) -> Any:
-    """Return where each selected item of the outer axes begins, sorted; `stride` is that of the innermost of them."""
+    """Return the sorted start of each selected item of the outer axes. `stride` is that of the innermost of them."""
     by_slices = np.zeros(1, np.int64)
     by_arrays: Any = np.zeros(1, np.int64)
     for axis in reversed(range(len(selection))):

@@ -1,7 +1,7 @@
-"""Bounds on the size of decoded bytes: what makes a small chunk unable to fill the memory.
+"""Bounds on the size of decoded bytes, so that a small chunk cannot fill the memory.
 
-`sized` checks what a library returned; `inflate` runs the decompressors of the standard
-library, which can stop, so that nothing beyond the bound is ever decoded.
+`sized` checks the result of a library. `inflate` runs the decompressors of the standard library, which can stop,
+so that nothing beyond the bound is ever decoded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from omnizarr.errors import ChunkError, ChunkSizeError, OmnizarrError
 
 SLACK: Final = 4096
 
-_AT_ONCE: Final = 2**31  # what compressors take
+_AT_ONCE: Final = 2**31  # what compressors accept
 _FOREIGN: Final = 2**20
 _REMEDY: Final = (
     'if that is what was written, open the array with omnizarr.config.set({"array.variable_chunk_bytes": ...}) raised'
@@ -24,36 +24,36 @@ _REMEDY: Final = (
 
 
 class Decompressor(Protocol):
-    """What `zlib.decompressobj` is once adapted, and `bz2.BZ2Decompressor` and `lzma.LZMADecompressor` are."""
+    """The interface of `bz2.BZ2Decompressor` and `lzma.LZMADecompressor`, and of an adapted `zlib.decompressobj`."""
 
     @property
     def eof(self) -> bool:
-        """Whether the end of the stream has been seen."""
+        """Whether the end of the stream has been reached."""
 
     @property
     def unused_data(self) -> bytes:
-        """What follows the end of the stream."""
+        """The bytes after the end of the stream."""
 
     def decompress(self, data: Buffer, max_length: int = -1, /) -> bytes:
         """Return at most `max_length` more bytes."""
 
 
 def limit_of(spec: BytesSpec) -> int | None:
-    """Return the largest size that decoded bytes may have; None if there is no bound."""
+    """Return the maximum size of the decoded bytes; None if there is no bound."""
     return spec.nbytes if spec.nbytes is not None else spec.max_nbytes
 
 
 def compressed(decoded: BytesSpec) -> BytesSpec:
-    """Return what a compressor makes of `decoded`: any size, though never much more than it gets."""
+    """Return the spec of compressed `decoded` bytes: any size, but never much more than the input."""
     limit = limit_of(decoded)
-    # Writers that flush often or do not compress at all waste less than this.
+    # Writers that flush often or do not compress waste less than this.
     return replace(decoded, nbytes=None, max_nbytes=None if limit is None else 2 * limit + SLACK)
 
 
 def variable(decoded: ArraySpec) -> BytesSpec:
-    """Return the bound of elements of variable length. No document bounds them, so that a setting must.
+    """Return the bound for elements of variable length. Documents state none, so a setting must.
 
-    It grows with the number of elements, up to what compressors take at once.
+    It grows with the number of elements, up to what compressors accept at once.
 
     >>> from omnizarr.model.datatypes import parse
     >>> [variable(ArraySpec((length,), parse("string"), "")).max_nbytes for length in (1, 8192, 10**9)]
@@ -65,7 +65,7 @@ def variable(decoded: ArraySpec) -> BytesSpec:
 
 
 def foreign(decoded: ArraySpec | BytesSpec) -> BytesSpec:
-    """Return the bound of what a codec makes of which nothing is known; generous."""
+    """Return a generous bound for the result of an unknown codec."""
     size = limit_of(decoded) if isinstance(decoded, BytesSpec) else decoded.nbytes
     if size is None:
         return replace(decoded, nbytes=None) if isinstance(decoded, BytesSpec) else variable(decoded)
@@ -83,7 +83,7 @@ def changed_by(decoded: BytesSpec, extra: int) -> BytesSpec:
 
 
 def check_size(size: int, spec: BytesSpec) -> None:
-    """Raise ChunkSizeError if decoded bytes of this size are not what `spec` promises."""
+    """Raise ChunkSizeError if this size of decoded bytes contradicts `spec`."""
     if spec.nbytes is not None and size != spec.nbytes:
         raise ChunkSizeError("the decoded bytes have the wrong size", found=f"{size} bytes",
                              expected=f"{spec.nbytes} bytes")  # fmt: skip
@@ -92,7 +92,7 @@ def check_size(size: int, spec: BytesSpec) -> None:
 
 
 def too_long(spec: BytesSpec, found: str | None = None) -> ChunkSizeError:
-    """Return the error of decoded bytes that exceed their bound."""
+    """Return the error for decoded bytes that exceed their bound."""
     limit = limit_of(spec)
     at_most = "" if spec.nbytes is not None else "at most "
     return ChunkSizeError(
@@ -110,7 +110,7 @@ def sized(data: Buffer, spec: BytesSpec) -> Buffer:
 
 
 def fill(out: memoryview, data: Buffer) -> None:
-    """Copy `data` into `out`, which must be of its size."""
+    """Copy `data` into `out`, which must have its size."""
     if len(data) != len(out):
         raise ChunkSizeError("the decoded bytes have the wrong size", found=f"{len(data)} bytes",
                              expected=f"{len(out)} bytes")  # fmt: skip
@@ -118,18 +118,18 @@ def fill(out: memoryview, data: Buffer) -> None:
 
 
 def inflate(start: Callable[[], Decompressor], data: Buffer, spec: BytesSpec, ends: Callable[[bytes], bool]) -> Buffer:
-    """Return what all streams in `data`, one after the other, decode to.
+    """Return the decoded bytes of all streams in `data`, one after the other.
 
     Parameters
     ----------
     start : callable
         Returns a new decompressor.
     data : buffer
-        One stream or more.
+        One or more streams.
     spec : BytesSpec
         The bound.
     ends : callable
-        Tells of the bytes after a stream that they are not one more; may raise ChunkError.
+        Returns whether the bytes after a stream are no further stream. May raise ChunkError.
     """
     limit = limit_of(spec)
     parts: list[bytes] = []
@@ -137,7 +137,7 @@ def inflate(start: Callable[[], Decompressor], data: Buffer, spec: BytesSpec, en
     rest: Buffer = data
     while True:
         stream = start()
-        # One byte more than allowed: shows whether there is more, and lets the stream see its end.
+        # One byte more than allowed, which shows whether there is more, and lets the stream reach its end.
         part = stream.decompress(rest, -1 if limit is None else limit - size + 1)
         size += len(part)
         parts.append(part)
@@ -152,7 +152,7 @@ def inflate(start: Callable[[], Decompressor], data: Buffer, spec: BytesSpec, en
 
 
 class Compressor:
-    """What all codecs have in common that make bytes of any size."""
+    """The base of codecs whose result has any size."""
 
     __slots__ = ()
 
@@ -165,7 +165,7 @@ class Compressor:
 
 
 class ObjectCodec:
-    """What all codecs have in common that make bytes of items of any length."""
+    """The base of codecs of items of variable length."""
 
     __slots__ = ()
 
@@ -178,23 +178,23 @@ class ObjectCodec:
 
 
 class StreamCodec(Compressor):
-    """What the codecs of the standard library have in common: their bytes are streams, which `inflate` decodes."""
+    """The base of codecs of the standard library, whose bytes are streams for `inflate`."""
 
     __slots__ = ()
 
     broken: ClassVar[tuple[type[Exception], ...]] = ()
-    """What a decompressor raises for bytes that are broken."""
+    """The errors of a decompressor for broken bytes."""
 
     def start(self) -> Decompressor:
         """Return a decompressor of one stream."""
         raise NotImplementedError
 
     def ends(self, rest: bytes) -> bool:
-        """Tell of the bytes after a stream that they are not one more."""
+        """Return whether the bytes after a stream are no further stream."""
         raise NotImplementedError
 
     def decode(self, data: Buffer) -> Buffer:
-        """Return what all streams decode to."""
+        """Return the decoded bytes of all streams."""
         try:
             return inflate(self.start, data, self.decoded, self.ends)
         except self.broken as error:
@@ -203,5 +203,5 @@ class StreamCodec(Compressor):
             raise ChunkError(f"the compressed bytes are broken: {error}") from error
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what all streams decode to."""
+        """Fill `out` with the decoded bytes of all streams."""
         fill(out, self.decode(data))

@@ -1,11 +1,11 @@
-"""szip: extended Rice coding as HDF5's filter 4 has it, behind the size of the data in four bytes, little-endian.
+"""szip: extended Rice coding like HDF5's filter 4, after the size of the data in four bytes, little-endian.
 
 Names: v2 ``szip``, as netCDF-C writes it; v3 ``numcodecs.szip``.
-Configuration: ``mask`` (4 for entropy coding, 32 for nearest neighbours; other bits are passed over),
-``pixels-per-block`` (even, 2 to 32), and what HDF5 finds out itself and netCDF-C writes nowhere: ``bits-per-pixel``
-(that of the elements if missing), ``endian`` ("little", default, or "big"), ``pixels-per-scanline``. Documents of v2 do
-not have the last three: reading one fills them in from shape, chunks and data type (`omnizarr.formats.filters`).
-Agrees with HDF5 and netCDF-C. Needs the package imagecodecs.
+Configuration: ``mask`` (4 for entropy coding, 32 for nearest neighbours; other bits are ignored),
+``pixels-per-block`` (even, 2 to 32), and what HDF5 determines itself and netCDF-C does not write:
+``bits-per-pixel`` (the size of elements if missing), ``endian`` ("little", default, or "big"),
+``pixels-per-scanline``. Documents of v2 do not have the last three: reading one fills them in from shape,
+chunks and data type (`omnizarr.formats.filters`). Agrees with HDF5 and netCDF-C. Needs the package imagecodecs.
 
 Spec: HDF5, "Szip Compression in HDF Products"; CCSDS 121.0-B.
 """
@@ -33,7 +33,7 @@ _ORDERS: Final = {"little": SZIP.OPTION_MASK.LSB, "big": SZIP.OPTION_MASK.MSB}
 
 @dataclass(frozen=True, slots=True)
 class Szip(Compressor):
-    """Rice coding of pixels in blocks in scanlines.
+    """Rice coding of pixels, in blocks in scanlines.
 
     Attributes
     ----------

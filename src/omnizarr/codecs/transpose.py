@@ -1,9 +1,9 @@
 """The `transpose` codec: array to array. The same elements with the axes in another order.
 
 Names: v3 `transpose`. Configuration: ``order`` is a permutation; axis ``i`` of the encoded array is axis
-``order[i]`` of the decoded one. "C" (leave) and "F" (reverse) are how documents of 2022 and 2023 say it.
+``order[i]`` of the decoded one. Documents of 2022 and 2023 have "C" (keep) and "F" (reverse).
 
-Nothing is copied here: both directions return views.
+Both directions return views, without a copy.
 
 Spec: Zarr v3, "Transpose codec".
 """
@@ -31,7 +31,7 @@ class Transpose:
     ----------
     encoded : ArraySpec
     order : tuple of int
-        Axis of the decoded array for each axis of the encoded one.
+        The axis of the decoded array for each axis of the encoded one.
     inverse : tuple of int
     """
 
@@ -44,13 +44,13 @@ class Transpose:
         return array.transpose(self.order)
 
     def decode(self, array: AnyArray) -> AnyArray:
-        """Return a view of `array` with the axes as they were."""
+        """Return a view of `array` with the original axes."""
         return array.transpose(self.inverse)
 
     def map_selection(self, selection: tuple[Any, ...], array: AnyArray) -> tuple[tuple[Any, ...], AnyArray] | None:
-        """Return selection and array (result or value) as they look in the encoded array, the array as a view.
+        """Return selection and array (result or value) in terms of the encoded array. The array is a view.
 
-        `selection` is a piece's `chunk_selection`. None is returned if `array` has not the axes of
+        `selection` is the `chunk_selection` of a piece. Returns None if `array` does not have the axes of
         ``decoded[selection]``.
         """
         mapped = [selection[axis] for axis in self.order]
@@ -75,9 +75,9 @@ def _turned_points(selection: Sequence[Any], order: Sequence[int]) -> list[int]:
 
 
 def _open_mesh(selection: list[Any], span: range, shape: Sequence[int]) -> None:
-    """Turn all parts in a span of axes into arrays as `numpy.ix_` makes them.
+    """Turn all parts in a range of axes into arrays like those of `numpy.ix_`.
 
-    NumPy leaves the axes of a result in their place only if no slice stands between two arrays.
+    NumPy keeps the axes of a result in place only if no slice is between two arrays.
     """
     for axis in span:
         part = selection[axis]
@@ -91,7 +91,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
     Raises
     ------
     MetadataError
-        If ``order`` is not a permutation of the axes, or there is more in the configuration.
+        If ``order`` is not a permutation of the axes, or the configuration has other members.
 
     Examples
     --------

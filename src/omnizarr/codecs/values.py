@@ -1,7 +1,7 @@
-"""Codecs as a user names them: small values that say which codec, and with what configuration.
+"""Codecs as users name them: small values with a name and a configuration.
 
-They run nothing; `create_array` takes them, an array's ``filters``, ``serializer`` and ``compressors``
-show them, and documents hold what `to_dict` returns.
+They do not run. You pass them to `create_array`, and find them in an array's ``filters``, ``serializer`` and
+``compressors``. `to_dict` returns their form in documents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from omnizarr.model import JSON, Named
 
 
 class _Word(StrEnum):
-    """A word of a configuration: a string that is one of a few, and is shown as one."""
+    """A value of a configuration: one of a few strings, which is shown as a string."""
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -29,7 +29,7 @@ class Endian(_Word):
 
 
 class BloscShuffle(_Word):
-    """What Blosc rearranges before it compresses, for `BloscCodec`."""
+    """How Blosc rearranges bytes before it compresses them, for `BloscCodec`."""
 
     noshuffle = "noshuffle"
     shuffle = "shuffle"
@@ -37,7 +37,7 @@ class BloscShuffle(_Word):
 
 
 class BloscCname(_Word):
-    """What Blosc compresses with, for `BloscCodec`."""
+    """The compressor that Blosc uses, for `BloscCodec`."""
 
     lz4 = "lz4"
     lz4hc = "lz4hc"
@@ -48,7 +48,7 @@ class BloscCname(_Word):
 
 
 class ShardingCodecIndexLocation(_Word):
-    """Where in a shard its index lies, for `ShardingCodec`."""
+    """The position of the index in a shard, for `ShardingCodec`."""
 
     start = "start"
     end = "end"
@@ -68,31 +68,31 @@ class Codec:
     configuration: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the codec as a v3 document writes it."""
+        """Return the codec in the form of a v3 document."""
         return _document(self.name, dict(self.configuration))
 
 
 class _Value:
-    """A codec whose configuration is its fields."""
+    """A codec whose fields are its configuration."""
 
     name: ClassVar[str]
     words: ClassVar[Mapping[str, type[_Word]]] = {}
-    """Fields that hold one of a few words."""
+    """Fields with one of a few words."""
 
     def __post_init__(self) -> None:
         for name, kind in self.words.items():
-            # What is none of the words is kept: it is refused when the codec is bound.
+            # Other words are kept, and raise an error when the codec is bound.
             value = getattr(self, name)
             value = getattr(value, "value", value)
             object.__setattr__(self, name, kind(value) if value in list(kind) else value)
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The configuration as a v3 document writes it: without what is left to be found out."""
+        """The configuration in the form of a v3 document, without undetermined values."""
         return {name: _plain(value) for name, value in vars(self).items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the codec as a v3 document writes it."""
+        """Return the codec in the form of a v3 document."""
         return _document(self.name, self.configuration)
 
 
@@ -169,9 +169,9 @@ class BloscCodec(_Value):
     clevel : int
         0 (none) to 9.
     shuffle : {"noshuffle", "shuffle", "bitshuffle"} or BloscShuffle, optional
-        None: what suits the data type.
+        None: chosen for the data type.
     typesize : int, optional
-        None: that of the data type.
+        None: the item size of the data type.
     blocksize : int
         0: Blosc chooses.
     """
@@ -187,7 +187,7 @@ class BloscCodec(_Value):
 
 @dataclass(frozen=True)
 class Crc32cCodec(_Value):
-    """Bytes to bytes: a CRC-32C checksum behind the bytes. Spec: Zarr v3, "CRC32C checksum codec"."""
+    """Bytes to bytes: a CRC-32C checksum after the bytes. Spec: Zarr v3, "CRC32C checksum codec"."""
 
     name: ClassVar[str] = "crc32c"
 
@@ -233,7 +233,7 @@ class ShardingCodec(_Value):
     Parameters
     ----------
     chunk_shape : iterable of int
-        Of an inner chunk.
+        Shape of an inner chunk.
     codecs, index_codecs : iterable of codecs
     index_location : {"end", "start"} or ShardingCodecIndexLocation
     """
@@ -273,7 +273,7 @@ _CLASSES: Mapping[str, Callable[..., CodecValue]] = {
 
 
 def value_of(codec: Any) -> CodecValue:
-    """Return the value of a codec given as a value, a `Named`, a name, a document, or an object with ``to_dict``.
+    """Return the value for a codec given as a value, a `Named`, a name, a document, or an object with ``to_dict``.
 
     Raises TypeError for anything else.
 
@@ -296,12 +296,13 @@ def value_of(codec: Any) -> CodecValue:
     try:
         return _CLASSES[name](**configuration)
     except (KeyError, TypeError, ValueError):
-        # No class for it, or a configuration that the class cannot hold: shown as it is, refused when bound.
+        # There is no class for it, or its class cannot hold the configuration: it is kept, and refused when it is
+        # bound.
         return Codec(name, configuration)
 
 
 def named(codec: Any) -> Named:
-    """Return the model's word for a codec given in one of the ways that `value_of` takes."""
+    """Return the model's `Named` for a codec in any form that `value_of` accepts."""
     if isinstance(codec, Named):
         return codec
     value = value_of(codec)
@@ -313,7 +314,7 @@ def _document(name: str, configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a part of a configuration as JSON has it; members of enumerations as their values."""
+    """Return a part of a configuration as JSON values; enumeration members become their values."""
     if isinstance(value, (Codec, _Value)):
         return value.to_dict()
     if isinstance(value, Mapping):

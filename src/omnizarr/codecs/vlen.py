@@ -1,11 +1,11 @@
-"""vlen-utf8, vlen-bytes, vlen-array: items of any length.
+"""vlen-utf8, vlen-bytes, vlen-array: items of variable length.
 
 Names: v2 ``vlen-utf8``, ``vlen-bytes``, ``vlen-array``; v3 ``vlen-utf8``, ``vlen-bytes`` (zarr-extensions) and all
 three as ``numcodecs.<name>``.
-Configuration: none; of ``vlen-array`` ``dtype``, a type string.
-Format: the number of items, then per item its size in bytes and its bytes, in C order; numbers are
-little-endian, of 32 bits. Agrees with numcodecs. In memory text is a ``StringDType``, bytes and arrays are objects.
-Fixed-width text and bytes are taken as well: zarr-python 3.0 wrote them so.
+Configuration: none; for ``vlen-array``, ``dtype``, a type string.
+Format: the number of items, then for each item its size in bytes and its bytes, in C order. Numbers are
+little-endian and have 32 bits. Agrees with numcodecs. In memory text is a ``StringDType``, bytes and arrays are
+objects. Fixed-width text and bytes are accepted as well, because zarr-python 3.0 wrote them.
 
 Spec: zarr-extensions, "vlen-utf8", "vlen-bytes".
 """
@@ -31,22 +31,22 @@ _PREFIX: Final = 4
 
 
 class Items(Protocol):
-    """What items are in memory, and what they are stored as."""
+    """The form of items in memory, and their stored form."""
 
     def encode(self, row: AnyArray) -> Buffer:
         """Return count, sizes and items. Raises TypeError or ValueError for other items."""
 
     def decode(self, data: Buffer, count: int) -> Any:
-        """Return the items, as a list or an array of objects. Raises ValueError for bytes that are none."""
+        """Return the items, as a list or an array of objects. Raises ValueError for invalid bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vlen(ObjectCodec):
-    """Items of any length, each behind its size."""
+    """Items of variable length, each after its size."""
 
     items: Items
     empty: Any
-    """What stands for None."""
+    """What is stored for None."""
     decoded: ArraySpec
 
     def encode(self, array: AnyArray) -> Buffer:
@@ -120,21 +120,21 @@ class _Strings:
     def encode(self, row: AnyArray) -> Buffer:
         items, native = row.tolist(), engines.module()
         if hasattr(native, "join"):
-            with suppress(TypeError):  # there is an item that is no string
+            with suppress(TypeError):  # an item is not a string
                 return native.join(items, self.is_text)  # type: ignore[no-any-return]
         return _join([self._encoded(item) for item in items])
 
     def _encoded(self, item: Any) -> bytes:
         if isinstance(item, str if self.is_text else bytes):
             return item.encode() if isinstance(item, str) else item
-        if isinstance(item, int) and item == 0:  # fills what was never written
+        if isinstance(item, int) and item == 0:  # the fill of unwritten elements
             return b""
         raise TypeError(f"{item!r} is not {'text' if self.is_text else 'bytes'}")
 
     def decode(self, data: Buffer, count: int) -> Any:
         native = engines.module()
         if hasattr(native, "split"):
-            with suppress(ValueError):  # what is wrong is said below
+            with suppress(ValueError):  # the error is explained below
                 return native.split(data, self.is_text)
         items = _split(data, count)
         return [str(item, "utf-8") if self.is_text else bytes(item) for item in items]

@@ -1,9 +1,9 @@
-"""zfp: numbers as a bare zfp stream; the configuration says what a header would.
+"""zfp: numbers as a zfp stream without a header; the configuration replaces the header.
 
 Name: v3 ``zfp`` (zarr-extensions).
 Configuration: ``mode``: reversible; fixed_accuracy with ``tolerance``; fixed_rate with ``rate``; fixed_precision with
 ``precision``. The mode "expert" cannot be run by the package zfpy, and is refused.
-Types: int32, int64, float32, float64; int8, uint8, int16, uint16 and float16 are promoted as the text says.
+Types: int32, int64, float32, float64; int8, uint8, int16, uint16 and float16 are promoted as specified.
 Agrees with zarrs. Needs the package zfpy.
 
 Spec: zarr-extensions, "zfp".
@@ -41,12 +41,12 @@ class Zfp:
 
     parameters: Mapping[str, Any]
     type: np.dtype[Any]
-    """What zfp is given."""
+    """The parameters of zfp."""
     decoded: ArraySpec
 
     @property
     def encoded(self) -> BytesSpec:
-        """Bytes of any size, never much more than the array has."""
+        """Any size, but never much more than the array has."""
         return BytesSpec(None, max_nbytes=padded_size(self.decoded.shape, self.type.itemsize))
 
     def encode(self, array: AnyArray) -> Buffer:

@@ -1,8 +1,8 @@
-"""zfpy: numbers as a zfp stream behind its header.
+"""zfpy: numbers as a zfp stream with its header.
 
 Names: v2 ``zfpy``; v3 ``numcodecs.zfpy``.
 Configuration: ``mode`` (2 fixed rate, 3 fixed precision, 4 fixed accuracy, default; 5 reversible), ``tolerance``,
-``rate``, ``precision`` (that of the mode; -1 means none), ``compression_kwargs`` (the same once more, ignored).
+``rate``, ``precision`` (the one for the mode; -1 means none), ``compression_kwargs`` (a copy of these, ignored).
 Agrees with numcodecs, for int32, int64, float32 and float64 of one to four dimensions. Needs the package zfpy.
 """
 
@@ -36,7 +36,7 @@ class Zfpy:
 
     @property
     def encoded(self) -> BytesSpec:
-        """Bytes of any size, never much more than the array has."""
+        """Any size, but never much more than the array has."""
         return BytesSpec(None, max_nbytes=padded_size(self.decoded.shape, self.decoded.dtype.itemsize) + 64)
 
     def encode(self, array: AnyArray) -> Buffer:
@@ -54,7 +54,7 @@ class Zfpy:
         except (ValueError, TypeError, RuntimeError, KeyError) as error:
             raise ChunkError(f"the zfp header is broken: {error}") from error
         sizes = tuple(header[name] for name in ("nw", "nz", "ny", "nx") if header[name])
-        # zarr-python flattens chunks in some releases: the shape may be another one of the same size
+        # some releases of zarr-python flatten chunks: the shape may be another one of the same size
         if prod(sizes) != prod(self.decoded.shape):
             raise ChunkSizeError("the zfp stream is of another shape", found=sizes, expected=self.decoded.shape)
         if np.dtype(header["type"]) != dtype:
@@ -79,19 +79,19 @@ def compress(array: AnyArray, parameters: Mapping[str, Any], *, has_header: bool
 
 
 def padded(data: Buffer, shape: tuple[int, ...], item_size: int) -> bytes:
-    """Return a stream with zeros behind it: the library reads on, past the end, where a stream is cut off."""
+    """Return a stream with zeros appended, because the library reads past the end of a truncated stream."""
     return bytes(data).ljust(padded_size(shape, item_size), b"\0")
 
 
 def padded_size(shape: tuple[int, ...], item_size: int) -> int:
-    """Return more bytes than the blocks of any stream of this shape can take."""
+    """Return an upper bound of the bytes in the blocks of a stream of this shape."""
     blocks: int = prod((length + 3) // 4 for length in shape)
     values: int = 4 ** max(len(shape), 1)
     return blocks * (2 * item_size * values + 16) + 64
 
 
 def check_shape(decoded: ArraySpec) -> None:
-    """Raise CodecError if zfp has no such arrays."""
+    """Raise CodecError if zfp does not support arrays of this shape."""
     if len(decoded.shape) > _DIMENSIONS or 0 in decoded.shape:
         raise CodecError("zfp has no arrays of this shape", found=decoded.shape, expected="one to four dimensions")
 
@@ -107,5 +107,5 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Zfpy:
         return Zfpy({}, decoded)
     name = MODES[mode]
     value = fields.integer(name, -1) if name == "precision" else fields.number(name, -1)
-    # -1 is how numcodecs says that there is none; zfp then loses nothing
+    # -1 means none in numcodecs; zfp is then lossless
     return Zfpy({name: value} if value >= 0 else {}, decoded)

@@ -2,7 +2,7 @@
 
 Names: v1 and v2 ``zlib``; v3 ``numcodecs.zlib``, and ``zlib`` as zarrs writes it (neither is registered).
 Configuration: ``level``, -1 to 9, default 1.
-Agrees with numcodecs: what follows the end of the stream is ignored.
+Agrees with numcodecs: bytes after the end of the stream are ignored.
 
 Spec: RFC 1950.
 """
@@ -23,7 +23,7 @@ GZIP_HEADER: Final = 31
 
 
 class Inflater:
-    """A zlib decompressor that takes -1 for "no limit", as those of bz2 and lzma do."""
+    """A zlib decompressor that accepts -1 for "no limit", like those of bz2 and lzma."""
 
     __slots__ = ("_stream",)
 
@@ -32,12 +32,12 @@ class Inflater:
 
     @property
     def eof(self) -> bool:
-        """Whether the end of the stream has been seen."""
+        """Whether the end of the stream has been reached."""
         return self._stream.eof
 
     @property
     def unused_data(self) -> bytes:
-        """What follows the end of the stream."""
+        """The bytes after the end of the stream."""
         return self._stream.unused_data
 
     def decompress(self, data: Buffer, max_length: int = -1) -> bytes:
@@ -65,7 +65,7 @@ class Zlib(StreamCodec):
         return Inflater(ZLIB_HEADER)
 
     def ends(self, rest: bytes) -> bool:
-        """There is one stream."""
+        """Return True: there is only one stream."""
         return True
 
 

@@ -4,7 +4,7 @@ Names: v2 ``zstd``; v3 ``zstd`` (zarr-extensions), ``numcodecs.zstd``.
 Configuration: ``level``, -131072 to 22 (0: the library's default), 0 if missing; ``checksum``, false if missing.
 netCDF-C writes negative levels, in v2, as unsigned numbers of 32 bits.
 Agrees with numcodecs and zarrs. Frames may follow each other, be skippable, and need not state the size
-of their content (as those of streaming writers); none is decoded before its size is known to be right.
+of their content (streaming writers do not); no frame is decoded before its size is known to be right.
 
 Spec: zarr-extensions, "zstd"; RFC 8878.
 """
@@ -33,21 +33,21 @@ _SPEC: Final = 'zarr-extensions, "zstd"'
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a frame lies, and how much it holds."""
+    """The position of a frame, and the size of its content."""
 
     start: int
     header: int
-    """Where the size of its content stands, or would stand."""
+    """Position of the content size in the header, or where it would be."""
     blocks: int
     stop: int
     size: int | None
-    """What its header says; None if nothing."""
+    """The content size in its header; None if it has none."""
     most: int
-    """What its blocks can hold at most."""
+    """The maximum content of its blocks."""
 
 
 class Block(NamedTuple):
-    """Where a block lies, and how much it holds at most."""
+    """The position of a block, and the maximum size of its content."""
 
     start: int
     stop: int
@@ -67,7 +67,7 @@ class Zstd(Compressor):
         return zstd.compress(data, self.level, self.checksum)  # type: ignore[no-any-return]
 
     def decode(self, data: Buffer) -> Buffer:
-        """Return what all frames hold."""
+        """Return the content of all frames."""
         if self.decoded.nbytes is not None and (found := _at_once(data, self.decoded.nbytes, None)) is not None:
             return found
         frames = _sized_frames(data, self.decoded)
@@ -78,7 +78,7 @@ class Zstd(Compressor):
         return out
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what all frames hold."""
+        """Fill `out` with the content of all frames."""
         if _at_once(data, len(out), out) is not None:
             return
         frames = _sized_frames(data, BytesSpec(len(out)))
@@ -88,7 +88,7 @@ class Zstd(Compressor):
 
 
 def _at_once(data: Buffer, size: int, out: memoryview | None) -> Buffer | None:
-    """Decode what is, as nearly always, one frame that states the right size; None if it is not, or is broken."""
+    """Decode a single frame that states the right size, which is the usual case; None for anything else."""
     if data[:4] != _MAGIC or len(data) < _SHORTEST:
         return None
     descriptor = data[4]
@@ -98,7 +98,7 @@ def _at_once(data: Buffer, size: int, out: memoryview | None) -> Buffer | None:
     if not size or not width or stated != size:
         return None
     try:
-        # The library makes room for what the first frame states; more frames do not fit, and fail.
+        # The library allocates memory for the stated size of the first frame; more frames do not fit, and fail.
         found: Buffer = zstd.decompress(data, out)
     except (RuntimeError, ValueError, TypeError, MemoryError):
         return None
@@ -113,7 +113,7 @@ def _fill(frames: list[tuple[Buffer, int]], out: memoryview) -> None:
 
 
 def _run(frame: Buffer, size: int, out: memoryview | None) -> Buffer:
-    if size == 0:  # numcodecs takes no empty frames
+    if size == 0:  # numcodecs does not accept empty frames
         return b""
     try:
         data: Buffer = zstd.decompress(frame, out)
@@ -126,7 +126,7 @@ def _run(frame: Buffer, size: int, out: memoryview | None) -> Buffer:
 
 
 def _sized_frames(data: Buffer, spec: BytesSpec) -> list[tuple[Buffer, int]]:
-    """Return each frame with the size of its content; raise if together they are not what `spec` promises."""
+    """Return each frame with the size of its content. Raises an error if the total contradicts `spec`."""
     frames = list(_frames(data))
     if not frames:
         check_size(0, spec)
@@ -150,7 +150,7 @@ def _sized_frames(data: Buffer, spec: BytesSpec) -> list[tuple[Buffer, int]]:
 
 
 def _stating(data: Buffer, frame: Frame, size: int) -> bytes:
-    """Return the frame with a header that states `size`: the library then decodes no more, and no less."""
+    """Return the frame with a header that states `size`, so that the library decodes exactly this much."""
     if size == 0 and frame.most:
         raise too_long(BytesSpec(0))
     if size > frame.most:
@@ -161,7 +161,7 @@ def _stating(data: Buffer, frame: Frame, size: int) -> bytes:
 
 
 def _measured(data: Buffer, frames: list[Frame], spec: BytesSpec) -> list[tuple[Buffer, int]]:
-    """Return frames, some of which do not state their size and have to be decoded to tell it."""
+    """Return frames with sizes. Frames that do not state their size must be decoded to find it."""
     limit = limit_of(spec)
     most = sum(frame.most if frame.size is None else frame.size for frame in frames)
     # A block may be shorter than its largest size: the bound is generous, but a bound.
@@ -184,10 +184,10 @@ def _measured(data: Buffer, frames: list[Frame], spec: BytesSpec) -> list[tuple[
 
 
 def _measure(data: Buffer, frame: Frame, spec: BytesSpec) -> int:
-    """Return how much a frame holds that does not state it, decoding hardly more than is allowed.
+    """Return the content size of a frame that does not state it, decoding hardly more than is allowed.
 
-    The library cannot be told a bound. So it gets the frame's first blocks, as many as cannot exceed the bound, and
-    more of them as long as those turn out to hold less than they could.
+    The library accepts no bound. So it gets the first blocks of the frame, as many as cannot exceed the bound,
+    and more blocks as long as these decode to less than they could.
     """
     limit = limit_of(spec)
     if limit is None or frame.most <= limit:
@@ -213,7 +213,7 @@ def _measure(data: Buffer, frame: Frame, spec: BytesSpec) -> int:
 
 
 def _frames(data: Buffer) -> Iterator[Frame]:
-    """Yield the frames that hold something, without decoding them."""
+    """Yield the frames with content, without decoding them."""
     position, end = 0, len(data)
     if end == 0:
         raise ChunkError("no Zstandard frame", found="0 bytes")
@@ -282,7 +282,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Zstd:
 
 
 def bind_numcodecs(configuration: Configuration, decoded: BytesSpec) -> Zstd:
-    """Return the codec of numcodecs, whose level may be the unsigned number that netCDF-C writes for a negative one."""
+    """Return the codec of numcodecs. netCDF-C writes a negative level as an unsigned number."""
     level = configuration.get("level")
     if isinstance(level, int) and 2**32 - 131072 <= level < 2**32:
         configuration = {**configuration, "level": level - 2**32}

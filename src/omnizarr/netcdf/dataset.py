@@ -287,7 +287,7 @@ class Dataset(Group):
         self.close()
 
     def all_notes(self) -> dict[str, tuple[Note, ...]]:
-        """Return notes on mistakes of writers, and how they are read, by full name of a group ("/" for the root) or variable."""
+        """Return notes on mistakes of writers and how they are read, by full name of group ("/": root) or variable."""
         found: dict[str, tuple[Note, ...]] = {"/": self._layout_notes}
         for group in self.walk():
             found[group.path] = (*found.get(group.path, ()), *group._notes)
