@@ -3,8 +3,8 @@
 - v3 ``packbits`` (zarr-extensions), array to bytes: any number of bits per element, **lowest bit first**.
   Configuration: ``padding_encoding`` (none, first_byte, last_byte), ``first_bit``, ``last_bit`` (inclusive, counted
   from the lowest; null or missing: all bits). Agrees with zarrs and TensorStore.
-- v2 ``packbits``, v3 ``numcodecs.packbits``, array to array: booleans, **highest bit first**, after one byte
-that counts the padding bits. No configuration. Agrees with numcodecs.
+- v2 ``packbits``, v3 ``numcodecs.packbits``, array to array: booleans, **highest bit first**, after one byte that
+  counts the padding bits. No configuration. Agrees with numcodecs.
 
 Spec: zarr-extensions, "packbits" (which states that "first_byte" is compatible with numcodecs, but overlooks
 the order).

@@ -1,12 +1,13 @@
 """Engines run a plan against a store.
 
-`reference`, in Python, says what a plan means; `native` runs those that it knows faster. Which one an array uses is
-decided once, when its chunks are first touched (`Binding.name` tells). What cannot be bound (an unknown codec, type or
-grid) raises then, for that array only.
+`reference`, in Python, defines the result of a plan; `native` runs the plans that it supports faster. The engine
+of an array is chosen once, when its chunks are first accessed (see `Binding.name`). If something cannot be bound
+(an unknown codec, type or grid), it raises an error then, only for that array.
 
-The native engine never explains itself. It is told of codecs by name and plain values, gets the parts of a plan (not
-its pieces) in one call, and gives back the coordinates of chunks that it refused, or that stopped it. The reference
-engine reads those, or raises: so errors are the same with both, and no message is written twice.
+The native engine has no error messages. It gets codecs as names and plain values, and the parts of a plan (not
+its pieces) in one call, and returns the coordinates of chunks that it refused or that stopped it. The reference
+engine reads those chunks, or raises an error. So errors are the same with both engines, and every message is
+written once.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ __all__ = [
 
 
 def reader(binding: Binding) -> Callable[[Binding, Plan, AnyArray, int | None], None]:
-    """Return the function that `read` calls for a binding: that of its engine."""
+    """Return the function that `read` calls for a binding: the one of its engine."""
     return native.read if binding.native is not None else reference.read
 
 

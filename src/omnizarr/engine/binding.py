@@ -1,4 +1,4 @@
-"""What moving the chunks of one array needs, looked up once when the array is opened."""
+"""Everything that reading and writing the chunks of one array needs, looked up once when the array is opened."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ _MOST_DIMENSIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """An array's metadata, made able to run.
+    """An array's metadata, bound so that it can be used.
 
     Attributes
     ----------
     store : Store
-        Through which chunks are read and written: where the array lies, or its storage transformers upon that.
+        The store of chunks: the array's store, or its storage transformers around it.
     prefix : str
-        What stands before each chunk key, "" or ending in "/".
+        The prefix of each chunk key: "" or ending in "/".
     path : str
         Path of the array, for messages.
     grid : Grid
     keys : KeyEncoding
     chain : Chain
-        For chunks of the grid's nominal shape; `chain_for` gives that of a certain chunk.
+        Codecs for chunks of the grid's nominal shape; `chain_for` returns those for one chunk.
     chunks_differ : bool
-        Not all chunks have the same shape.
+        Whether chunks have different shapes.
     metadata : ArrayMetadata
     policy : ChunkPolicy
     chunk_cache : int or ChunkCache
-        Bytes of decoded chunks to keep; or a cache that is shared with other arrays.
+        Bytes of decoded chunks to cache, or a cache that is shared with other arrays.
     base : Store
-        Where the array lies; None: it is `store`, as there are no storage transformers.
+        The array's store; None: it is `store`, because there are no storage transformers.
     cache : ChunkCache
-        Where decoded chunks are kept; None if they are not.
+        The cache of decoded chunks; None without a cache.
     number : int
-        Tells the array from others in that cache.
+        Number of the array in that cache.
     most_in_flight : int
-        Chunks that may be in flight at once, by their size.
+        Number of chunks that may be in flight at once, by their size.
     native : object
-        What runs plans natively; None if the reference engine does.
+        The native engine's object for the array; None with the reference engine.
     """
 
     store: Store
@@ -85,7 +85,7 @@ class Binding:
 
     @property
     def name(self) -> str:
-        """The engine that serves: "native" or "reference"."""
+        """The engine in use: "native" or "reference"."""
         return "reference" if self.native is None else "native"
 
     @property
@@ -98,11 +98,11 @@ class Binding:
         return self.prefix + self.keys.encode(coords)
 
     def chain_for(self, coords: tuple[int, ...]) -> Chain:
-        """Return the chain for one chunk: another than `chain` only where chunks differ in shape."""
+        """Return the codecs for one chunk: others than `chain` only if chunks differ in shape."""
         return self.chain_of_shape(self.grid.shape_of(coords)) if self.chunks_differ else self.chain
 
     def chain_of_shape(self, shape: tuple[int, ...]) -> Chain:
-        """Return the chain for chunks of a shape that chunks of the grid have."""
+        """Return the codecs for chunks of one of the grid's shapes."""
         if shape == self.chain.spec.shape:
             return self.chain
         chain = self._chains.get(shape)
@@ -112,14 +112,14 @@ class Binding:
         return chain
 
     def upon(self, store: Store, prefix: str, path: str) -> Binding:
-        """Return the same for an array in another place that says the same of its chunks, without transformers."""
+        """Return the binding for an array in another place with the same chunk metadata, without transformers."""
         return Binding(
             store, prefix, path, self.grid, self.keys, self.chain, self.chunks_differ, self.metadata, self.policy,
             self.chunk_cache,
         )  # fmt: skip
 
     def filling(self) -> Binding:
-        """Return the binding that reads what is missing as the fill value, where this one refuses it."""
+        """Return the binding that reads missing chunks as the fill value, if this one raises an error for them."""
         if self.policy.missing == "fill":
             return self
         policy = replace(self.policy, missing="fill")
@@ -142,9 +142,9 @@ def bind(
     Raises
     ------
     UnknownExtensionError
-        If the array uses a data type, grid, key encoding, codec or storage transformer that is not known.
+        If the array uses an unknown data type, grid, key encoding, codec or storage transformer.
     MetadataError, CodecError
-        If one of them is known but cannot be used so.
+        If one of them is known but not valid here.
     """
     try:
         if len(metadata.shape) > _MOST_DIMENSIONS:
@@ -174,7 +174,7 @@ def bind(
 
 
 class _Parts(NamedTuple):
-    """What is the same for all arrays that say the same of their chunks, wherever they lie."""
+    """What is the same for all arrays with the same chunk metadata, wherever they are."""
 
     grid: Grid
     keys: KeyEncoding
@@ -192,10 +192,10 @@ def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
 
 
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
-    # Copies, as what is remembered must not change with what a user holds.
+    # Copies, because remembered values must not change with the user's objects.
     grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
     shape = grid.chunk_shape
-    if shape is None:  # the chains of all its shapes are this grid's own
+    if shape is None:  # the chains of all its shapes belong to this grid
         chain = _made_chain(metadata, _largest(grid), policy)
     else:
         question = (shape, _question_of_chain(metadata, policy))
@@ -206,7 +206,7 @@ def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
 def _made_chain(metadata: ArrayMetadata, shape: tuple[int, ...], policy: ChunkPolicy) -> Chain:
     data_type = datatypes.bind(thawed(metadata.data_type), metadata.byte_order)
     if metadata.fill_value is UNDEFINED:
-        # Another reader may return anything for a missing chunk of this array, so none may go missing.
+        # Other readers may return anything for a missing chunk of this array, so none may be missing.
         fill_value = data_type.default_fill_value
         policy = replace(policy, write_empty_chunks=True)
     else:
@@ -215,7 +215,7 @@ def _made_chain(metadata: ArrayMetadata, shape: tuple[int, ...], policy: ChunkPo
 
 
 def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
-    """Return all that `_made_chain` looks at but the shape, and which codecs there are."""
+    """Return all inputs of `_made_chain` except the shape, and the set of known codecs."""
     return (
         (_said(metadata.data_type), metadata.byte_order, metadata.fill_value),
         [_said(codec) for codec in metadata.codecs],
@@ -225,10 +225,11 @@ def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
 
 def _is_immutable(made: _Parts | Chain) -> bool:
     chain = made.chain if isinstance(made, _Parts) else made
-    return not chain.spec.dtype.hasobject  # a fill value that is an object could be changed
+    return not chain.spec.dtype.hasobject  # a fill value that is an object could change
 
 
-# By all that is said of chunks, and by that without the grid: arrays of one kind often differ in shape.
+# By the complete chunk metadata, and by the same without the grid, because arrays of one kind often differ in
+# shape.
 _wanted = attrgetter(*ChunkPolicy.__slots__)
 _said = attrgetter("name", "configuration", "must_understand")
 _known: Final[Memo[_Parts]] = Memo()

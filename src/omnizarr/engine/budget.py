@@ -1,4 +1,4 @@
-"""How much may be in flight at once: chunks, bytes and requests. Both engines, `read_many` and `aio` ask here."""
+"""How much may be in flight at once: chunks, bytes and requests. Used by both engines, `read_many` and `aio`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _UNKNOWN_SIZE: Final = 512 * 1024  # assumed of a chunk whose elements have vari
 
 
 def chunks_in_flight(bytes_in_flight: int, chunk_bytes: int | None) -> int:
-    """Return how many chunks may be in flight, so that decoded they fit into a number of bytes, or are four.
+    """Return how many chunks may be in flight, so that the decoded chunks fit into a number of bytes; at least four.
 
     Parameters
     ----------
     bytes_in_flight : int
-        What `ArrayConfig.bytes_in_flight` says.
+        The value of `ArrayConfig.bytes_in_flight`.
     chunk_bytes : int or None
         Size of a decoded chunk; None if its elements have variable length.
 

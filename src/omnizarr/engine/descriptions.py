@@ -1,9 +1,9 @@
-"""What the native engine is told about a codec: its name there, and plain values; None if it is not known there.
+"""Descriptions of codecs for the native engine: a name and plain values; None if it does not have the codec.
 
 Each description is what ``rust/src/codecs/bind.rs`` (filters, ``bytes``, compressors) or ``rust/src/chain.rs``
-(``transpose``, ``sharding``) takes. Numbers of elements come first, then data types as type strings of NumPy
-(``<i4``), then parameters. Codecs are told apart by the exact type of their value: no module is imported
-that the array has not needed already, and whatever a package adds is left to the engine in Python.
+(``transpose``, ``sharding``) accepts. Numbers of elements come first, then data types as type strings of NumPy
+(``<i4``), then parameters. Codecs are recognised by the exact type of their object: this imports no module that
+the array does not need already, and codecs of other packages are left to the reference engine.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ AnyDType: TypeAlias = np.dtype[Any]
 
 _LARGEST: Final = 2**63 - 1
 _EXACT: Final = 2**53
-"""Integers up to this size are float64 as well."""
+"""Integers up to this size are exact as float64."""
 _MOST_FIXES: Final = 64
-"""A record of more fields that need work is left to NumPy."""
+"""Records with more fields that need conversion are left to NumPy."""
 _INTEGERS: Final = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 _FLOATS: Final = ("f4", "f8")
 _LOW_BITS: Final = {"float4_e2m1fn": 0x0F, "float6_e2m3fn": 0x3F, "float6_e3m2fn": 0x3F}
@@ -38,9 +38,9 @@ _CHECKSUMS: Final = {
 
 
 def describe_chain(chain: Chain) -> Description | None:
-    """Return ``(filters, serializer, compressors)``, each described; None if one of them is not known.
+    """Return ``(filters, serializer, compressors)``, each described; None if one of them is not supported.
 
-    A codec that packs bits is a filter here, in front of plain bytes.
+    A codec that packs bits is a filter here, followed by plain bytes.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def describe_chain(chain: Chain) -> Description | None:
 
 
 def describe(codec: Any, spec: Spec) -> Description | None:
-    """Return the name and the arguments of a codec that was bound to `spec`; None if the native engine lacks it.
+    """Return the name and the arguments of a codec bound to `spec`; None if the native engine does not have it.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _bytes(codec: Any, spec: Spec) -> Description | None:
 
 
 def _fixes(decoded: AnyDType, stored: AnyDType, offset: int) -> Iterator[Description | None]:
-    """Yield what is to be done to a stored element, besides copying; None if that cannot be said."""
+    """Yield the conversions of a stored element, besides copying; None if they cannot be described."""
     if decoded.itemsize != stored.itemsize:
         yield None
     elif decoded.fields is not None and decoded.names is not None:
@@ -130,7 +130,7 @@ def _fixes(decoded: AnyDType, stored: AnyDType, offset: int) -> Iterator[Descrip
 
 
 def _leaf_fixes(decoded: AnyDType, stored: AnyDType, offset: int, count: int) -> Iterator[Description | None]:
-    """Yield the same for `count` values that are not records, side by side."""
+    """Yield the same for `count` adjacent values that are not records."""
     kind, size = decoded.kind, decoded.itemsize
     if kind in "OT" or (kind in "fc" and size > (8 if kind == "f" else 16)):
         yield None
@@ -193,7 +193,7 @@ def _element_filter(codec: Any, spec: Spec) -> Description | None:
 
 def _delta(codec: Any, count: int) -> Description | None:
     seen, made = codec.seen, codec.made
-    # Sums have the common type of both: floats of other floats, or of integers of 64 bits, would be rounded.
+    # Sums have the common type of both: other floats, or integers of 64 bits, would round them.
     if np.result_type(seen, made).kind == "f" and seen.newbyteorder("=") != made.newbyteorder("="):
         return None
     return "delta", count, seen.str, made.str
@@ -205,7 +205,7 @@ def _fixedscaleoffset(codec: Any, count: int) -> Description | None:
     if seen.kind != "f" or any(isinstance(number, int) and abs(number) > _EXACT for number in (offset, scale)):
         return None
     if made.kind in "iu" and isinstance(scale, int) and not np.iinfo(made).min <= scale <= np.iinfo(made).max:
-        return None  # NumPy wants it to be of the type that it divides
+        return None  # NumPy needs it to have the type that it divides.
     return "fixedscaleoffset", count, seen.str, made.str, float(offset), float(scale)
 
 

@@ -1,7 +1,7 @@
-"""The native engine: the same plans, run without the interpreter (``rust/``, where it has been built).
+"""The native engine: the same plans, run without the interpreter (``rust/``, if it is built).
 
-Whatever it does not know, it leaves: an array with a codec that it lacks, a plan that it cannot count, a chunk of an
-unusual form. The reference engine does that, and is asked about every chunk that is broken, so that errors are the
+It leaves what it does not support to the reference engine: an array with a missing codec, a plan that it cannot
+count, a chunk of an unusual form. The reference engine also handles every broken chunk, so that errors are the
 same with both.
 """
 
@@ -39,15 +39,15 @@ FETCHES: Final = ("native", "python")
 _FETCH_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_FETCH") or None
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
-"""What is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
+"""The key that is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
 _MOST_SHAPES: Final = 64
-"""An array whose chunks have more shapes than these is left to the reference engine."""
+"""An array with more chunk shapes is left to the reference engine."""
 
 
 def engine_of(binding: Binding) -> Any:
-    """Return what runs plans of an array natively; None if the reference engine has to.
+    """Return the native engine's object for an array; None if the reference engine must be used.
 
-    Raises MissingDependencyError if the native engine is asked for, and is not there; SettingError.
+    Raises MissingDependencyError if the native engine is requested and missing; SettingError.
     """
     wanted = engines.choice(binding.policy.engine)
     if wanted == "reference":
@@ -74,7 +74,7 @@ def engine_of(binding: Binding) -> Any:
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
     elif binding.cache is not None and has_stamps(store):
-        return None  # only the reference engine asks a store in Python whether a value is the same still
+        return None  # only the reference engine asks a Python store whether a value is still the same
     else:
         where = {
             "concurrency": store.concurrency,
@@ -88,7 +88,7 @@ def engine_of(binding: Binding) -> Any:
     return native.Engine(codecs, names, store, **where)
 
 
-# -- stores that are far away ---------------------------------------------------------
+# -- remote stores ---------------------------------------------------------
 
 _clients: Final[dict[Client, Any]] = {}
 _MOST_CLIENTS: Final = 64
@@ -108,7 +108,7 @@ def fetches() -> bool:
 
 
 def _remote(native: Any, store: Store, bytes_in_flight: int) -> tuple[Any, str, int, int] | None:
-    """Return what fetches the values of a store natively; None if the store is to be asked for each."""
+    """Return the native client of a store; None if the store itself must be asked for each value."""
     if not fetches() or not hasattr(native, "Client"):
         return None
     access = store.access()
@@ -119,7 +119,7 @@ def _remote(native: Any, store: Store, bytes_in_flight: int) -> tuple[Any, str, 
 
 
 def _client(native: Any, access: Access) -> Any:
-    """Return the client of a store, which arrays share; None if it cannot be made."""
+    """Return the client of a store, which arrays share; None if it cannot be created."""
     known = access.client
     if known in _clients:
         return _clients[known]
@@ -127,7 +127,7 @@ def _client(native: Any, access: Access) -> Any:
         *given, _ = known
         client = native.Client(*given, object_errors.missing_places())
         client.check()
-    except (NotImplementedError, OverflowError):  # options that only obstore understands, or no threads
+    except (NotImplementedError, OverflowError):  # options that only obstore supports, or no threads
         client = None
     if len(_clients) >= _MOST_CLIENTS:
         _clients.clear()
@@ -141,7 +141,7 @@ def is_remote(binding: Binding) -> bool:
 
 
 def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None = None) -> None:
-    """Do what `read` does for several arrays for which `is_remote` is true; what two of them need is fetched once."""
+    """Like `read`, for several arrays for which `is_remote` is True. A chunk that two of them need is fetched once."""
     requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
     try:
         batch = engines.module().Batch(requests, concurrency)
@@ -151,15 +151,15 @@ def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int |
         return
     batch.wait()
     left = [(job, rest) for number, job in enumerate(jobs) if (rest := batch.rest(number)) is not None]
-    # First those that failed: they say why the others were given up.
+    # Failed ones first: they explain why the others were cancelled.
     for (binding, plan, out), rest in sorted(left, key=lambda item: (item[1][2] is None, not item[1][0])):
         _finish(reference.read, binding, plan, out, concurrency, rest)
 
 
 def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None, bell: int) -> Any:
-    """Begin to do what `read` does for arrays for which `is_remote` is true; None if that cannot be done.
+    """Begin the same as `read` for arrays for which `is_remote` is True; return None if that is not possible.
 
-    What is returned tells when something is done, of which a byte in the socket `bell` tells.
+    The returned object tells what is done. A byte in the socket `bell` announces it.
     """
     requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
     try:
@@ -174,17 +174,17 @@ def is_stoppable(binding: Binding) -> bool:
 
 
 def shared_chunks(binding: Binding) -> Any:
-    """Return what selections of an array that are read at the same time share; None if that would save nothing."""
+    """Return what concurrent selections of an array share; None if sharing would save nothing."""
     return engines.module().ChunkCache(binding.policy.bytes_in_flight) if binding.native.decodes else None
 
 
 class Limits:
-    """What bounds a reading beside others.
+    """The limits of a read that runs beside others.
 
     Parameters
     ----------
     shared : ChunkCache of the native engine or None
-        What `shared_chunks` returned for the first of them.
+        The result of `shared_chunks` for the first of them.
     """
 
     __slots__ = ("_stop", "shared")
@@ -195,31 +195,31 @@ class Limits:
 
     @property
     def stop(self) -> Callable[[], None]:
-        """Ends it soon: then the memory is filled in part."""
+        """Stop the read soon. The memory is then partly filled."""
         stop: Callable[[], None] = self._stop.set
         return stop
 
     def read(self, binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> Any:
-        """Return what is left of a plan; nothing once it was stopped."""
+        """Return the rest of a plan; nothing after it was stopped."""
         rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency, self._stop, self.shared)
         return None if self._stop.is_set() else rest
 
 
 def read_within(limits: Limits, binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
-    """Do what `read` does, until `limits.stop` is called."""
+    """Like `read`, until `limits.stop` is called."""
     read(binding, plan, out, concurrency, limits)
 
 
 def read(
     binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None, limits: Limits | None = None
 ) -> None:
-    """Fill `out` as `omnizarr.engine.reference.read` does, and raise what that raises."""
+    """Fill `out` like `omnizarr.engine.reference.read`, and raise the same errors."""
     try:
         if limits is None:
             rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency)
         else:
             rest = limits.read(binding, plan, out, concurrency)
-    except (NotImplementedError, OverflowError):  # more than can be counted here
+    except (NotImplementedError, OverflowError):  # more than this engine can count
         reference.read(binding, plan, out, concurrency)
         return
     if rest == _NOTHING_THERE:
@@ -229,9 +229,9 @@ def read(
 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
-    """Store `value` as `omnizarr.engine.reference.write` does, and raise what that raises."""
-    # A thread that holds the lock of a chunk may enter it again; threads of the native engine could not. They never
-    # take the lock of a document, which `append` holds.
+    """Store `value` like `omnizarr.engine.reference.write`, and raise the same errors."""
+    # A thread that holds the lock of a chunk may enter it again, which threads of the native engine could not.
+    # They never take the lock of a document, which `append` holds.
     if binding.store.read_only or value.dtype != binding.spec.dtype or filelocks.is_held(besides=_DOCUMENT):
         reference.write(binding, plan, value, concurrency)
         return
@@ -247,7 +247,7 @@ def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None
 
 
 def _as_buffer(array: AnyArray) -> AnyArray:
-    """Return the array as one that hands out its memory: not all data types do, and no array without dimensions."""
+    """Return the array in a form whose memory can be accessed, which not all data types and 0-d arrays allow."""
     if not array.ndim:
         array = array.reshape(1)
     return array if array.dtype.isnative and array.dtype.kind in "biu" else array.view(f"V{array.dtype.itemsize}")
@@ -261,17 +261,17 @@ def _finish(
     concurrency: int | None,
     rest: tuple[list[tuple[int, ...]], bool, BaseException | None],
 ) -> None:
-    """Let the reference engine do what was left: it knows more, or says what is wrong."""
+    """Let the reference engine do the rest: it supports more, or reports what is wrong."""
     left, is_complete, error = rest
     raise_of(binding, left, error)
     wanted = set(left)
     run(binding, [piece for piece in plan if piece.coords in wanted], array, concurrency)
-    if not is_complete:  # it was broken a moment ago, and now it is not
+    if not is_complete:  # it was broken a moment ago, and is not any more
         run(binding, plan, array, concurrency)
 
 
 def raise_of(binding: Binding, left: Sequence[tuple[int, ...]], error: BaseException | None) -> None:
-    """Raise what stopped the native engine, if it is an error of the store, with all that it is about."""
+    """Raise what stopped the native engine, if it is an error of the store, with all its context."""
     if isinstance(error, OmnizarrError):
         error.add(store=str(binding.store), path=binding.path)
         if left:
@@ -285,7 +285,7 @@ _MOST_CODECS: Final = 256
 
 
 def _codecs_of(native: Any, binding: Binding) -> Any:
-    """Return the codecs of an array, bound natively; None if one of them is not known there."""
+    """Return the codecs of an array, bound natively; None if one of them is not supported."""
     chain = binding.chain
     if chain in _codecs:
         return _codecs[chain]

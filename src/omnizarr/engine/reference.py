@@ -1,13 +1,12 @@
-"""The reference engine: what a plan means, in Python over NumPy.
+"""The reference engine: it defines the result of a plan, in Python with NumPy.
 
-Reading: each piece fetches its chunk, decodes it and puts the selected part into the
-result, straight into place where the chunk lies contiguous there. Writing: a piece
-that covers its chunk encodes and sets it and takes no lock; any other (also of a chunk that the
-array's edge cuts) reads, changes and sets its chunk by `Store.update`, so that writers of disjoint
-regions never lose each other's elements.
+Reading: each piece fetches its chunk, decodes it and copies the selected part into the result, or decodes
+directly into place if the chunk is contiguous there. Writing: a piece that covers its chunk encodes and stores it
+without a lock. Any other piece (also for a chunk that the array's edge cuts) reads, changes and stores its chunk
+with `Store.update`, so that writers of disjoint regions never lose each other's elements.
 
-Where a store takes its time to answer, as many pieces are under way as it wants requests at once: a thread waits for
-its chunk, decodes it, and takes the next piece, so that some are decoded while others arrive.
+In slow stores, as many pieces are processed at once as the store wants requests: a thread waits for its chunk,
+decodes it, and takes the next piece, so that some are decoded while others arrive.
 """
 
 from __future__ import annotations
@@ -30,13 +29,14 @@ from omnizarr.stores.local.directory import LocalStore
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
 
-# Below this many bytes per thread, handing work to a thread costs more than it saves.
+# With fewer bytes per thread, passing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
-# Chunks below these sizes (bytes) are moved by one thread: the interpreter's lock makes several slower than one.
+# Chunks below these sizes (bytes) are processed by one thread: the interpreter's lock makes several slower than
+# one.
 _SMALLEST_RAW = 512 * 1024
 _SMALLEST_WRITTEN = 16 * 1024
 _SMALLEST_ENCODED = 8 * 1024
-# A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
+# A thread takes work in batches of about this many bytes, so that small chunks need few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
 
 
@@ -64,7 +64,7 @@ def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None 
 
 
 def check_home(binding: Binding) -> None:
-    """Raise ArrayNotFoundError if an array of which nothing was found is not there any more."""
+    """Raise ArrayNotFoundError if an array without any stored chunk in a read does not exist any more."""
     store = binding.base or binding.store
     if isinstance(store, LocalStore):
         store.check_home()
@@ -80,24 +80,24 @@ def write(binding: Binding, plan: Pieces, value: AnyArray, concurrency: int | No
 def write_fields(
     binding: Binding, plan: Pieces, names: Sequence[str], value: AnyArray, ndim: int, concurrency: int | None = None
 ) -> None:
-    """Store `value` into some fields of the selected elements; their other fields stay as they are stored.
+    """Store `value` into some fields of the selected elements. Other fields do not change.
 
-    `value` is of the shape of the plan's buffer, with `ndim` dimensions, and has those fields; or it is the value of
-    the only one, which may be an array: then its own dimensions come last.
+    `value` has the shape of the plan's buffer, with `ndim` dimensions, and these fields; or it is the value of a
+    single field, which may be an array: then its own dimensions come last.
     """
     workers, batch = _share(binding, len(plan), concurrency, _SMALLEST_ENCODED)
     pool.run(partial(_write_fields_of_piece, binding, names, value, ndim), plan, workers, batch)
 
 
 def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:
-    """Return how many threads shall work, and how many pieces each takes at a time."""
+    """Return the number of threads, and the number of pieces that each takes at a time."""
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
     at_once = binding.store.concurrency
     if at_once > 1:
         return min(concurrency or at_once, binding.most_in_flight, pieces), 1
     batch = max(1, _BYTES_PER_BATCH // chunk_bytes)
     if concurrency is None:
-        # Threads take turns in Python; only what runs between the turns, in C and the kernel, runs side by side.
+        # Threads take turns in Python; only C code and the kernel run concurrently in between.
         if chunk_bytes < smallest:
             return 1, batch
         concurrency = pool.default_concurrency()
@@ -110,14 +110,14 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
     chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
     try:
         if np.ndarray in map(type, out_selection):
-            # Scattered places, of which there is no view.
+            # Scattered places have no view.
             part = np.empty(_shape_of(out, out_selection), dtype=out.dtype)
             is_there = _read_chunk(binding, chain, coords, key, chunk_selection, part, whole=False)
             if is_there and not found:
                 found.append(True)
             out[out_selection] = part
             return
-        # The Ellipsis makes a view also of a 0-d result.
+        # The Ellipsis makes a view of a 0-d result, too.
         view = out[(*out_selection, ...)]
         is_whole = whole and view.shape == chain.spec.shape  # and the array's edge does not cut it
         if _read_chunk(binding, chain, coords, key, chunk_selection, view, whole=is_whole) and not found:
@@ -134,7 +134,7 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
 
 
 def _of_wrong_size(binding: Binding, chain: Chain, key: str) -> ChunkSizeError | None:
-    """Return the error of a chunk that is larger than it may be; None if it only is too large for the memory."""
+    """Return the error for a chunk that is larger than allowed; None if it is only too large for the memory."""
     size, expected = binding.store.size(key), chain.encoded.nbytes
     if size is None or expected is None or size == expected:
         return None
@@ -164,7 +164,7 @@ def _read_chunk(
     *,
     whole: bool,
 ) -> bool:
-    """Set `out` to what is selected of a chunk, or (`whole`) to all of it; return whether it is stored."""
+    """Set `out` to the selected part of a chunk, or (`whole`) to all of it, and return whether it is stored."""
     is_there = None
     if binding.cache is not None and cache.has_stamps(binding.store):
         stored = cache.Stored(
@@ -183,7 +183,7 @@ def _read_chunk(
 
 
 def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> bool:
-    """Decode a chunk; return False if it is missing."""
+    """Decode a chunk. Return False if it is missing."""
     if chain.is_raw and view.flags.c_contiguous:
         size = binding.store.read_into(key, memory_of(view))
         if size is None:
@@ -199,7 +199,7 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
 
 
 def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
-    """Decode what the selection needs of a chunk; return False if the chunk is missing."""
+    """Decode the part of a chunk that the selection needs. Return False if the chunk is missing."""
     if chain.reads_part:
         read = binding.store.pinned(key)
         source = partial(_fetch, binding, key) if read is None else _Pinned(binding, key, read)
@@ -225,7 +225,7 @@ def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence
 
 
 class _Pinned:
-    """A source of parts of one version of a value; all of it is of whichever version is there."""
+    """A source of parts of one version of a value. A request for all of it returns the current version."""
 
     is_pinned = True
 
@@ -246,7 +246,7 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
         if whole and part.shape == chain.spec.shape:
             _store(binding, key, chain.encode_unless_empty(part))
             return
-        # A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
+        # A chunk at the array's edge may hold more by now, because another writer may have enlarged the array.
         binding.store.update(key, partial(_changed, binding.store, chain, chunk_selection, part))
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
@@ -259,7 +259,7 @@ def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArr
     key = binding.key_of(coords)
     chain = binding.chain_for(coords)
     part = value[(*out_selection, ...)]
-    # The field itself may be an array, the dimensions of which come last.
+    # The field may be an array, whose dimensions come last.
     shape = part.shape[: part.ndim - (value.ndim - ndim)]
 
     def change(old: Buffer | None) -> Buffer | None:
@@ -286,7 +286,7 @@ def _changed(
     """Return the stored form of a chunk with `part` in it."""
     new = chain.write(old, selection, part)
     if new is None and old is not None and store.exclusion == "condition":
-        # Another writer may be changing another part: the value that it read must still exist, or it must notice.
+        # Another writer may be changing another part: it must find the value that it read, or notice the change.
         return chain.encode(chain.empty())
     return new
 

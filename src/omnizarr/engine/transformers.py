@@ -1,13 +1,12 @@
-"""Storage transformers: what stands between an array and its store, and changes keys and bytes on their way.
+"""Storage transformers between an array and its store, which change keys and bytes.
 
-An array's document lists them in ``storage_transformers``, the one next to the array first; each serves as a store to
-the one before it. Unlike codecs they act on all keys of an array, not on the value of one chunk. No transformer is
-registered officially: make your own known by `register`, or by an entry point
-``omnizarr.storage_transformers`` whose name is that of the transformer, and whose object is a function
-``bind(configuration, store, prefix) -> Store``.
+An array's document lists them in ``storage_transformers``, starting at the array. Each is the store of the one
+before it. Unlike codecs, they act on all keys of an array, not on the value of one chunk. No transformer is
+registered officially. Add your own with `register`, or with an entry point ``omnizarr.storage_transformers``
+that has the name of the transformer, and a function ``bind(configuration, store, prefix) -> Store``.
 
-A transformer is any store upon `store` that leaves keys without `prefix` alone. `StorageTransformer` makes the most
-common kind short: keys that are called otherwise, values that are written otherwise.
+A transformer is any store around `store` that does not change keys without `prefix`. `StorageTransformer` is a
+base class for the most common kind: other keys, other values.
 
 Spec: Zarr v3 core, "Storage transformers".
 """
@@ -43,18 +42,18 @@ if TYPE_CHECKING:
 ENTRY_POINTS: Final = "omnizarr.storage_transformers"
 
 Bind: TypeAlias = Callable[[Mapping[str, JSON], Store, str], Store]
-"""From the configuration, the store below, and what keys of the array begin with ("" or "a/b/"), to a store."""
+"""Takes the configuration, the wrapped store and the prefix of the array's keys, "" or "a/b/"; returns a store."""
 
 _registered: dict[str, Bind] = {}
 
 
 def register(name: str, bind: Bind) -> None:
-    """Make a storage transformer known to this process under `name`, before any other of that name.
+    """Register a storage transformer under `name` in this process. It takes precedence over others of that name.
 
     Parameters
     ----------
     name : str
-        As documents name it.
+        The name in documents.
     bind : callable
         ``bind(configuration, store, prefix) -> Store``.
 
@@ -80,12 +79,12 @@ def register(name: str, bind: Bind) -> None:
 
 
 def find(name: str) -> Bind | None:
-    """Return what binds the storage transformer called `name`; None if it is unknown.
+    """Return the bind function of a storage transformer; None if the name is unknown.
 
     Raises
     ------
     MissingDependencyError
-        If it needs a package that is not installed.
+        If the transformer needs a package that is not installed.
     """
     bind = _registered.get(name)
     if bind is not None:
@@ -109,7 +108,7 @@ def _entry_points() -> EntryPoints:
 
 
 def parse(transformers: Iterable[Any]) -> tuple[Named, ...]:
-    """Return storage transformers as documents have them, given names, documents or values of the model."""
+    """Return storage transformers in the form of documents, for names, documents or values of the model."""
     return tuple(map(_parse, transformers))
 
 
@@ -124,14 +123,14 @@ def _parse(given: Any) -> Named:
 
 
 def apply(transformers: Sequence[Named], store: Store, prefix: str) -> Store:
-    """Return the store that an array sees whose transformers are given, upon the one where it lies.
+    """Return the store that an array with these transformers sees, around its actual store.
 
-    Unknown ones that need not be understood are passed over.
+    Unknown ones that need not be understood are ignored.
 
     Raises
     ------
     UnknownStorageTransformerError
-        If one is not known.
+        If a transformer is unknown.
     """
     for position in reversed(range(len(transformers))):
         named = transformers[position]
@@ -151,17 +150,17 @@ def apply(transformers: Sequence[Named], store: Store, prefix: str) -> Store:
 
 
 class StorageTransformer(WrapperStore):
-    """A store that has other keys and other values than the one below; a base for storage transformers.
+    """A store with other keys and other values than the wrapped one; a base class for storage transformers.
 
-    A class of one's own overrides `encode` and `decode`, or `stored_key` and `key_of`, or all of them. Whatever a value
-    is, its parts are cut from the whole.
+    Your class overrides `encode` and `decode`, or `stored_key` and `key_of`, or all four. Parts of a value are
+    always cut from the whole value.
 
     Parameters
     ----------
     store : Store
-        What keys and values are handed on to.
+        The wrapped store.
     prefix : str
-        What keys of the array begin with; other keys are not touched.
+        The prefix of the array's keys. Other keys do not change.
     """
 
     def __init__(self, store: Store, prefix: str) -> None:
@@ -169,19 +168,19 @@ class StorageTransformer(WrapperStore):
         self.prefix = prefix
 
     def encode(self, value: Buffer) -> Buffer:
-        """Return what is stored for a value."""
+        """Return the stored form of a value."""
         return value
 
     def decode(self, value: Buffer) -> Buffer:
-        """Return the value for what is stored."""
+        """Return the value of its stored form."""
         return value
 
     def stored_key(self, key: str) -> str:
-        """Return what a key is called below; both without the prefix."""
+        """Return the key in the wrapped store; both are without the prefix."""
         return key
 
     def key_of(self, stored_key: str) -> str | None:
-        """Return the key that is called so below; None if none is."""
+        """Return the key for one of the wrapped store; None if there is none."""
         return stored_key
 
     def _below(self, key: str) -> str:
@@ -224,11 +223,11 @@ class StorageTransformer(WrapperStore):
         return Store.read_into(self, key, out, start)
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Look for each."""
+        """Look for each key."""
         return Store.has_any(self, prefix, names)
 
     def exists(self, key: str) -> bool:
-        """Look for the key below."""
+        """Look for the key in the wrapped store."""
         return self.store.exists(self._below(key))
 
     def size(self, key: str) -> int | None:
@@ -236,16 +235,16 @@ class StorageTransformer(WrapperStore):
         return Store.size(self, key)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return the stamp of what is stored."""
+        """Return the stamp of the stored value."""
         return self.store.stamp(self._below(key))
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Read and decode the value, unless the stamp of what is stored is the same."""
+        """Read and decode the value, unless the stamp of the stored value is still the same."""
         found = self.store.get_stamped(self._below(key), unless)
         return None if found is None else Stamped(self._decoded(key, found.value), found.stamp)
 
     def pinned(self, key: str) -> Reader | None:
-        """Return nothing: parts are cut from whole values, and so are of one version."""
+        """Return None: parts are cut from whole values, and so are of one version."""
         return Store.pinned(self, key)
 
     # -- writing ------------------------------------------------------------------
@@ -263,29 +262,29 @@ class StorageTransformer(WrapperStore):
         return super().set_if_absent(self._below(key), self.encode(value) if self._is_mine(key) else value)
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Write the whole value anew."""
+        """Write the whole value again."""
         Store.set_partial(self, key, start, value)
 
     def delete(self, key: str) -> None:
-        """Delete what is stored."""
+        """Delete the stored value."""
         super().delete(self._below(key))
 
     def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete what is stored."""
+        """Delete the stored values."""
         super().delete_many(map(self._below, keys))
 
     def delete_prefix(self, prefix: str) -> None:
-        """Delete each key that is listed."""
+        """Delete each listed key."""
         Store.delete_prefix(self, prefix)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock what is stored."""
+        """Lock the stored value."""
         return super().lock(self._below(key))
 
     # -- listing ------------------------------------------------------------------
 
     def list(self) -> Iterator[str]:
-        """Yield keys as they are called here."""
+        """Yield the keys as the array sees them."""
         for stored in self.store.list():
             if not self._is_mine(stored):
                 yield stored
@@ -293,7 +292,7 @@ class StorageTransformer(WrapperStore):
                 yield self.prefix + key
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield keys as they are called here; all of the array are listed below."""
+        """Yield the keys as the array sees them. All keys of the array are listed in the wrapped store."""
         prefix = as_prefix(prefix)
         if not prefix.startswith(self.prefix):
             yield from Store.list_prefix(self, prefix)
@@ -304,9 +303,9 @@ class StorageTransformer(WrapperStore):
                 yield self.prefix + key
 
     def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Return the sizes of decoded values."""
+        """Yield keys with the sizes of decoded values."""
         return Store.list_sizes(self, prefix)
 
     def list_dir(self, prefix: str) -> Listing:
-        """List keys as they are called here."""
+        """List the keys as the array sees them."""
         return Store.list_dir(self, prefix)

@@ -1,23 +1,23 @@
-"""Selections: what a user asks for becomes a plan, chunk by chunk.
+"""Selections, and the plans that they become, chunk by chunk.
 
-`plan` understands what stands between the brackets of ``array[...]``; `basic`, `orthogonal`,
-`coordinate`, `mask` and `block` one kind of selection each; `subplan` what a piece says about
-a chunk that is itself made of chunks.
+`plan` handles all selections of ``array[...]``; `basic`, `orthogonal`, `coordinate`, `mask` and `block` handle
+one kind of selection each; `subplan` handles the selection of a piece within a chunk that consists of chunks.
 
-A plan (`Plan`) is a row of pieces (`Piece`), one for each chunk that it touches:
+A plan (`Plan`) is a sequence of pieces (`Piece`), one for each chunk that it touches:
 
 - Each element of the buffer belongs to exactly one piece, each chunk to at most one.
 - Selections have one item per dimension; points have one dimension in the buffer. An integer selects a slice of length
-  1: only `Plan.shape` knows that it drops the axis, and that newaxis adds one. So a whole piece has the shape of its
-  chunk, cut at the edge of the array.
+  1: only `Plan.shape` records that it drops the axis, and that newaxis adds one. So a whole piece has the shape
+  of its chunk, cut at the edge of the array.
 - Slices hold explicit Python integers. Negative steps are in `Piece.out_selection`; there the stop may be None.
-- One array in a selection is 1-d, and the rest are slices. Several are an open mesh that stands side by side, with
-  slices only before and after it; or they are points, 1-d, with slices anywhere. As in NumPy, the dimension of points
-  is in place of the arrays if they are neighbours, else first.
-- Arrays that vary along dimensions of their own become slices or lists of their axis; only those that depend on each
-  other become points.
-- A mask, a list and a slice that mean the same give the same plan; stretches of a list are slices within the chunks.
-- Of an element that is asked for twice, the last value written wins.
+- One array in a selection is 1-d, and the rest are slices. Several are an open mesh of adjacent arrays, with slices
+  only before and after it; or they are points, 1-d, with slices anywhere. As in NumPy, the dimension of points
+  replaces the arrays if they are adjacent, and is first otherwise.
+- Arrays that vary independently become slices or lists of their axis; only arrays that depend on each other become
+  points.
+- A mask, a list and a slice that mean the same give the same plan; regular runs in a list become slices within the
+  chunks.
+- If an element is selected twice, the last value written counts.
 - ``subplan(piece.chunk_selection, inner)`` has the buffer ``chunk[piece.chunk_selection]``, in shape and order.
 """
 
@@ -52,17 +52,18 @@ _BASIC_TYPES: Final = frozenset({int, slice, EllipsisType, NoneType})
 
 
 def plan(selection: Any, grid: Grid) -> Plan:
-    """Plan what stands between the brackets of ``array[...]``.
+    """Return the plan for a selection of ``array[...]``.
 
-    Integers, slices, Ellipsis and newaxis select as in NumPy, and so do arrays and masks among them. But a
-    single list or mask of one dimension selects along its axis, which stays in its place wherever there are integers.
+    Integers, slices, Ellipsis and newaxis select as in NumPy, and so do arrays and masks among them. One
+    exception: the axis of a single one-dimensional list or mask keeps its place, even if the selection also has
+    integers.
 
     Raises
     ------
     SelectionError
-        If the selection makes no sense.
+        If the selection is not valid.
     BoundsCheckError
-        If an index lies outside the array.
+        If an index is outside the array.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Selections with arrays: orthogonal (one list or mask per axis), coordinates (single elements), masks.
 
-Lists and masks that a slice could say become that slice, so that it does not matter how a
-selection was written. What remains is grouped by chunk with at most one sort.
+Lists and masks that are equal to a slice become that slice, so that the form of a selection does not matter.
+The others are grouped by chunk with at most one sort.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 AnyArray: TypeAlias = "NDArray[Any]"
 _INT64_END: Final = 2**63
-_FEW: Final = 12  # from so many chunks on, looking at all of them at once is the quicker way
+_FEW: Final = 12  # number of chunks from which processing all of them at once is faster
 
 
 def is_array_like(item: Any) -> bool:
@@ -54,7 +54,7 @@ def as_index_array(item: Any, number: int | None = None) -> AnyArray:
 
 
 def _wrapped(array: AnyArray, length: int, number: int) -> Integers:
-    """Return the integers of an array counted from the start of axis `number`; raises BoundsCheckError."""
+    """Return the integers of an array counted from the start of axis `number`. Raises BoundsCheckError."""
     if array.size:
         low, high = int(array.min()), int(array.max())
         if low < -length or high >= length:
@@ -69,7 +69,7 @@ def _wrapped(array: AnyArray, length: int, number: int) -> Integers:
 
 
 def _slice_or_array(indices: Integers) -> slice | Integers:
-    """Return the slice that selects the same as 1-d indices counted from the start; the indices if there is none."""
+    """Return the slice that is equal to 1-d indices counted from the start; the indices if there is none."""
     points = indices.size
     if not points:
         return slice(0, 0)
@@ -85,19 +85,19 @@ def _slice_or_array(indices: Integers) -> slice | Integers:
 
 
 def forward_slice_or_array(indices: Integers) -> Selector:
-    """Return the slice of positive step that selects the same as 1-d indices; the indices if there is none."""
+    """Return the slice with positive step that is equal to 1-d indices; the indices if there is none."""
     selector = _slice_or_array(indices)
     return indices if isinstance(selector, slice) and selector.step < 0 else selector
 
 
 def orthogonal(selection: Any, grid: Grid) -> Plan:
-    """Plan a selection that says independently for each axis what to select.
+    """Return the plan for a selection that selects independently along each axis.
 
     Parameters
     ----------
     selection : tuple
-        Of integers (which drop the axis), slices, 1-d lists or arrays of integers (in any
-        order, repeated, negative), 1-d masks of the axis' length; Ellipsis and None as in NumPy.
+        Integers (which drop the axis), slices, 1-d lists or arrays of integers (in any order, repeated,
+        negative), 1-d masks of the axis' length; Ellipsis and None as in NumPy.
     grid : Grid
 
     Raises
@@ -120,7 +120,7 @@ def orthogonal(selection: Any, grid: Grid) -> Plan:
 
 
 def _independent(items: Sequence[Any], grid: Grid) -> Plan:
-    """Plan one item per axis: integer, slice, or array of indices that no slice can say."""
+    """Return the plan for one item per axis: integer, slice, or array of indices without an equal slice."""
     if not any(isinstance(item, np.ndarray) for item in items):
         return basic(tuple(items), grid)
     return in_chunks(items, grid, _part_of, product_of)
@@ -133,14 +133,14 @@ def _part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
 
 
 def _simplest(item: Any, number: int, axis: Axis) -> Any:
-    """Return an item of an orthogonal selection with lists and masks turned into slices where that says the same."""
+    """Return an item of an orthogonal selection, with lists and masks replaced by equal slices."""
     if is_array_like(item):
         return _slice_or_array(_indices_along(item, axis, number))
     return operator.index(item) if is_integer(item) else item
 
 
 def _indices_along(item: Any, axis: Axis, number: int) -> Integers:
-    """Return what a list, array or mask selects along one axis, counted from its start."""
+    """Return the indices that a list, array or mask selects along one axis, counted from its start."""
     array = as_index_array(item, number)
     if array.ndim != 1:
         raise SelectionError(
@@ -185,34 +185,34 @@ def _listed(indices: Integers, axis: Axis) -> Fixed:
 
 
 def _visible(axis: Axis, chunk: int) -> int:
-    """Return how many elements of a chunk lie inside the array."""
+    """Return how many elements of a chunk are inside the array."""
     start, size = axis.chunk(chunk)
     return min(size, axis.length - start)
 
 
 def _order(numbers: Integers, chunks: int) -> Integers | None:
-    """Return what sorts elements by chunk and keeps their order within a chunk; None if they are sorted."""
+    """Return a stable order that sorts elements by chunk; None if they are sorted."""
     if not np.any(numbers[1:] < numbers[:-1]):
         return None
-    # NumPy sorts 16 bits by radix, several times as fast.
+    # NumPy sorts 16 bits by radix, several times faster.
     keys = numbers.astype(np.uint16) if chunks <= 2**16 else numbers
     return np.argsort(keys, kind="stable")
 
 
 def _bounds(numbers: Integers) -> list[int]:
-    """Return where equal neighbours begin, and the end."""
+    """Return the starts of runs of equal values, and the end."""
     edges: list[int] = np.flatnonzero(numbers[1:] != numbers[:-1]).tolist()
     return [0, *[edge + 1 for edge in edges], numbers.size]
 
 
 def _selectors(values: Integers, bounds: Sequence[int]) -> list[Selector]:
-    """Return ``values[bounds[i]:bounds[i + 1]]`` for all i, as slices with positive steps where that says the same."""
+    """Return ``values[bounds[i]:bounds[i + 1]]`` for all i, as equal slices with positive steps if possible."""
     if len(bounds) <= _FEW:
         return [forward_slice_or_array(values[start:stop]) for start, stop in pairwise(bounds)]
     steps = np.diff(values)
     bends = np.concatenate([[0], np.cumsum(steps[1:] != steps[:-1])]) if steps.size else np.zeros(1, np.int64)
     starts, stops = np.array(bounds[:-1]), np.array(bounds[1:])
-    # A stretch is even if its step does not change between its second and its second last element.
+    # A run is even if its step does not change between its second and its second last element.
     first, last = np.minimum(starts, bends.size - 1), np.clip(stops - 2, 0, bends.size - 1)
     step = np.where(stops - starts > 1, steps[np.minimum(starts, steps.size - 1)] if steps.size else 1, 1)
     even = ((stops - starts <= 2) | (bends[last] == bends[first])) & (step > 0)
@@ -231,9 +231,9 @@ def _selectors(values: Integers, bounds: Sequence[int]) -> list[Selector]:
 
 
 def coordinate(selection: Any, grid: Grid) -> Plan:
-    """Plan a selection of single elements: one integer or array of integers per dimension, broadcast together.
+    """Return the plan for single elements: one integer or array of integers per dimension, broadcast together.
 
-    The result has the shape they broadcast to. One mask of the array's shape is planned by `mask`.
+    The result has the broadcast shape. A mask of the array's shape is handled by `mask`.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def coordinate(selection: Any, grid: Grid) -> Plan:
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape to which arrays of these shapes are broadcast."""
     if len(set(shapes)) == 1:
-        return shapes[0]  # what NumPy takes a while to find out
+        return shapes[0]  # a shortcut, because NumPy is slow here
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -285,7 +285,7 @@ def _points(
 ) -> tuple[tuple[int, ...], Points]:
     """Return the shape of the buffer and the pieces for points along some axes, and parts along the others.
 
-    The points are given by arrays that broadcast together and lie inside the array.
+    The points are given by arrays that broadcast together and are inside the array.
     """
     shape = _broadcast([column.shape for column in indices])
     located = [grid.axes[axis].locate(column) for axis, column in zip(axes, indices, strict=True)]
@@ -315,7 +315,7 @@ def _points(
 
 
 def _ranks(columns: Sequence[Integers]) -> Integers:
-    """Return the rank of each row (one value of each column): for chunks too many to be counted in int64."""
+    """Return the rank of each row (one value of each column), for more chunks than int64 can count."""
     order = np.lexsort(columns[::-1])
     change = np.zeros(order.size, np.bool_)
     for column in columns:
@@ -327,12 +327,12 @@ def _ranks(columns: Sequence[Integers]) -> Integers:
 
 
 def mask(selection: Any, grid: Grid) -> Plan:
-    """Plan the elements where a mask of the array's shape is true; the result has one dimension.
+    """Return the plan for the elements where a mask of the array's shape is True. The result has one dimension.
 
     Raises
     ------
     SelectionError
-        If it is not a boolean array of that shape.
+        If the mask is not a boolean array of that shape.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def mask(selection: Any, grid: Grid) -> Plan:
         return Plan((0,), (0,), ())
     if not array.ndim:
         return Plan((), (1,), basic((), grid).pieces)
-    # A mask that is a product of masks along the axes (a box, say) needs no coordinates of single elements.
+    # A mask that is a product of masks along the axes (such as a box) needs no coordinates of single elements.
     along = [
         np.flatnonzero(array.any(axis=tuple(other for other in range(array.ndim) if other != axis)))
         for axis in range(array.ndim)
@@ -367,14 +367,14 @@ def mask(selection: Any, grid: Grid) -> Plan:
 
 
 def subplan(selection: tuple[Any, ...], grid: Grid) -> Plan:
-    """Plan the `chunk_selection` of a piece within the chunk, which is itself an array with a grid.
+    """Return the plan for the `chunk_selection` of a piece within the chunk, which is itself an array with a grid.
 
     Parameters
     ----------
     selection : tuple
-        A `Piece.chunk_selection`: slices with positive steps, or arrays as pieces have them.
+        A `Piece.chunk_selection`: slices with positive steps, or arrays as in pieces.
     grid : Grid
-        Of the chunk.
+        Grid of the chunk.
 
     Returns
     -------
@@ -399,7 +399,7 @@ def subplan(selection: tuple[Any, ...], grid: Grid) -> Plan:
 
 
 def plan_arrays(items: tuple[Any, ...], grid: Grid) -> Plan:
-    """Plan what stands between the brackets of ``array[...]`` if there may be arrays in it."""
+    """Return the plan for a selection of ``array[...]`` that may contain arrays."""
     items = tuple(as_index_array(item) if is_array_like(item) else item for item in items)
     arrays = [item for item in items if isinstance(item, np.ndarray)]
     if len(items) == len(arrays) == 1 and arrays[0].dtype == np.bool_ and arrays[0].ndim == len(grid.axes):
@@ -407,20 +407,20 @@ def plan_arrays(items: tuple[Any, ...], grid: Grid) -> Plan:
     dims = [array.ndim for array in arrays if array.ndim]
     if not dims:
         return basic(items, grid)
-    # One list or mask of one dimension stays in its place, wherever there are integers, as in zarr-python.
+    # The axis of a single one-dimensional list or mask keeps its place, even among integers, as in zarr-python.
     return orthogonal(items, grid) if dims == [1] else _advanced(items, grid)
 
 
 class _Column(NamedTuple):
-    """What is selected along one axis, together with what is selected along others."""
+    """A selection along one axis that depends on selections along others."""
 
     indices: NDArray[Any]
     length: int | None
-    """That of the axis, if the mask that this was fits it."""
+    """The length of the axis, if it was a mask that fits it."""
 
 
 def _columns_of(item: Any) -> list[_Column]:
-    """Return one column for each axis that an integer, an array of integers or a mask speaks of."""
+    """Return one column for each axis with an integer, an array of integers or a mask."""
     array = as_index_array(item)
     if array.dtype == np.bool_:
         return [_Column(places, length) for places, length in zip(array.nonzero(), array.shape, strict=True)]
@@ -428,10 +428,10 @@ def _columns_of(item: Any) -> list[_Column]:
 
 
 def _advanced(items: tuple[Any, ...], grid: Grid) -> Plan:
-    """Plan what NumPy calls advanced indexing: arrays, masks and integers are broadcast together.
+    """Return the plan for NumPy's advanced indexing, where arrays, masks and integers are broadcast together.
 
-    The dimensions to which they broadcast stand in the result where they stand in the selection, or first if there is
-    anything between them.
+    The broadcast dimensions are in the result where they are in the selection, or first if there is anything
+    between them.
     """
     flat: list[Any] = []
     shapes: list[tuple[int, ...]] = []
@@ -455,7 +455,7 @@ def _advanced(items: tuple[Any, ...], grid: Grid) -> Plan:
 def _within(items: Sequence[Any], grid: Grid, *, is_empty: bool) -> Iterator[Any]:
     """Yield items with columns as indices counted from the start of their axes.
 
-    Raises BoundsCheckError; of arrays that select nothing together, NumPy does not ask where they point.
+    Raises BoundsCheckError. If arrays together select nothing, their indices are not checked, as in NumPy.
     """
     axes = enumerate(grid.axes)
     for item in items:
@@ -474,7 +474,7 @@ def _within(items: Sequence[Any], grid: Grid, *, is_empty: bool) -> Iterator[Any
 
 
 def _together(items: Iterable[Any], grid: Grid, shape: tuple[int, ...], place: int) -> Plan:
-    """Plan one item per axis besides newaxis: slices, and arrays that are broadcast to `shape` together.
+    """Return the plan for one item per axis (and newaxis): slices, and arrays that are broadcast to `shape` together.
 
     The dimensions of that shape begin at `place` in the result.
     """
@@ -498,7 +498,7 @@ def _together(items: Iterable[Any], grid: Grid, shape: tuple[int, ...], place: i
     result = (*others[:place], *shape, *others[place:])
     if 0 in shape:
         return Plan((0,), result, ())
-    # An array that varies along dimensions of its own selects independently of the others.
+    # An array that varies independently selects independently.
     counts = Counter(dim for axis in columns for dim in spans[axis])
     alone = [axis for axis in columns if all(counts[dim] == 1 for dim in spans[axis])]
     selectors.update({axis: _slice_or_array(columns[axis].reshape(-1)) for axis in alone})
@@ -506,7 +506,8 @@ def _together(items: Iterable[Any], grid: Grid, shape: tuple[int, ...], place: i
         ordered = range(len(spans))
         plan = _independent([selectors[axis] for axis in ordered], grid)
         return Plan(plan.buffer_shape, result, plan.pieces, _turned([spans[axis] for axis in ordered], result))
-    # Of the others, points are made; and of all that no slice can say, which would have to be broadcast with them.
+    # The others become points, and so do arrays without an equal slice, which would have to be broadcast with
+    # them.
     points = [axis for axis in columns if columns[axis].size == 1 or not isinstance(selectors.get(axis), slice)]
     rest = [axis for axis in range(len(spans)) if axis not in points]
     parts.update({axis: part_of(selectors[axis], grid.axes[axis], axis) for axis in rest if axis not in parts})

@@ -15,14 +15,14 @@ def pop_fields(selection: Any) -> tuple[Fields, Any]:
     Returns
     -------
     fields : str, list of str, or None
-        One name as it was given (a list stays a list); None if there is none.
+        One name in its original form (a list stays a list); None if there is none.
     selection : object
-        What is left; an item alone is no longer in a tuple. ``()``, which means everything, if nothing is left.
+        The rest. A single item is no longer in a tuple. If nothing is left: ``()``, which means everything.
 
     Raises
     ------
     SelectionError
-        If a name comes twice.
+        If a name occurs twice.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Plans: all chunks that a selection touches, and what of each goes where.
+"""Plans: all chunks that a selection touches, with a map of chunk regions to output regions.
 
-Along each dimension a selection is a *part*: how many chunks it touches there, and for
-each of them the number, the selection within, the place in the buffer, and whether it is
-covered. The pieces of a plan are the product of its parts. `itertools` walks it, so that
-a piece costs a fraction of a microsecond and no Python function runs for it.
+Along each dimension, a selection is a *part*: the number of chunks that it touches, and for each of them the
+chunk number, the selection within, the place in the buffer, and whether the chunk is covered. The pieces of a
+plan are the product of its parts. `itertools` iterates over it, so that a piece costs a fraction of a
+microsecond and no call of a Python function.
 """
 
 from __future__ import annotations
@@ -28,33 +28,37 @@ Selector: TypeAlias = "slice | Integers"
 Columns: TypeAlias = tuple[Sequence[int], Sequence[Selector], Sequence[Selector], Sequence[bool]]
 """Chunk numbers, selections within the chunks, places in the buffer, whether chunks are covered."""
 
-# Columns are made for so many chunks at a time: an array may have more chunks than memory has bytes.
+# Number of chunks for which columns are made at once: an array may have more chunks than memory has bytes.
 _WINDOW: Final = 2**14
 
 
 class Piece(NamedTuple):
-    """What a plan says about one chunk.
+    """The plan for one chunk.
 
-    Selections have one item per dimension of what they select from; slices have explicit integers.
+    Selections have one item per dimension of the array that they select from. Slices have explicit integers.
     """
 
     coords: tuple[int, ...]
-    """Of the chunk, in the grid."""
+    """Coordinates of the chunk in the grid."""
     chunk_selection: tuple[Any, ...]
-    """Within the chunk: slices with positive steps (stop never past the array's edge) or integer arrays, which
-    broadcast with each other: as an open mesh side by side, or 1-d, as points, with slices anywhere."""
+    """Selection within the chunk: slices with positive steps (stop never past the array's edge) or integer arrays.
+
+    The arrays broadcast with each other, either as an open mesh of adjacent arrays, or as points: 1-d, with slices
+    anywhere."""
     out_selection: tuple[Any, ...]
-    """Within the buffer: slices of any step, or integer arrays likewise.
-    ``buffer[out_selection].shape == chunk[chunk_selection].shape``."""
+    """Selection within the buffer: slices of any step, or integer arrays likewise.
+
+    ``buffer[out_selection].shape == chunk[chunk_selection].shape``.
+    """
     whole: bool
-    """Every element of the chunk that lies inside the array is selected, in C order."""
+    """Whether every element of the chunk within the array is selected, in C order."""
 
 
 class Pieces(Protocol):
-    """The pieces of a plan, made as they are asked for."""
+    """The pieces of a plan, made when they are needed."""
 
     def __iter__(self) -> Iterator[Piece]:
-        """Return an iterator over the pieces, one per chunk touched."""
+        """Return an iterator over the pieces, one for each chunk."""
 
     def __len__(self) -> int:
         """Return the number of pieces (``sys.maxsize`` if there are more)."""
@@ -63,21 +67,21 @@ class Pieces(Protocol):
 class Plan:
     """All chunks that a selection touches.
 
-    Each element of the buffer belongs to exactly one piece, and each chunk to at most one. An
-    iteration may be repeated, and may stop at any time. An element of the array may be asked
-    for more than once (by a list); written so, it gets the last of its values.
+    Each element of the buffer belongs to exactly one piece, and each chunk to at most one. You can repeat an
+    iteration, and stop it at any time. A list may select an element of the array more than once; when it is
+    written, the last value counts.
 
     Parameters
     ----------
     buffer_shape : tuple of int
-        Of the buffer that the pieces fill, or take their values from.
+        Shape of the buffer that the pieces fill, or from which they take values.
     shape : tuple of int
-        Of what the user gets: ``buffer.reshape(shape)``. Indexing with an integer drops an
-        axis here, and ``numpy.newaxis`` adds one; the buffer knows of neither.
+        Shape of the user's result: ``buffer.reshape(shape)``. An integer drops an axis here, and
+        ``numpy.newaxis`` adds one; neither changes the buffer.
     pieces : Pieces
     turned : (tuple of int, tuple of int), optional
-        Lengths and axes, where NumPy puts the dimensions of the result in another order than the buffer has:
-        the user gets ``buffer.reshape(lengths).transpose(axes).reshape(shape)``.
+        Lengths and axes, if NumPy's result has its dimensions in another order than the buffer: the user gets
+        ``buffer.reshape(lengths).transpose(axes).reshape(shape)``.
     """
 
     __slots__ = ("buffer_shape", "pieces", "shape", "turned")
@@ -95,14 +99,14 @@ class Plan:
         self.turned = turned
 
     def as_result(self, buffer: NDArray[Any]) -> NDArray[Any]:
-        """Return a filled buffer as what the user gets."""
+        """Return a filled buffer as the user's result."""
         if self.turned is not None:
             lengths, axes = self.turned
             buffer = buffer.reshape(lengths).transpose(axes)
         return buffer.reshape(self.shape)
 
     def as_buffer(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the shape of the selection as a buffer; further dimensions of theirs stay behind."""
+        """Return values of the selection's shape as a buffer. Their additional dimensions stay at the end."""
         tail = values.shape[len(self.shape) :]
         if self.turned is not None:
             lengths, axes = self.turned
@@ -121,7 +125,7 @@ class Plan:
 
     @property
     def whole(self) -> bool:
-        """Whether every chunk touched is covered. Costs as much as an iteration that stops at the first that is not."""
+        """Whether every chunk is covered. Costs as much as an iteration up to the first uncovered chunk."""
         return all(piece[3] for piece in self.pieces)
 
 
@@ -138,7 +142,7 @@ class Fixed(NamedTuple):
     """Whether there are arrays in `inner`, and in `outer`."""
 
     def columns(self, start: int, stop: int) -> Columns:
-        """Return the columns of some of the chunks touched, counted from 0."""
+        """Return the columns of some of the chunks, counted from 0."""
         chunks, numbers, inner, outer, wholes, _ = self
         if stop - start == chunks:
             return numbers, inner, outer, wholes
@@ -146,29 +150,29 @@ class Fixed(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A part that touches several chunks of one size: elements at a constant, positive step."""
+    """A part with several chunks of one size: elements at a constant, positive step."""
 
     chunks: int
     """Number of chunks touched."""
     first: int
-    """Number of the chunk that lies at `origin`."""
+    """Number of the chunk at `origin`."""
     size: int
     """Elements per chunk."""
     visible: int
     """Elements of the array from `origin` on."""
     start: int
-    """First element, from `origin`."""
+    """First element, counted from `origin`."""
     step: int
     """Positive."""
     points: int
     """Number of elements."""
     out: int
-    """Place of the first element in the buffer, counted in the direction of the run."""
+    """Position of the first element in the buffer, counted in the direction of the run."""
     flip: int
     """Length of the buffer if the run fills it backwards, else 0."""
 
     def columns(self, start: int, stop: int) -> Columns:
-        """Return the columns of some of the chunks touched, counted from 0."""
+        """Return the columns of some of the chunks, counted from 0."""
         if self.step == 1:
             numbers, inner, outer, wholes = self._dense(start, stop)
         else:
@@ -178,10 +182,10 @@ class Run(NamedTuple):
         return numbers, inner, outer, wholes
 
     def _dense(self, start: int, stop: int) -> tuple[Sequence[int], list[slice], list[slice], list[bool]]:
-        """Make columns for step 1. Only the first and the last chunk can be cut."""
+        """Return columns for step 1. Only the first and the last chunk can be cut."""
         size, place = self.size, self.start
         chunk = place // size
-        head = place - chunk * size  # places within the first chunk touched
+        head = place - chunk * size  # positions within the first chunk
         tail = head + self.points
         edge = self.visible - chunk * size
         shift = self.out - head
@@ -204,7 +208,7 @@ class Run(NamedTuple):
         numbers, inner, outer, wholes = [], [], [], []
         size, step = self.size, self.step
         for at in range(start, stop):
-            # The chunk is that of the first point if chunks are long, and that of the nth point if steps are long.
+            # If chunks are long, the chunk is that of the first point; if steps are long, that of the nth point.
             chunk = self.start // size + at if step <= size else (self.start + at * step) // size
             base = chunk * size
             low = max(0, -((self.start - base) // step))
@@ -218,7 +222,7 @@ class Run(NamedTuple):
 
 
 class Chain:
-    """A part made of several runs, over chunks of several sizes."""
+    """A part of several runs, over chunks of several sizes."""
 
     __slots__ = ("_ends", "chunks", "runs")
 
@@ -229,7 +233,7 @@ class Chain:
         """Number of chunks touched."""
 
     def columns(self, start: int, stop: int) -> Columns:
-        """Return the columns of some of the chunks touched, counted from 0."""
+        """Return the columns of some of the chunks, counted from 0."""
         at = bisect_right(self._ends, start)
         columns: tuple[list[Any], list[Any], list[Any], list[Any]] = ([], [], [], [])
         while start < stop:
@@ -246,7 +250,7 @@ Part: TypeAlias = "Fixed | Run | Chain"
 
 
 def _flipped(selector: slice, length: int) -> slice:
-    """Return where the elements of a slice (step 1) lie in a buffer that is filled backwards."""
+    """Return the positions of the elements of a slice (step 1) in a buffer that is filled backwards."""
     stop = length - 1 - selector.stop
     return slice(length - 1 - selector.start, stop if stop >= 0 else None, -1)
 
@@ -254,7 +258,7 @@ def _flipped(selector: slice, length: int) -> slice:
 def strided(axis: Axis, start: int, step: int, points: int, *, backwards: bool = False) -> Part:
     """Return the part that selects `points` elements from `start` on, at a positive step.
 
-    The elements fill the buffer from its end if `backwards`.
+    With `backwards`, the elements fill the buffer from its end.
     """
     if not points:
         return Fixed(0, (), (), (), ())
@@ -287,7 +291,7 @@ def _run(segment: Segment, length: int, start: int, step: int, points: int, out:
     """Return the run that selects elements of one segment; `start` is counted from the start of the array."""
     origin, first, size, _ = segment
     start -= origin
-    # If steps are longer than chunks, no two points lie in one chunk.
+    # If steps are longer than chunks, no two points are in one chunk.
     chunks = points if step > size else (start + (points - 1) * step) // size - start // size + 1
     return Run(chunks, first, size, length - origin, start, step, points, out, flip)
 
@@ -354,17 +358,17 @@ def _windows(counts: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
 
 
 def _span(arrays: Sequence[bool]) -> range:
-    """Return the axes from the first to the last that is selected from by arrays; nothing if there is only one.
+    """Return the axes from the first to the last with an array; nothing if there is only one.
 
-    NumPy selects from each of several axes independently only if all of them are given as arrays of an
-    open mesh, and leaves them in their place only if no slice stands between them.
+    NumPy selects independently along several axes only if all of them have arrays of an open mesh, and keeps the
+    axes in place only if no slice is between them.
     """
     axes = [axis for axis, is_array in enumerate(arrays) if is_array]
     return range(axes[0], axes[-1] + 1) if len(axes) > 1 else range(0)
 
 
 def _open_mesh(columns: list[Sequence[Selector]], span: range) -> None:
-    """Turn the selectors of the axes in a span into arrays as `numpy.ix_` makes them."""
+    """Turn the selectors of the axes in a range into arrays like those of `numpy.ix_`."""
     for axis in span:
         shape = [1] * len(span)
         shape[axis - span.start] = -1
@@ -372,17 +376,17 @@ def _open_mesh(columns: list[Sequence[Selector]], span: range) -> None:
 
 
 def as_array(selector: Selector) -> Integers:
-    """Return the elements that a selector selects."""
+    """Return the indices of a selector as an array."""
     if isinstance(selector, slice):
-        stop = -1 if selector.stop is None else selector.stop  # only backwards, to the very first element
+        stop = -1 if selector.stop is None else selector.stop  # only backwards, down to the first element
         return np.arange(selector.start, stop, selector.step, dtype=np.int64)
     return selector
 
 
 def place_of_points(axes: Sequence[int]) -> int:
-    """Return where NumPy puts the dimension of points in a result: arrays for the axes, slices for all others.
+    """Return the position of the points' dimension in NumPy's result, with arrays for axes and slices for all others.
 
-    In place of the axes if these are neighbours, else first.
+    It replaces the axes if these are adjacent, and is first otherwise.
 
     >>> place_of_points([1, 2]), place_of_points([1, 3])
     (1, 0)
@@ -391,22 +395,22 @@ def place_of_points(axes: Sequence[int]) -> int:
 
 
 class Points:
-    """The pieces of a plan that selects points along some axes, and slices along the others if there are any.
+    """The pieces of a plan that selects points along some axes, and slices along the others, if there are any.
 
     Parameters
     ----------
     axes : sequence of int
-        Those along which points are selected, in ascending order.
+        The axes along which points are selected, in ascending order.
     coords : sequence of arrays
-        Chunk numbers along each of these axes, one item per chunk that has points.
+        Chunk numbers along each of these axes, one for each chunk with points.
     bounds : sequence of int
         Chunk ``i`` has the points ``bounds[i]`` to ``bounds[i + 1]``.
     places : sequence of arrays
-        Places within the chunks along each of these axes, one item per point.
+        Positions within the chunks along each of these axes, one for each point.
     order : array, optional
-        Places of the points in the buffer; None: one after the other.
+        Positions of the points in the buffer; None: consecutive.
     rest : Product, optional
-        What is selected along the other axes; None: there are no others.
+        The selection along the other axes; None: there are none.
     """
 
     __slots__ = ("axes", "bounds", "coords", "order", "place", "places", "rest")
@@ -426,7 +430,7 @@ class Points:
         self.places = places
         self.order = order
         self.place = place_of_points(axes)
-        """Of the dimension of the buffer that the points have."""
+        """Position of the points' dimension in the buffer."""
         self.rest = rest
 
     def __len__(self) -> int:
@@ -445,7 +449,7 @@ class Points:
     def _among_slices(self, rest: Product) -> Iterator[Piece]:
         ndim = len(self.axes) + len(rest.parts)
         others = [axis for axis in range(ndim) if axis not in self.axes]
-        # From the axes of the points, then the others, to all in order.
+        # From the axes of the points followed by the others, to all axes in order.
         in_order = [(*self.axes, *others).index(axis) for axis in range(ndim)]
         place = self.place
         each: Iterable[Piece] = list(rest) if len(rest) <= _WINDOW else rest

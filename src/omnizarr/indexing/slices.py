@@ -1,4 +1,4 @@
-"""Basic selections: integers, slices, Ellipsis, newaxis; and blocks, which count in chunks."""
+"""Basic selections (integers, slices, Ellipsis, newaxis), and block selections, which count in chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALL: Final = slice(None)
 
 
 def basic(selection: Any, grid: Grid) -> Plan:
-    """Plan what NumPy calls basic indexing.
+    """Return the plan for NumPy's basic indexing.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def basic(selection: Any, grid: Grid) -> Plan:
     SelectionError
         If there are too many items, two Ellipses, or items of other kinds.
     BoundsCheckError
-        If an integer lies outside the array.
+        If an integer is outside the array.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def basic(selection: Any, grid: Grid) -> Plan:
 
 
 def _in_one_chunk(items: tuple[Any, ...], grid: Grid) -> Plan | None:
-    """Plan the usual small read without detours; None if it is anything else.
+    """Return the plan for the most common small read without detours; None for anything else.
 
     One int or plain slice per dimension, step 1, all within one chunk of a regular grid.
     """
@@ -91,7 +91,7 @@ def _in_one_chunk(items: tuple[Any, ...], grid: Grid) -> Plan | None:
 
 
 def part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
-    """Return the part that an integer or a slice selects along axis `number`, and how many elements it has."""
+    """Return the part that an integer or a slice selects along axis `number`, and its number of elements."""
     if isinstance(item, slice):
         start, stop, step = _slice_indices(item, axis.length, number)
         if step > 0:
@@ -115,9 +115,9 @@ def in_chunks(
     part_of: Callable[[Any, Axis, int], tuple[Part, int]] = part_of,
     product: Callable[[Sequence[Part]], Product] = Product,
 ) -> Plan:
-    """Plan any expanded selection of which each item speaks of one axis.
+    """Return the plan for any expanded selection whose items concern one axis each.
 
-    `part_of` makes the part of an item along an axis, and counts its elements.
+    `part_of` returns the part of an item along an axis, and its number of elements.
     """
     axes = iter(grid.axes)
     parts: list[Part] = []
@@ -135,7 +135,7 @@ def in_chunks(
 
 
 def is_integer(item: Any) -> TypeGuard[int]:
-    """Whether an item of a selection is one integer: also NumPy's, and 0-d arrays of them; no boolean is."""
+    """Whether an item of a selection is one integer, including NumPy's and 0-d arrays of them, but no boolean."""
     if isinstance(item, (bool, np.bool_)):
         return False
     if isinstance(item, np.ndarray):
@@ -144,7 +144,7 @@ def is_integer(item: Any) -> TypeGuard[int]:
 
 
 def checked_index(index: int, length: int, number: int) -> int:
-    """Return an index counted from the start, or raise BoundsCheckError."""
+    """Return an index counted from the start. Raises BoundsCheckError."""
     if -length <= index < length:
         return index if index >= 0 else index + length
     raise out_of_bounds(index, length, number)
@@ -169,7 +169,7 @@ def _slice_indices(item: slice, length: int, number: int) -> tuple[int, int, int
 
 
 def expand(items: Sequence[Any], ndim: int) -> tuple[Any, ...]:
-    """Return a selection with Ellipsis written out, and one item per dimension besides newaxis."""
+    """Return a selection with Ellipsis expanded, so that it has one item per dimension, besides newaxis."""
     for item in items:
         if item is None or item is Ellipsis:
             break
@@ -188,14 +188,14 @@ def expand(items: Sequence[Any], ndim: int) -> tuple[Any, ...]:
 
 
 def block(selection: Any, grid: Grid) -> Plan:
-    """Plan a selection of chunks: integers and slices (of step 1) count chunks. No axis is dropped.
+    """Return the plan for a selection of chunks: integers and slices (of step 1) count chunks. No axis is dropped.
 
     Raises
     ------
     SelectionError
         If there are too many items, or items of other kinds.
     BoundsCheckError
-        If an integer lies outside the grid.
+        If an integer is outside the grid.
 
     Examples
     --------

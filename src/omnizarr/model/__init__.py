@@ -1,4 +1,4 @@
-"""What a node is, in the terms of Zarr v3: metadata, grids, chunk keys and data types, as frozen values."""
+"""The metadata of nodes in the terms of Zarr v3: metadata, grids, chunk keys and data types, as frozen values."""
 
 from omnizarr.model.metadata import (
     JSON,

@@ -1,7 +1,7 @@
-"""Names of dimensions, wherever a format or a convention keeps them.
+"""Names of dimensions, wherever a format or a convention stores them.
 
-Zarr v3 has a member for them. Older formats have none: xarray (and GDAL) keeps them in the attribute
-``_ARRAY_DIMENSIONS``, and NCZarr in what it adds to the document or the attributes of an array.
+Zarr v3 has a member for them. Older formats have none: xarray (and GDAL) stores them in the attribute
+``_ARRAY_DIMENSIONS``, NCZarr in its additions to the document or the attributes of an array.
 
 Spec: Zarr v3 core, "dimension_names"; xarray, "Zarr encoding specification"; NUG, "NCZarr".
 """
@@ -14,17 +14,17 @@ from typing import Any, Final
 from omnizarr.model import ArrayMetadata
 
 ATTRIBUTE: Final = "_ARRAY_DIMENSIONS"
-"""Of xarray: a list of names."""
+"""xarray's attribute: a list of names."""
 NCZARR: Final = ("_nczarr_array", "_NCZARR_ARRAY")
-"""Of netCDF-C, in attributes or the document: an object."""
+"""netCDF-C's attribute or member of the document: an object."""
 NCZARR_REFERENCES: Final = ("dimension_references", "dimrefs")
-"""Its member: a list of names with the groups that they are defined in."""
+"""Its member: a list of names with the groups that define them."""
 
 
 def names_of(metadata: ArrayMetadata) -> tuple[str | None, ...] | None:
-    """Return the names of an array's dimensions; None if it has none, or what names them does not fit its shape.
+    """Return the names of an array's dimensions; None if it has none, or if they do not fit its shape.
 
-    What netCDF-C 4.8.0 wrote into objects of their own is not seen.
+    The separate objects that netCDF-C 4.8.0 wrote are not considered.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def names_of(metadata: ArrayMetadata) -> tuple[str | None, ...] | None:
 
 
 def _lists(metadata: ArrayMetadata) -> Iterator[Any]:
-    """Yield what may be a list of names, the most usual first."""
+    """Yield candidates for the list of names, the most common first."""
     yield metadata.attributes.get(ATTRIBUTE)
     for members in (metadata.attributes, metadata.unknown):
         for key in NCZARR:

@@ -1,9 +1,8 @@
 """Chunk grids: how an array is divided into chunks.
 
-Along each dimension a grid is a row of *segments*: runs of chunks of one size. A regular
-grid has one segment per dimension, a rectilinear one has as many as its document has runs.
-So nothing here grows with the number of chunks, and numbers are Python integers wherever
-64 bits might not hold them.
+Along each dimension, a grid is a row of *segments*: runs of chunks of one size. A regular grid has one segment
+per dimension, a rectilinear one as many as its document has runs. So nothing here grows with the number of
+chunks. Numbers are Python integers where 64 bits might not be enough.
 
 Spec: Zarr v3 core, "Regular chunk grid"; zarr-extensions, "Rectilinear chunk grid".
 """
@@ -40,13 +39,13 @@ class Segment(NamedTuple):
     """Chunks of one size, side by side along one dimension."""
 
     start: int
-    """First element."""
+    """Index of the first element."""
     first: int
     """Number of the first chunk."""
     size: int
     """Elements per chunk."""
     chunks: int
-    """Number of chunks that hold elements of the array; the last may reach past its edge."""
+    """Number of chunks with elements of the array. The last one may reach past the edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,9 @@ class Axis:
     Attributes
     ----------
     length : int
-        Elements of the array along it.
+        Number of elements of the array along the dimension.
     count : int
-        Chunks that hold elements of the array.
+        Number of chunks with elements of the array.
     size : int
         Elements per chunk; 0 if chunks differ in size, or if there are none.
     segments : tuple of Segment
@@ -85,30 +84,30 @@ class Axis:
         return tuple(segment.size for segment in self.segments)
 
     def find(self, index: int) -> tuple[int, int, int]:
-        """Return number, first element and size of the chunk that holds element `index` (0 <= index < length)."""
+        """Return number, first element and size of the chunk with element `index` (0 <= index < length)."""
         start, first, size, _ = self.segments[bisect_right(self._starts, index) - 1]
         step = (index - start) // size
         return first + step, start + step * size, size
 
     def segments_between(self, start: int, last: int) -> tuple[Segment, ...]:
-        """Return the segments that hold the elements from `start` to `last` (both inside)."""
+        """Return the segments with the elements from `start` to `last` (inclusive)."""
         return self.segments[bisect_right(self._starts, start) - 1 : bisect_right(self._starts, last)]
 
     def chunk(self, number: int) -> tuple[int, int]:
-        """Return first element and (uncut) size of chunk `number`; raises BoundsCheckError."""
+        """Return first element and (uncut) size of chunk `number`. Raises BoundsCheckError."""
         if not 0 <= number < self.count:
             raise BoundsCheckError("chunk outside the grid", found=number, expected=f"0 to {self.count - 1}")
         start, first, size, _ = self.segments[bisect_right(self._firsts, number) - 1]
         return start + (number - first) * size, size
 
     def locate(self, indices: Integers) -> tuple[Integers, Integers]:
-        """Return the chunk numbers of elements, and their places within these chunks.
+        """Return the chunk numbers of elements, and their positions within these chunks.
 
         indices : integers of any shape, 0 <= indices < length.
         """
         if len(self.segments) < 2:
             return _divide(indices, self.segments[0].size if self.segments else 1)
-        # Elements that int64 cannot count are never asked for; segments that start there need not be searched.
+        # Elements beyond int64 are never requested, so segments that start there need not be searched.
         rows = [segment for segment in self.segments if segment.start < _INT64_END]
         starts, firsts, sizes = (
             np.array([min(row[column], _INT64_END - 1) for row in rows], np.int64) for column in range(3)
@@ -132,13 +131,13 @@ class Grid:
     Attributes
     ----------
     named : Named
-        As the document spells it.
+        The grid in the spelling of the document.
     shape : tuple of int
-        Of the array, in elements.
+        Shape of the array, in elements.
     chunk_shape : tuple of int, optional
-        The one shape of all chunks (uncut at the array's edge); None if they differ.
+        The shape of all chunks (uncut at the array's edge); None if they differ.
     grid_shape : tuple of int
-        Number of chunks along each dimension that hold elements of the array.
+        Number of chunks with elements of the array along each dimension.
     axes : tuple of Axis
 
     Examples
@@ -159,15 +158,15 @@ class Grid:
 
     @property
     def nchunks(self) -> int:
-        """Number of chunks that hold elements of the array."""
+        """Number of chunks with elements of the array."""
         return math.prod(self.grid_shape)
 
     def shape_of(self, coords: Coords) -> Shape:
-        """Return the shape of one chunk, not cut at the array's edge; raises BoundsCheckError."""
+        """Return the shape of one chunk, not cut at the array's edge. Raises BoundsCheckError."""
         return tuple(size for _, size in self._chunks(coords))
 
     def slices_of(self, coords: Coords) -> tuple[slice, ...]:
-        """Return the elements that one chunk covers, cut at the array's edge; raises BoundsCheckError."""
+        """Return the elements of one chunk, cut at the array's edge. Raises BoundsCheckError."""
         return tuple(
             slice(start, min(start + size, length))
             for (start, size), length in zip(self._chunks(coords), self.shape, strict=True)
@@ -176,7 +175,7 @@ class Grid:
     def _chunks(self, coords: Coords) -> list[tuple[int, int]]:
         try:
             return [axis.chunk(number) for axis, number in zip(self.axes, coords, strict=True)]
-        except ValueError:  # BoundsCheckError is one; zip raises it for too few or too many coordinates
+        except ValueError:  # BoundsCheckError is one; zip raises it for a wrong number of coordinates
             expected = f"coordinates within the grid of shape {self.grid_shape}"
             raise BoundsCheckError("no chunk of this grid", found=tuple(coords), expected=expected) from None
 
@@ -189,14 +188,14 @@ class Grid:
     def resized(self, shape: Shape) -> Named:
         """Return the document of this grid for a new shape of the array.
 
-        Chunks stay where they are. A row of explicit chunk lengths that is too short for the new
-        length gets one more chunk; one that is too long stays (the specification allows it).
+        Chunks do not move. If explicit chunk lengths are too short for the new length, one more chunk is added;
+        if they are too long, they stay (the specification allows it).
         """
         return _RESIZE[self.named.name](self.named, shape)
 
 
 def _lazy_coords(grid_shape: Shape) -> Iterator[Coords]:
-    """Do what itertools.product does, without first making a tuple of each range."""
+    """Like itertools.product, but without making a tuple of each range first."""
     if not grid_shape:
         yield ()
         return
@@ -215,7 +214,7 @@ def regular(chunk_shape: Iterable[int]) -> Named:
 
 
 def bind(named: Named, shape: Sequence[int]) -> Grid:
-    """Return the grid that a document names, for an array of a shape.
+    """Return the grid with a name in documents, for an array of a shape.
 
     Raises
     ------
@@ -264,7 +263,7 @@ def _bind_rectilinear(named: Named, shape: Shape) -> Grid:
 
 
 def _only_size(axis: Axis, row: Any) -> int:
-    """Return the one size of all chunks along an axis; 0 if they differ."""
+    """Return the size of all chunks along an axis; 0 if they differ."""
     return axis.size or (row if isinstance(row, int) else 0)
 
 
@@ -312,7 +311,7 @@ def _runs(row: Sequence[Any], pointer: str) -> Iterator[tuple[int, int]]:
 
 
 def _members(named: Named, names: tuple[str, ...], spec: str) -> list[Any]:
-    """Return the members of a configuration, all of which must be there, and no other."""
+    """Return the members of a configuration. All must exist, and no others."""
     configuration: Mapping[str, JSON] = named.configuration
     missing = [name for name in names if name not in configuration]
     unknown = sorted(set(configuration) - set(names))
@@ -342,7 +341,7 @@ def _wrong(message: str, pointer: str, found: object, expected: object, spec: st
 
 def _resize_regular(named: Named, shape: Shape) -> Named:
     sizes: Any = named.configuration["chunk_shape"]
-    grown = [size or length for size, length in zip(sizes, shape, strict=True)]  # no chunk of length 0 holds elements
+    grown = [size or length for size, length in zip(sizes, shape, strict=True)]  # a chunk of length 0 has no elements
     return named if grown == list(sizes) else regular(grown)
 
 

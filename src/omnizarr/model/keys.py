@@ -1,4 +1,4 @@
-"""Chunk key encodings: coordinates of a chunk <-> the end of its store key.
+"""Chunk key encodings: conversion between coordinates of a chunk and the end of its store key.
 
 Spec: Zarr v3 core, "Chunk key encodings"; zarr-extensions, "default" and "v2".
 """
@@ -14,23 +14,23 @@ from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
 from omnizarr.model import Named
 
 _SPEC: Final = 'Zarr v3, "Chunk key encoding"'
-_LONGEST: Final = 20  # digits of 2**64 - 1: no chunk has a longer coordinate
+_LONGEST: Final = 20  # digits of 2**64 - 1: no coordinate has more
 
 
 class _Form(NamedTuple):
-    """What surrounds the coordinates in a key; ``{}`` is the separator."""
+    """The text around the coordinates in a key; ``{}`` is the separator."""
 
     separator: str
     head: str
     tail: str
     scalars: tuple[str, ...]
-    """Keys that the only chunk of an array without dimensions has, or had; the first is written."""
+    """Keys of the only chunk of an array without dimensions. The first is written."""
 
 
 _ANY_SEPARATOR: Final = "omnizarr.draft2019"
-"""Keys as in v2, with any text between the coordinates."""
+"""Keys like those of v2, with any text between the coordinates."""
 SCALAR_AS_VECTOR: Final = "omnizarr.nczarr"
-"""Keys as in v3, but the chunk of an array without dimensions has that of a vector."""
+"""Keys like those of v3, but the chunk of an array without dimensions has the key of a vector."""
 
 _FORMS: Final[Mapping[str, _Form]] = {
     "default": _Form("/", "c{}", "", ("c",)),
@@ -50,9 +50,9 @@ class KeyEncoding:
     Attributes
     ----------
     name : {"default", "v2", "omnizarr.draft2019", "omnizarr.draft2020", "omnizarr.nczarr", "omnizarr.v0"}
-        Those of omnizarr are those of formats that had none to name, or named another.
+        Names with ``omnizarr`` are for formats without a name for it.
     separator : str
-        "/" or "."; in the draft of 2019 any text.
+        "/" or "."; in the draft of 2019, any text.
 
     Examples
     --------
@@ -71,13 +71,13 @@ class KeyEncoding:
     scalar: str = field(repr=False)
 
     def encode(self, coords: tuple[int, ...]) -> str:
-        """Return the key of the chunk at `coords`; ``"c"`` or ``"0"`` if there are no dimensions."""
+        """Return the key of the chunk at `coords`; ``"c"`` or ``"0"`` without dimensions."""
         return f"{self.head}{self.separator.join(map(str, coords))}{self.tail}" if coords else self.scalar
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the coordinates that `key` stands for in an array of `ndim` dimensions; None if it is not a chunk key.
+        """Return the coordinates of `key` in an array of `ndim` dimensions; None if it is not a chunk key.
 
-        Only the key that `encode` makes of coordinates decodes to them: ``"c/01"`` is not a chunk key.
+        Only the exact key that `encode` returns is decoded: ``"c/01"`` is not a chunk key.
         """
         if not ndim:
             return () if key == self.scalar else None
@@ -90,12 +90,12 @@ class KeyEncoding:
 
 
 def _is_number(text: str) -> bool:
-    """Whether `text` is the one decimal spelling of a number that a coordinate can have."""
+    """Whether `text` is the canonical decimal form of a possible coordinate."""
     return text.isascii() and text.isdigit() and len(text) <= _LONGEST and (text[0] != "0" or text == "0")
 
 
 def bind(named: Named) -> KeyEncoding:
-    """Return the chunk key encoding that a document names.
+    """Return the chunk key encoding with a name in documents.
 
     Raises
     ------
@@ -151,12 +151,12 @@ def bind(named: Named) -> KeyEncoding:
 
 
 def _tells_apart(separator: object) -> bool:
-    """Return whether coordinates with a separator between them make another key for each chunk."""
+    """Return whether this separator gives each chunk a different key."""
     return isinstance(separator, str) and separator != "" and not re.search("[0-9]", separator)
 
 
 def separated_by(separator: str) -> Named:
-    """Return the encoding that puts a text between coordinates, and nothing else into the key.
+    """Return the encoding whose keys consist only of coordinates with a text between them.
 
     >>> separated_by(".").name, separated_by("-").name
     ('v2', 'omnizarr.draft2019')
@@ -165,10 +165,10 @@ def separated_by(separator: str) -> Named:
 
 
 def others(named: Named, ndim: int) -> tuple[Named, ...]:
-    """Return encodings that programs used where documents said, or left open, this one.
+    """Return other encodings that programs used although documents stated this one, or none.
 
-    - Scalars of the draft of 2020 have the key ``c`` in its text, ``c0`` with zarr-python and GDAL.
-    - zarr-python before 2.8 nested chunks in directories without saying so.
+    - Scalars of the draft of 2020 have the key ``c`` by its specification, but ``c0`` in zarr-python and GDAL.
+    - zarr-python before 2.8 nested chunks in directories without stating it.
 
     >>> [other.configuration for other in others(Named("omnizarr.draft2020"), 0)]
     [{'separator': '/', 'scalar': 'c0'}]

@@ -1,7 +1,7 @@
-"""What a node is, in the words of Zarr v3, whichever format it came from.
+"""The metadata of nodes in the terms of Zarr v3, for every format.
 
-Everything behind the dialects' door knows these values and nothing else about a
-format. They are immutable; `dataclasses.replace` makes a changed one.
+All code outside the dialects uses only these values. They are immutable; `dataclasses.replace` makes a changed
+copy.
 
 Spec: Zarr v3 core, "Metadata"; zarr-extensions for the names of the extensions.
 """
@@ -19,7 +19,7 @@ JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON
 
 
 class Undefined(Enum):
-    """The fill value of an array whose missing chunks hold nothing in particular."""
+    """The fill value of an array whose missing chunks have undefined content."""
 
     UNDEFINED = "undefined"
 
@@ -32,10 +32,10 @@ UNDEFINED: Final = Undefined.UNDEFINED
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An extension point as a document writes it: a name and its configuration.
+    """An extension point in a document: a name and its configuration.
 
-    The name may be unknown: it is kept, listed, copied and written back as it
-    is. Only binding it (to a codec, a data type, a grid) can fail.
+    The name may be unknown. It is kept, listed, copied and written back unchanged. Only binding it (to a codec, a
+    data type, a grid) can fail.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Named:
 
 
 def thawed(value: Any) -> Any:
-    """Return a copy of JSON, or of a `Named`, that the receiver may change: values of the model are shared.
+    """Return a copy of JSON, or of a `Named`, that the receiver may change. Values of the model are shared.
 
     >>> thawed({"order": (1, 0)})
     {'order': [1, 0]}
@@ -60,7 +60,7 @@ def thawed(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a tolerant reader put right or passed over, for `info` and `check` to show."""
+    """Something that a tolerant reader corrected or ignored, which `info` and `check` show."""
 
     pointer: str
     message: str
@@ -69,18 +69,18 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that a translation could not carry.
+    """Something that a translation could not keep.
 
     Attributes
     ----------
     path : str
-        Of the node.
+        Path of the node.
     pointer : str
-        JSON pointer of the member in the source's document; empty if it is the node as a whole.
+        JSON pointer of the member in the source's document; empty for the node as a whole.
     what, why : str
-        In plain words.
+        What was lost, and the reason, in plain words.
     kept : str
-        What stands there instead; empty if nothing does.
+        What replaces it; empty if nothing does.
     """
 
     path: str
@@ -101,10 +101,10 @@ class Problem(NamedTuple):
     remedy: str | None = None
     kind: type[MetadataError] = MetadataError
     is_left_out: bool = False
-    """The member is ignored, and the rest of the document is sound: only `check` reports it."""
+    """Whether the member can be ignored, and the rest of the document is valid: only `check` reports it."""
 
     def error(self) -> MetadataError:
-        """Return the exception that says the same."""
+        """Return an exception with the same content."""
         return self.kind(
             self.message,
             pointer=self.pointer,
@@ -119,18 +119,17 @@ Report: TypeAlias = Callable[[Problem], None]
 
 
 def strict(problem: Problem) -> None:
-    """Raise the problem: the attitude of `open`, where `check` passes ``list.append`` and gets them all."""
+    """Raise the problem. `open` passes this function; `check` passes ``list.append`` and gets all problems."""
     if not problem.is_left_out:
         raise problem.error()
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a document spelled some fields, and the meaning that was read from them.
+    """How a document spelled some fields, and their meaning.
 
-    A dialect writes the spelling back for as long as the meaning has not changed, so
-    that ``dump(load(documents)) == documents`` also where a format has two words for
-    one thing.
+    A dialect writes the spelling back as long as the meaning has not changed, so that ``dump(load(documents)) ==
+    documents`` also if a format has two spellings for one meaning.
     """
 
     meaning: object
@@ -139,36 +138,36 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayMetadata:
-    """What an array is.
+    """The metadata of an array.
 
     Attributes
     ----------
     dialect : str
-        Name of the dialect it was read in, and is written back in.
+        Name of the dialect in which it was read and is written back.
     shape : tuple of int
-        Elements along each dimension; ``()`` for a scalar.
+        Number of elements along each dimension; ``()`` for a scalar.
     data_type : Named
         Bound by `omnizarr.model.datatypes.bind`.
     byte_order : {"<", ">"}
-        Byte order of the NumPy dtype that the user sees. (The order of the stored bytes is the
-        business of the ``bytes`` codec.) Only v1 and v2 say it; elsewhere it is little-endian.
+        Byte order of the NumPy dtype that the user sees. (The ``bytes`` codec defines the order of stored
+        bytes.) Only v1 and v2 state it; in other formats it is little-endian.
     chunk_grid, chunk_key_encoding : Named
         Bound by `omnizarr.model.grids.bind` and `omnizarr.model.keys.bind`.
     fill_value : JSON or UNDEFINED
-        In the v3 JSON form of the data type.
+        The fill value in the v3 JSON form of the data type.
     codecs : tuple of Named
         array to array, then one array to bytes, then bytes to bytes; bound by `omnizarr.codecs.chain.bind`.
     attributes : mapping
-        What the user wrote. JSON, with non-finite floats kept as floats in memory.
+        The user's attributes, as JSON. Non-finite floats stay floats in memory.
     dimension_names : tuple of (str or None), optional
         None if the document names no dimensions.
     storage_transformers : tuple of Named
     unknown : mapping
-        Members of the document that no text defines and that may be ignored; written back.
+        Members of the document that no specification defines and that may be ignored. They are written back.
     spellings : mapping of str to Spelling
         Private to the dialect.
     notes : tuple of Note
-        What was put right on reading.
+        What was corrected in reading.
     """
 
     dialect: str
@@ -191,17 +190,17 @@ class ArrayMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMetadata:
-    """What a group is.
+    """The metadata of a group.
 
     Attributes
     ----------
     dialect : str
     attributes : mapping
     consolidated : mapping of str to (mapping of str to JSON), optional
-        Documents of the nodes below, by path relative to this group: ``{"a/b": {"zarr.json": {...}}}``,
-        not yet parsed, so that one broken node does not hide its siblings. None if not consolidated.
+        Documents of the nodes below, by path relative to this group: ``{"a/b": {"zarr.json": {...}}}``. They
+        are not parsed yet, so that one broken node does not hide its siblings. None if not consolidated.
     implicit : bool
-        No document says that there is a group; there are only nodes below.
+        Whether no document describes the group, and it exists only because of nodes below.
     unknown, spellings, notes
         As in `ArrayMetadata`.
     """

@@ -5,13 +5,13 @@ The part after ``#`` tells the program how to read and write. It is not sent to 
 
 - A word may also appear without ``mode=``: ``#zarr``. Case does not matter.
 - ``zarr`` takes precedence over ``nczarr``, and ``xarray`` implies ``zarr``. ``noxarray`` takes precedence over
-``xarray``, and means nothing else. (netCDF-C then also omits NCZarr's own attributes, contrary to the
-specification.)
+  ``xarray``, and means nothing else. (netCDF-C then also omits NCZarr's own attributes, contrary to the
+  specification.)
 - Contradictory words are an error (netCDF-C uses the last one), and so are unknown words.
-- Missing information is inferred from existing data. A new dataset becomes NCZarr in a directory, or in an
-archive if the name ends in ``.zip``. netCDF-C creates nothing without a mode.
-- ``zip`` means an archive for netCDF-C, which needs everything in one folder. An archive created without it has
-the dataset at its root, where other readers of Zarr look.
+- Missing information is inferred from existing data. A new dataset becomes NCZarr in a directory, or in an archive if
+  the name ends in ``.zip``. netCDF-C creates nothing without a mode.
+- ``zip`` means an archive for netCDF-C, which needs everything in one folder. An archive created without it has the
+  dataset at its root, where other readers of Zarr look.
 - ``%20`` is a space, as in all URLs except those of netCDF-C.
 - In a path, ``#`` is an ordinary character, unless ``mode=`` follows.
 

@@ -1,4 +1,4 @@
-"""What an array's metadata says about its chunks and codecs, whether or not they can be run."""
+"""Facts about chunks and codecs in an array's metadata, whether or not the codecs are available."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _sharding(codecs: tuple[Named, ...]) -> tuple[int, Named] | None:
 
 
 def inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
-    """Return the shape of inner chunks as the array's axes go; None without shards."""
+    """Return the shape of inner chunks in the order of the array's axes; None without shards."""
     found = _sharding(codecs)
     if found is None:
         return None
@@ -41,14 +41,14 @@ def inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
 
 
 def is_fortran(codecs: tuple[Named, ...], ndim: int) -> bool:
-    """Return whether elements are stored with the first axis running fastest."""
+    """Return whether the first axis varies fastest in the stored order."""
     return (
         bool(codecs) and codecs[0].name == "transpose" and codecs[0].configuration.get("order") == [*range(ndim)][::-1]
     )
 
 
 def split(codecs: tuple[Named, ...]) -> tuple[tuple[Named, ...], Named | None, tuple[Named, ...]]:
-    """Return the three kinds of codecs; of a shard, those of its inner chunks."""
+    """Return the codecs by kind; with shards, those of the inner chunks."""
     if len(codecs) == 1 and codecs[0].name == "sharding_indexed":
         inner: Any = codecs[0].configuration.get("codecs")
         if isinstance(inner, (list, tuple)):

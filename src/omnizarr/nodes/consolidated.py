@@ -1,8 +1,8 @@
-"""Consolidated metadata of a group: reading it, writing it, keeping it current, checking it.
+"""Consolidated metadata of a group: reading, writing, updating and checking it.
 
-A group opened from consolidated metadata takes what lies below from there. Whatever is
-then changed through it is changed in the documents first and in the copies next (`Snapshot.refresh`), so that they do
-not grow stale by our own doing. `differences` finds copies that are stale because of other programs.
+A group opened from consolidated metadata finds its members there. Changes through the group change the documents
+first and the copies next (`Snapshot.refresh`), so that our own changes never make the copies stale. `differences`
+finds copies that other programs made stale.
 
 Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 """
@@ -30,7 +30,7 @@ Nodes = Mapping[str, Documents]
 
 
 class Copies(dict[str, Documents]):
-    """Documents by path below a group, and the document of its own in which the group's consolidated metadata has them.
+    """Documents by path below a group, and the document that contains the group's consolidated metadata.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class _Group(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Copies that a group has, and whatever else was read to find them."""
+    """The copies of a group, and what was read to find them."""
 
     dialect: Dialect
     nodes: Nodes
@@ -66,18 +66,18 @@ class _Held(NamedTuple):
 
 
 class Snapshot:
-    """The nodes below a group, as its consolidated metadata has them.
+    """The nodes below a group, from its consolidated metadata.
 
-    Shared by all nodes that were reached through the group.
+    All nodes reached through the group share it.
 
     Parameters
     ----------
     root : StorePath
-        Of the group.
+        Place of the group.
     name : str, optional
-        Key of the document that holds the copies, where it is not the usual one.
+        Key of the document with the copies, if it is not the usual one.
     nodes : mapping, optional
-        Documents by path below the group, not yet parsed; read when first needed if left out.
+        Documents by path below the group, not yet parsed. By default, they are read at first use.
     """
 
     def __init__(self, root: StorePath, name: str | None = None, nodes: Nodes | None = None) -> None:
@@ -87,9 +87,11 @@ class Snapshot:
 
     @classmethod
     def of(cls, found: Found[GroupMetadata], use: str | bool | None) -> Snapshot | Callable[[], Snapshot | None] | None:  # noqa: FBT001 - as for `snapshot`
-        """Return what `snapshot` does, or, if nothing depends on it before members are asked for, what finds out then.
+        """Return the result of `snapshot`.
 
-        Most groups have no consolidated metadata, and to look for it is a request.
+        If nothing depends on it before members are requested, return a function that finds it.
+
+        Most groups have no consolidated metadata, and looking for it takes a request.
         """
         where, metadata = found.where, found.metadata
         dialect = dialect_of(where, metadata)
@@ -108,13 +110,13 @@ class Snapshot:
         return self._nodes
 
     def children(self, path: str) -> list[str]:
-        """Return the names of the nodes right below `path`, sorted."""
+        """Return the sorted names of the nodes directly below `path`."""
         prefix = self._below(path)
         names = {at[len(prefix) :].partition("/")[0] for at in self.nodes if at.startswith(prefix) and at != prefix}
         return sorted(name for name in names if name)
 
     def load(self, path: str) -> Metadata | None:
-        """Return the node at `path`; None if it is not among the copies. Raises MetadataError if its copy is broken."""
+        """Return the node at `path`; None if it has no copy. Raises MetadataError if its copy is broken."""
         relative = self._relative(path)
         found = self.nodes.get(relative)
         where = self.root.at(path)
@@ -131,7 +133,7 @@ class Snapshot:
 
     @conflicts.retried
     def refresh(self, paths: Iterable[str]) -> None:
-        """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date."""
+        """Update the copies of the nodes at `paths` (and of all nodes below, if a node was removed)."""
         with self.root.lock():
             held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
             if held is None:
@@ -143,7 +145,7 @@ class Snapshot:
                 if held.group is not None and not relative:
                     found = held.group.without_copies()
                 else:
-                    found = _documents_in(self.root.at(path), held.dialect)  # there is no room for those of others
+                    found = _documents_in(self.root.at(path), held.dialect)  # no place for other formats
                 if found:
                     changed[relative] = found
                 else:
@@ -169,22 +171,22 @@ def snapshot(
     dialect: Dialect | None = None,
     group: GroupMetadata | None = None,
 ) -> Snapshot | None:
-    """Return the consolidated metadata of a group as ``use_consolidated=`` asks for it.
+    """Return the consolidated metadata of a group according to ``use_consolidated=``.
 
     Parameters
     ----------
     where : StorePath
     use : bool or str, optional
-        True: it must be there. None: if it is there. False: not. A string: it must be there under this name.
+        True: it must exist. None: if it exists. False: never. A string: it must exist under this name.
     dialect : Dialect, optional
-        That of the group, if it is known.
+        The dialect of the group, if it is known.
     group : GroupMetadata, optional
-        What its documents say, if they have just been read and copies are among them.
+        Metadata of the group, if it has just been read and contains copies.
 
     Raises
     ------
     ConsolidatedMetadataError
-        If it must be there and is not, or is broken.
+        If it must exist and is missing or broken.
     """
     if use is False:
         return None
@@ -209,10 +211,10 @@ def snapshot(
 def read(
     where: StorePath, name: str | None = None, dialect: Dialect | None = None, group: GroupMetadata | None = None
 ) -> Nodes | None:
-    """Return the copies that a group's consolidated metadata holds; None if there is none.
+    """Return the copies in a group's consolidated metadata; None if there is none.
 
-    Looks in the way of one dialect, or of each that the group may have; at its documents as they were read, where these
-    are given.
+    Looks in the way of one dialect, or of each dialect that the group may have; in its documents, if they are
+    given.
 
     Raises ConsolidatedMetadataError if it is broken.
     """
@@ -228,7 +230,7 @@ def _held(
     *,
     prefer: str = "",
 ) -> _Held | None:
-    """Return the copies as `read` does, and what was read for them; looks first in the way of the dialect `prefer`."""
+    """Return the copies like `read`, and what was read for them. Tries the dialect `prefer` first."""
     for candidate in _preferring(where, prefer) if dialect is None else (dialect,):
         try:
             held = _held_in(where, candidate, name, group)
@@ -267,7 +269,7 @@ def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupM
 
 
 def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
-    """Return the key of the copies; None where the format has no place for them."""
+    """Return the key of the copies; None if the format has no place for them."""
     if name is not None:
         return where.prefix + name
     return dialect.keyspace.documents(where.path).get(str(dialect.consolidated.document))
@@ -276,18 +278,18 @@ def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
 def documents_at(where: StorePath, prefer: str = "") -> Documents:
     """Return the documents of the node at a place, without copies of others in them; empty if there is none.
 
-    `prefer` names the dialect whose documents are meant where several lie side by side.
+    `prefer` is the dialect to use if documents of several formats are at the place.
     """
     return next(filter(None, (_documents_in(where, dialect) for dialect in _preferring(where, prefer))), {})
 
 
 def _documents_in(where: StorePath, dialect: Dialect) -> Documents:
-    """Return the documents that the node at a place has in one dialect, as `documents_at` does."""
+    """Return the documents of the node at a place in one dialect, like `documents_at`."""
     found = detection.read_documents(where, dialect)
     try:
         metadata = detection.load(where, dialect, found)
     except OmnizarrError:
-        return found  # a copy of a broken document is as broken, and says so when it is read
+        return found  # a copy of a broken document is broken, too, and raises its error when it is read
     return {} if metadata is None else _without_copies(dialect, metadata, found)
 
 
@@ -298,9 +300,9 @@ def _without_copies(dialect: Dialect, metadata: Metadata, found: Documents) -> D
 
 
 def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = None) -> dict[str, Documents]:
-    """Return the documents of all nodes below a group, by path relative to it, the group itself under "".
+    """Return the documents of all nodes below a group, by path relative to it. The group itself has the path "".
 
-    `unreachable` gets the paths that `walk` passes over.
+    Paths that `walk` skips are added to `unreachable`.
     """
     return {"": documents_at(where, prefer), **_gather_below(where, prefer, unreachable)}
 
@@ -315,16 +317,16 @@ def _gather_below(where: StorePath, prefer: str, unreachable: list[str] | None) 
 
 
 def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[StorePath]:
-    """Yield the places of all nodes below a group that have documents, parents first.
+    """Yield the places of all nodes with documents below a group, parents first.
 
-    What the store has no keys for is passed over: its path, relative to the group, is added to `unreachable`.
-    Raises StoreError if the store fails: what it does not say must not pass for what is not there.
+    Nodes for which the store has no keys are skipped, and their paths, relative to the group, are added to
+    `unreachable`. Raises StoreError if the store fails, so that missing answers do not count as missing nodes.
     """
     return (place for place, _ in _walk(where, "", unreachable))
 
 
 def _walk(where: StorePath, prefer: str, unreachable: list[str] | None) -> Iterator[tuple[StorePath, Metadata | None]]:
-    """Do as `walk`, with what the documents of each node say; None if they are broken."""
+    """Like `walk`, with the metadata of each node; None if it is broken."""
     pending = [where]
     while pending:
         here = pending.pop()
@@ -354,12 +356,12 @@ def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
 
 
 def _is_of(dialect: Dialect, node: Documents) -> bool:
-    """Whether documents are those of a dialect, by their names."""
+    """Whether documents have the names of a dialect."""
     return node.keys() <= dialect.keyspace.documents("").keys()
 
 
 def _format_of(where: StorePath, nodes: Nodes) -> str:
-    """Return the name of the dialect that copies are in; "" if there are none."""
+    """Return the name of the dialect of copies; "" if there are none."""
     formats = (dialect for node in nodes.values() for dialect in dialects_at(where) if node and _is_of(dialect, node))
     return next((dialect.name for dialect in formats), "")
 
@@ -372,9 +374,9 @@ def _write(
     name: str | None = None,
     old: Nodes | None = None,
 ) -> None:
-    """Store copies as the consolidated metadata of a group, in its dialect; its lock is held by the caller.
+    """Store copies as the consolidated metadata of a group, in its dialect. The caller holds its lock.
 
-    What the new document shares with that of the copies `old`, which it replaces, keeps its text.
+    The parts that the new document shares with the copies `old`, which it replaces, keep their text.
     """
     if dialect.consolidated.document is None:
         if group is not None:
@@ -394,15 +396,15 @@ def _write(
 
 
 def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
-    """Return the copies for which there is room in the document of a group itself."""
+    """Return the copies that fit into the document of the group itself."""
     names = dialect.keyspace.documents("").keys()
     return {path: node for path, node in nodes.items() if path and node.keys() <= names}
 
 
 def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str, bytes]:
-    """Return, by name, the document in which a group of a dialect keeps copies of all nodes below it, as it is stored.
+    """Return, by name, the stored document in which a group of a dialect keeps copies of all nodes below it.
 
-    `group` are the documents of the group alone, `nodes` all documents by path below it, its own under "".
+    `group` are the documents of the group alone; `nodes` are all documents by path below it, its own under "".
     """
     apart = dialect.consolidated.document
     if apart is not None:
@@ -417,9 +419,9 @@ def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str,
 
 @conflicts.retried
 def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple[GroupMetadata, Snapshot]:
-    """Gather the documents of all nodes below a group and store copies of them with it; return the group and these.
+    """Store copies of the documents of all nodes below a group with the group. Return the group and the copies.
 
-    `zarr_format` is that of the group, where it is known.
+    `zarr_format` is the format of the group, if it is known.
     """
     with where.lock():
         group = _group_at(where, zarr_format)
@@ -449,7 +451,7 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
 
 @conflicts.retried
 def remove(where: StorePath, zarr_format: int | str | None = None) -> bool:
-    """Delete the consolidated metadata of a group; return whether there was any. The documents stay as they are."""
+    """Delete the consolidated metadata of a group, and return whether there was any. The documents do not change."""
     with where.lock():
         group = _group_at(where, zarr_format)
         if group.dialect.consolidated.document is None:
@@ -470,10 +472,10 @@ def _some(paths: Sequence[str]) -> str:
 
 
 def differences(where: StorePath, nodes: Nodes) -> list[str]:
-    """Return the paths, relative to the group, of which the copies do not say what the documents say."""
+    """Return the paths, relative to the group, where copies differ from the documents."""
     prefer = _format_of(where, nodes)
     formats = [dialect for dialect in dialects_at(where) if prefer in {"", dialect.name}]
-    # Nodes of other formats have no place among the copies.
+    # There is no place for nodes of other formats among the copies.
     there = {
         path: node
         for path, node in gather(where, prefer).items()
@@ -492,7 +494,7 @@ def _agree(copy: Documents | None, original: Documents | None) -> bool:
 
 
 def _meaning(found: Documents) -> Metadata | Documents | None:
-    """Return what documents say; broken ones as they are."""
+    """Return the content of documents; broken ones unchanged."""
     for dialect in DIALECTS:
         try:
             metadata = dialect.load(found, strict)
@@ -508,7 +510,7 @@ def _meaning(found: Documents) -> Metadata | Documents | None:
 
 
 def check(where: StorePath, nodes: Nodes) -> None:
-    """Raise ConsolidatedMetadataError if the copies do not say what the documents say; it names the paths."""
+    """Raise ConsolidatedMetadataError if copies differ from the documents. The error names the paths."""
     different = differences(where, nodes)
     if different:
         raise ConsolidatedMetadataError(

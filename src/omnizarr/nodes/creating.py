@@ -1,4 +1,4 @@
-"""Making nodes: from the keywords of `create_array` and `create_group` to documents in a store, and an open node."""
+"""Creating nodes: from the keywords of `create_array` and `create_group` to stored documents and an open node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from omnizarr.nodes.new_metadata import Coding
 from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
 from omnizarr.settings import config as settings
 
-# Values are copied from one array to another in blocks of about this many bytes.
+# Arrays are copied in blocks of about this many bytes.
 _BLOCK_BYTES = 64 * 1024 * 1024
 
 _BEHAVIOUR: Final = ("order", "write_empty_chunks", "missing", "allow_pickle", "concurrency")
@@ -50,9 +50,9 @@ def new_array(
     above: Above | None = None,
     **options: Unpack[ArrayOptions],
 ) -> Array:
-    """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`.
+    """Create an array at a place, and return it. Keywords are those of `omnizarr.create_array`.
 
-    What lies `above` is not looked at again.
+    Known nodes `above` are not read again.
     """
     asked = completed(options)
     above = above or Above()
@@ -93,7 +93,7 @@ def new_array(
 
 
 def _coding(asked: Mapping[str, Any], config: ArrayConfig) -> Coding:
-    """Return what is asked for of codecs."""
+    """Return the codecs that the keywords request."""
     compressors = asked["compressors"]
     if not _is_auto(asked["compressor"]):
         if not _is_auto(compressors):
@@ -119,7 +119,7 @@ def _key_encoding(asked: Mapping[str, Any]) -> Any:
 
 
 def _outlasting(data: Any, where: StorePath) -> Any:
-    """Return data that are still there when what lies at a place is gone: in memory if they are stored there."""
+    """Return data that survive the removal of a node: they are read into memory if they are stored there."""
     source = getattr(data, "store_path", None)
     return np.asarray(data[...]) if isinstance(source, StorePath) and source.lies_in(where) else data
 
@@ -133,11 +133,9 @@ def add_array(
     snapshot: Snapshot | None = None,
     above: Above | None = None,
 ) -> Array:
-    """Store the documents of a new array, and return it. An array that could not run is refused.
+    """Store the documents of a new array, and return it. An array that could not be read or written is refused.
 
-    What is known to lie `above` is not looked at again.
-
-    Raises what `engine.bind` and `hierarchy.create` raise.
+    Known nodes `above` are not read again. Raises the errors of `engine.bind` and `hierarchy.create`.
     """
     config = config or ArrayConfig()
     try:
@@ -151,14 +149,14 @@ def add_array(
 
 
 def note_change(snapshot: Snapshot | None, where: StorePath) -> None:
-    """Tell the consolidated metadata, if there is any, that a node and perhaps groups above it have changed."""
+    """Update the consolidated metadata, if there is any, after a node and perhaps groups above it have changed."""
     if snapshot is not None:
         above = [place.path for place in where.ancestors() if len(place.path) > len(snapshot.root.path)]
         snapshot.refresh([*above, where.path])
 
 
 def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Above | None = None) -> Dialect:
-    """Return the dialect of a new node: the one asked for, else that of the group above, else the default.
+    """Return the dialect of a new node: the requested one, otherwise that of the group above, otherwise the default.
 
     `above` remembers what was found there.
     """
@@ -177,14 +175,14 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Abov
 def new_group(
     where: StorePath, zarr_format: int | str | None, attributes: Mapping[str, Any] | None, *, overwrite: bool
 ) -> Found[GroupMetadata]:
-    """Create a group at a place; raises what `hierarchy.create` raises."""
+    """Create a group at a place. Raises the errors of `hierarchy.create`."""
     above = Above()
     metadata = new_group_metadata(where, dialect_for_new(where, zarr_format, above), attributes)
     return hierarchy.create(where, metadata, overwrite=overwrite, above=above)
 
 
 def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:
-    """Return the metadata of a new group. Raises MetadataError for attributes that cannot be JSON."""
+    """Return the metadata of a new group. Raises MetadataError for attributes that JSON cannot hold."""
     try:
         return GroupMetadata(dialect=dialect.name, attributes=to_json(attributes or {}))
     except OmnizarrError as error:
@@ -192,7 +190,7 @@ def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[s
 
 
 def _data_shape_dtype(data: Any, shape: Any, dtype: Any) -> tuple[Any, Any, Any]:
-    """Return data, shape and data type, the last two taken from the data where they are not given."""
+    """Return data, shape and data type. Shape and data type come from the data if they are not given."""
     if data is None:
         if shape is None:
             raise MetadataError("no shape is given", pointer="/shape", remedy="pass shape= or data=")
@@ -205,7 +203,7 @@ def _data_shape_dtype(data: Any, shape: Any, dtype: Any) -> tuple[Any, Any, Any]
 
 
 def _dtype_of(data: Any) -> Any:
-    """Return the data type of data; for objects that are all strings (all bytes), that of such."""
+    """Return the data type of data. For objects that are all strings (all bytes), return that type."""
     if isinstance(data, Array):
         return data.metadata.data_type if data.metadata.byte_order == "<" else data.dtype
     if data.dtype == np.dtype(object):
@@ -216,7 +214,7 @@ def _dtype_of(data: Any) -> Any:
 
 
 def fill(array: Array, data: Any, tick: Callable[[int], object] | None = None) -> None:
-    """Write values of the array's shape into it: at once if they are in memory, else block by block.
+    """Write values of the array's shape into it: at once if they are in memory, otherwise block by block.
 
     `tick` is called with the bytes of each block.
     """
@@ -232,7 +230,7 @@ def fill(array: Array, data: Any, tick: Callable[[int], object] | None = None) -
 
 
 def blocks(grid: Grid, item_size: int) -> Iterator[tuple[slice, ...]]:
-    """Yield regions that cover an array, each made of whole chunks: several side by side if chunks are small."""
+    """Yield regions of whole chunks that cover an array. Small chunks are combined."""
     if 0 in grid.grid_shape:
         return
     per_axis = [1] * len(grid.axes)
@@ -253,9 +251,9 @@ def blocks(grid: Grid, item_size: int) -> Iterator[tuple[slice, ...]]:
 
 
 def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords for a new array like another: shape, type, chunks, and for one of ours the codecs too.
+    """Return keywords for a new array like another one: shape, type, chunks, and for an omnizarr array also codecs.
 
-    Keywords in `options` win.
+    Keywords in `options` take precedence.
     """
     found: dict[str, Any] = {"shape": tuple(np.shape(source)), "dtype": getattr(source, "dtype", None)}
     if found["dtype"] is None:
@@ -276,7 +274,7 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
             )
     elif isinstance(getattr(source, "chunks", None), tuple):
         found["chunks"] = source.chunks
-    # No format asked for means that of the source.
+    # without a requested format, it is that of the source
     return {**found, **{name: value for name, value in options.items() if (name, value) != ("zarr_format", None)}}
 
 
@@ -309,7 +307,7 @@ def require_array(
     snapshot: Snapshot | None = None,
     **options: Unpack[RequireOptions],
 ) -> Array:
-    """Return the array at a place, after creating it if there is none.
+    """Return the array at a place. Create it if there is none.
 
     Raises ValueTypeError if there is one of another shape or data type.
     """
@@ -329,7 +327,7 @@ def require_array(
                 **options,
             )
         except ContainsArrayError:
-            pass  # another was faster
+            pass  # another writer was faster
     found = detection.open_array(where, found=there)
     array = Array(found.where, found.metadata, config, snapshot)
     if array.shape != new_metadata.parse_shape(shape):
@@ -355,5 +353,5 @@ def require_array(
 
 
 def values_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the NumPy dtype of what a user calls a data type."""
+    """Return the NumPy dtype for a data type that a user passed."""
     return datatypes.parse(dtype).dtype

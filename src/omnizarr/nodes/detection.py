@@ -1,12 +1,12 @@
-"""Nodes in a store: which format lies at a place, and what it says.
+"""Finding the nodes in a store, their formats and their metadata.
 
-The documents alone decide. At one place, in this order, until one is found:
+Only the documents decide. At one place, in this order, until one is found:
 
 1. ``zarr.json`` with the integer 3: Zarr v3. With the URI of a draft: the entry point of a hierarchy of that draft.
-2. ``.zarray``, then ``.zgroup``; only where there is neither, ``.zmetadata``: Zarr v2.
+2. ``.zarray``, then ``.zgroup``; only if both are missing, ``.zmetadata``: Zarr v2.
 3. ``meta``, an object with ``"zarr_format": 1``: Zarr v1. ``__zmeta__``: an array of zarr 0.x.
-4. A ``zarr.json`` further up that is the entry point of a draft: then the node's documents lie where it says.
-5. Nodes further down: a group that is implied.
+4. A ``zarr.json`` further up that is the entry point of a draft, which determines where the node's documents are.
+5. Nodes further down: an implicit group.
 
 Spec: Zarr v3 core, "Storage", "Operations"; Zarr v3 draft of 2020, "Storage keys".
 """
@@ -61,7 +61,7 @@ Documents: TypeAlias = Mapping[str, JSON]
 Values: TypeAlias = Mapping[str, Buffer]
 """Documents by name, not yet parsed."""
 Entries: TypeAlias = dict[str, Values]
-"""``zarr.json`` by its name, or nothing where it is not, by paths."""
+"""``zarr.json`` by its name (empty if it is missing), by path."""
 Kind: TypeAlias = Literal["array", "group"]
 
 _ENTRY: Final = "zarr.json"
@@ -71,11 +71,11 @@ _RENAME: Final = "rename it, or open it as a store of its own"
 _MAX_REMEMBERED: Final = 8000  # bytes
 _remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
-"""What documents say, by their bytes, and where they have been parsed already, by their values."""
+"""Contents of documents by their bytes, and for parsed documents by their values."""
 
 
 def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
-    """Return the names of documents that alone make a node of a place, in one of some formats."""
+    """Return the names of documents that alone make a node, in one or more formats."""
     return tuple(
         dict.fromkeys(
             name
@@ -91,17 +91,17 @@ _MAKERS: Final = _makers(DIALECTS)
 _RARE: Final = frozenset(_MAKERS) - {
     name for dialect in DIALECTS if dialect.has_groups for name in (dialect.array_document, dialect.group_document)
 }
-"""Those of them that hardly any node has."""
+"""Names among them that are rare."""
 
 _CONSOLIDATED: Final = {name for name in (dialect.consolidated.document for dialect in DIALECTS) if name is not None}
-"""Documents of consolidated metadata that lie beside those of the group."""
+"""Documents of consolidated metadata that are stored beside those of the group."""
 
 _says_format_as_text = re.compile(rb'"zarr_format"\s*:\s*"').search
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[M_co]):
-    """A node: where it is (in the hierarchy that it belongs to), and what its documents say."""
+    """A node: its place (in the hierarchy to which it belongs), and its metadata."""
 
     where: StorePath
     metadata: M_co
@@ -111,11 +111,11 @@ class Found(Generic[M_co]):
 
 
 def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> Documents:
-    """Return the documents of one dialect that lie at a place, parsed, by name.
+    """Return the parsed documents of one dialect at a place, by name.
 
-    As few as tell what is there: where one document makes an array and another a group, that of the other `kind` is
-    read only if there is none of this. A document of consolidated metadata is left alone (see
-    `omnizarr.nodes.consolidated`), unless there is nothing else.
+    As few documents as possible are read. If one document makes an array and another a group, the document of the
+    other `kind` is read only if there is none of this kind. A document of consolidated metadata is read (see
+    `omnizarr.nodes.consolidated`) only if there is nothing else.
     """
     return _parsed(where, dialect, _fetch_documents(where, dialect, kind))
 
@@ -125,7 +125,7 @@ def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare
     makers = dialect.array_document, dialect.group_document
     first, second = makers if kind == "array" else makers[::-1]
     apart = [] if dialect.attributes_document is None else [dialect.attributes_document]
-    # Formats without groups are rare: there the marker is looked for alone.
+    # Formats without groups are rare: their marker is looked for separately.
     at_once = apart if dialect.has_groups else []
     found = _fetch(where, keys, [first, *at_once], rare)
     if first not in found and second != first:
@@ -139,7 +139,7 @@ def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare
 
 
 class _Rare:
-    """Documents at a place that alone make a node of it, but hardly ever do: all are asked for at once, and once."""
+    """Documents at a place that could make a node, but rarely do. They are all requested at once, and only once."""
 
     def __init__(self, where: StorePath, wanted: Sequence[Dialect]) -> None:
         self._where = where
@@ -174,7 +174,7 @@ def _fetch(
 
 
 def _is_of_zarr(data: Buffer) -> bool:
-    """Whether a file has to do with Zarr, though its name is ``meta``: v1 chose a word that many choose."""
+    """Whether a file named ``meta`` belongs to Zarr: v1 chose a common name."""
     return any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
 
 
@@ -197,7 +197,7 @@ def _parse(where: StorePath, key: str, data: Buffer) -> JSON:
 
 
 def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
-    """Return what documents of one dialect say; None if they are not node."""
+    """Return the metadata in documents of one dialect; None if they do not describe a node."""
     if not found:
         return None
     try:
@@ -210,7 +210,10 @@ def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | Non
 
 
 def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata | None:
-    """Return what documents of one dialect say, the same value for the same bytes; None if they are not node."""
+    """Return the metadata in documents of one dialect; None if they do not describe a node.
+
+    Equal bytes give the same object.
+    """
     if not found:
         return None
     try:
@@ -220,24 +223,24 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
             question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
             metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
     except OmnizarrError:
-        return load(where, dialect, _parsed(where, dialect, found))  # once more, to say where it is
+        return load(where, dialect, _parsed(where, dialect, found))  # again, so that the error contains the place
     return None if metadata is None else dialect.keyspace.settle(metadata)
 
 
 def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
-    """Do as `load` with documents that do not change: return the same value for equal ones."""
+    """Like `load`, for documents that do not change: equal documents give the same object."""
     if where.home is not None:
         return load(where, dialect, found)
     return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
 
 
 def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:
-    """Return what documents say, wherever they lie."""
+    """Return the metadata in documents, whatever their place."""
     return dialect.load({name: documents.parse(value) for name, value in found.items()}, _strict_beside_consolidated)
 
 
 def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -> str | None:
-    """Return the name of the document that an error is about; None if several are to blame."""
+    """Return the name of the document that an error is about; None if it is about several."""
     if len(found) == 1:
         return next(iter(found))
     for name in dict.fromkeys((dialect.array_document, dialect.group_document)):
@@ -250,7 +253,7 @@ def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -
 
 
 def _strict_beside_consolidated(problem: Problem) -> None:
-    """Raise the problem, unless it lies in copies of other nodes: who uses these has them checked."""
+    """Raise the problem, unless it is in copies of other nodes, which are checked when they are used."""
     if not issubclass(problem.kind, ConsolidatedMetadataError):
         raise problem.error()
 
@@ -261,17 +264,17 @@ def _strict_beside_consolidated(problem: Problem) -> None:
 def detect(
     where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array", entries: Entries | None = None
 ) -> Found[Metadata] | None:
-    """Return the node that has documents at a place, or None.
+    """Return the node with documents at a place, or None.
 
     Parameters
     ----------
     where : StorePath
     zarr_format : int or str, optional
-        Look for this format only.
+        Look only for this format.
     kind : {"array", "group"}
-        What is expected: its documents are looked for first.
+        The expected kind, whose documents are looked for first.
     entries : dict, optional
-        Receives what is read at places above, so that it need not be read again.
+        Receives documents read at places above, so that they need not be read again.
 
     Raises
     ------
@@ -287,9 +290,9 @@ def detect(
 
 
 def look(where: StorePath, prefer: str = "") -> Found[Metadata] | None:
-    """Return the node at a place, also a group that no document speaks of but that has nodes below; None if none.
+    """Return the node at a place, including an implicit group (no document, but nodes below); None if there is none.
 
-    `prefer` names the dialect to look for first.
+    `prefer` is the dialect to look for first.
     """
     return _look(where, None, "array", prefer)[0]
 
@@ -297,7 +300,7 @@ def look(where: StorePath, prefer: str = "") -> Found[Metadata] | None:
 def _look(
     where: StorePath, zarr_format: int | str | None, kind: Kind, prefer: str = ""
 ) -> tuple[Found[Metadata] | None, StorePath]:
-    """Do as `look`; return also the place within the hierarchy that it lies in."""
+    """Like `look`. Also return the place within the hierarchy to which it belongs."""
     wanted = _preferring(prefer) if prefer else dialects_for(zarr_format)
     found = here(where, wanted, kind)
     if found is not None:
@@ -316,16 +319,16 @@ def _may_be_in_draft(wanted: Iterable[Dialect]) -> bool:
 
 
 def _in_draft(where: StorePath, zarr_format: int | str | None, entries: Entries | None = None) -> StorePath | None:
-    """Return a place within the hierarchy of a draft that begins above it; None if none does."""
+    """Return a place within the hierarchy of a draft that begins above it; None if there is none."""
     return _entered_above(where, entries) or without_entry_point(where, zarr_format)
 
 
 def here(
     where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array", entry: Values | None = None
 ) -> Found[Metadata] | None:
-    """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place.
+    """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, exactly at this place.
 
-    `entry` is ``zarr.json`` by its name, or nothing, if it has been looked for.
+    `entry` is ``zarr.json`` by its name (empty if it is missing), if it has been read already.
     """
     if where.home is not None:
         return _here_in_draft(where, wanted, kind)
@@ -347,10 +350,10 @@ def here(
 
 
 def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> Found[Metadata] | None:
-    """Return the node at a place in the hierarchy of a draft; drafts share their keys, so documents are read once."""
+    """Return the node at a place in the hierarchy of a draft. Drafts share keys, so documents are read once."""
     names = {dialect.name for dialect in wanted}
     formats = [dialect for dialect in dialects_at(where) if dialect.name in names]
-    # Read by one that knows of consolidated metadata, which may be all there is.
+    # read by a dialect with consolidated metadata, which may be all there is
     readers = sorted(formats, key=lambda dialect: dialect.consolidated.document is None)
     found = read_documents(where, readers[0], kind) if readers else {}
     for dialect in formats:
@@ -361,18 +364,18 @@ def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> F
 
 
 def is_free(where: StorePath) -> bool:
-    """Tell whether nothing at a place is called as a document that makes a node; all formats are asked at once."""
+    """Return whether nothing at a place has the name of a node's document. All formats are requested at once."""
     return not where.store.has_any(where.prefix, _MAKERS)
 
 
 def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:
-    """Return what the node says that has documents at a place, or None; as `detect`."""
+    """Return the node with documents at a place, or None, like `detect`."""
     found = detect(where, zarr_format)
     return None if found is None else found.metadata
 
 
 def _fetch_entry(where: StorePath) -> Values:
-    """Return ``zarr.json``, which may be an entry point, by its name; nothing if it is not there."""
+    """Return ``zarr.json``, which may be an entry point, by its name; empty if it is missing."""
     value = where.store.get(where.prefix + _ENTRY)
     return {} if value is None else {_ENTRY: value}
 
@@ -382,7 +385,7 @@ def _parse_entry(where: StorePath, found: Values) -> Documents:
 
 
 def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
-    """Return the root of the hierarchy of a wanted draft that ``zarr.json`` opens; None if it is not an entry point."""
+    """Return the root of the hierarchy of a wanted draft with this entry point; None if ``zarr.json`` is not one."""
     if wanted[0].entry_point is None and entry and not _may_be_entry(bytes(entry[_ENTRY])):
         return None
     if all(dialect.entry_point is None for dialect in wanted):
@@ -391,12 +394,12 @@ def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) ->
 
 
 def _may_be_entry(data: bytes) -> bool:
-    """Return False if a document is certainly not an entry point, without parsing it: v3 has its format as a number."""
-    return b"\\" in data or _says_format_as_text(data) is not None  # escapes could spell anything
+    """Return False if a document is certainly not an entry point, without parsing it: in v3 the format is a number."""
+    return b"\\" in data or _says_format_as_text(data) is not None  # escapes could hide any text
 
 
 def _enter(where: StorePath, found: Documents) -> StorePath | None:
-    """Return the root of the hierarchy that ``zarr.json`` opens; None if it is not an entry point."""
+    """Return the root of the hierarchy with this entry point; None if ``zarr.json`` is not one."""
     document = found.get(_ENTRY)
     if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
         return None
@@ -412,14 +415,14 @@ def _enter(where: StorePath, found: Documents) -> StorePath | None:
 
 
 def _implied_root(where: StorePath, wanted: Sequence[Dialect]) -> Found[Metadata] | None:
-    """Return the root group of a hierarchy that has an entry point but no document of its root."""
+    """Return the root group of a hierarchy with an entry point but no document of its root."""
     if where.home is None or where.home.dialect not in {dialect.name for dialect in wanted}:
         return None
     return Found(where, GroupMetadata(dialect=where.home.dialect, implicit=True))
 
 
 def _entered_above(where: StorePath, entries: Entries | None = None) -> StorePath | None:
-    """Return a place within the hierarchy whose entry point lies above it; None if there is none."""
+    """Return a place within the hierarchy whose entry point is above it; None if there is none."""
     for place in reversed(list(where.ancestors())):
         try:
             entry = _fetch_entry(place)
@@ -437,9 +440,9 @@ def _entered_above(where: StorePath, entries: Entries | None = None) -> StorePat
 
 
 def without_entry_point(where: StorePath, zarr_format: int | str | None) -> StorePath | None:
-    """Return the place within a hierarchy without entry point, of a format that is asked for and needs none.
+    """Return the place within a hierarchy without an entry point, of a requested format that needs none.
 
-    The hierarchy begins at the place itself, or at the nearest above that makes a node of it.
+    The hierarchy begins at the place itself, or at the nearest node above.
     """
     if zarr_format is None or where.home is not None:
         return None
@@ -455,7 +458,7 @@ def without_entry_point(where: StorePath, zarr_format: int | str | None) -> Stor
         if beyond is not None:
             candidates.append(replace(beyond, home=keyspace))
         found = next((inside for inside in candidates if here(inside, [dialect]) is not None), None)
-        # Only then listings, which not every store has.
+        # listings come last, because not every store has them
         found = found or next((inside for inside in candidates if children(inside)), None)
         if found is not None:
             return found
@@ -463,9 +466,9 @@ def without_entry_point(where: StorePath, zarr_format: int | str | None) -> Stor
 
 
 def entered_above_the_store(where: StorePath) -> StorePath | None:
-    """Return the place if a directory that is not there names a node of a draft, the entry point being further up.
+    """Return the place if a missing directory names a node of a draft whose entry point is further up.
 
-    Nodes of a draft have no directories of their own, but users name them as they name those of other formats.
+    Nodes of a draft have no directories of their own, but users name them like those of other formats.
     """
     beyond = _beyond_the_store(where)
     if beyond is None:
@@ -481,10 +484,10 @@ def entered_above_the_store(where: StorePath) -> StorePath | None:
 
 
 def _beyond_the_store(where: StorePath) -> StorePath | None:
-    """Return a place in a directory that is not there as one of the nearest directory above that is."""
+    """Return a place in a missing directory as a place in the nearest existing directory above."""
     if not isinstance(where.store, LocalStore):
         return None
-    # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
+    # os.path, unlike Path, returns False for paths without permission or with a name that is too long.
     if where.store.has_root() or os.path.exists(where.store.root):  # noqa: PTH110
         return None
     root = pathlib.Path(where.store.root).absolute()
@@ -496,9 +499,9 @@ def _beyond_the_store(where: StorePath) -> StorePath | None:
 
 
 def open_node(where: StorePath, zarr_format: int | str | None = None, prefer: str = "") -> Found[Metadata]:
-    """Return the node at a place, also a group that no document speaks of but that has nodes below.
+    """Return the node at a place, including an implicit group, which has no document but nodes below.
 
-    `prefer` names the dialect to look for first. Raises NodeNotFoundError, with the names that come near.
+    `prefer` is the dialect to look for first. Raises NodeNotFoundError, which suggests similar names.
     """
     return _open(where, zarr_format, NodeNotFoundError, prefer=prefer)
 
@@ -519,7 +522,7 @@ def _open(
 def open_array(
     where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
 ) -> Found[ArrayMetadata]:
-    """Return the array at a place, if it is not `found` yet. Raises ArrayNotFoundError, or ContainsGroupError."""
+    """Return the array at a place, unless it is already `found`. Raises ArrayNotFoundError or ContainsGroupError."""
     found = found or _open(where, zarr_format, ArrayNotFoundError)
     if not isinstance(found.metadata, ArrayMetadata):
         raise ContainsGroupError(
@@ -531,7 +534,7 @@ def open_array(
 def open_group(
     where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
 ) -> Found[GroupMetadata]:
-    """Return the group at a place, if it is not `found` yet. Raises GroupNotFoundError, or ContainsArrayError."""
+    """Return the group at a place, unless it is already `found`. Raises GroupNotFoundError or ContainsArrayError."""
     found = found or _open(where, zarr_format, GroupNotFoundError, "group")
     if not isinstance(found.metadata, GroupMetadata):
         raise ContainsArrayError(
@@ -541,16 +544,16 @@ def open_group(
 
 
 def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata] | None:
-    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes".
+    """Return the implicit group of nodes below, or None. Spec: Zarr v3, "Discover all nodes".
 
-    Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
-    does not want it searched to the bottom.
+    Looks level by level, and stops after many directories, so that opening a directory that has nothing to do
+    with Zarr does not search all of it.
     """
     return _implied(where if where.home is not None else _in_draft(where, zarr_format) or where, zarr_format)
 
 
 def _implied(where: StorePath, zarr_format: int | str | None) -> Found[Metadata] | None:
-    """Do as `implied` at a place that is known to lie in the hierarchy of a draft, or not to."""
+    """Like `implied`, at a place that is known to be in the hierarchy of a draft, or not to be in one."""
     if where.home is not None:
         wanted = {dialect.name for dialect in dialects_for(zarr_format)}
         if where.home.dialect in wanted and children(where):
@@ -572,7 +575,7 @@ def _implied(where: StorePath, zarr_format: int | str | None) -> Found[Metadata]
 
 
 def _load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrError | None:
-    """Return what the documents of one dialect say at a place; for a broken node the error that says why."""
+    """Return the metadata in documents of one dialect at a place; for a broken node, its error."""
     try:
         return load(where, dialect, read_documents(where, dialect))
     except OmnizarrError as error:
@@ -580,7 +583,7 @@ def _load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrErr
 
 
 def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
-    """Return the node that has documents at this very place, a broken one as the error that it raises."""
+    """Return the node with documents exactly at this place; for a broken node, its error."""
     try:
         return here(where, DIALECTS)
     except OmnizarrError as error:
@@ -590,7 +593,7 @@ def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
 def not_found(
     where: StorePath, kind: type[NodeNotFoundError], zarr_format: int | str | None = None
 ) -> NodeNotFoundError:
-    """Return the error that says that nothing is there, in the format asked for, and which names come near."""
+    """Return the error for a missing node of the requested format, with similar names."""
     what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
     return kind(
         f"there is no {what} here",
@@ -602,13 +605,13 @@ def not_found(
 
 
 def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:
-    """Yield the documents that make a node one, as a user looks for them."""
+    """Yield the documents that make a node, under the names that users look for."""
     found = dialects_at(where, zarr_format)
     for dialect in found:
         keys = dialect.keyspace.documents(where.path)
         for name in (dialect.array_document, dialect.group_document):
             yield name if where.home is None else keys[name]
-    if not found:  # a draft, where there is no entry point, or within a draft another format
+    if not found:  # a draft, if there is no entry point, or another format within a draft
         for dialect in dialects_for(zarr_format):
             names = dialect.array_document, dialect.group_document
             if dialect.entry_point is None:
@@ -621,7 +624,7 @@ def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:
 
 
 def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
-    """Return what to do about a node that is not there."""
+    """Return what to do about a missing node."""
     if zarr_format is not None:
         other = _here_or_error(where)
         if isinstance(other, Found):
@@ -637,7 +640,7 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
             if inside is not None:
                 return f"there are documents without an entry point: pass zarr_format={dialect.zarr_format!r}"
     for place in reversed(list(where.ancestors())):
-        # Not `find`, which would go up again from each: if there is an entry point above, the place knows it already.
+        # Not `find`, which would search upwards again from each: the place already knows an entry point above.
         existing = _here_or_error(place)
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             return f"there is an array at {place.path!r}, and nothing can lie below an array"
@@ -647,7 +650,7 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
 
 
 def _near(where: StorePath) -> list[str]:
-    """Return paths like one where nothing is; those of directories, if the store's own directory is not there."""
+    """Return paths similar to a missing one; paths of directories, if the directory of the store is missing."""
     if isinstance(where.store, LocalStore) and where.home is None:
         root = pathlib.Path(where.store.root)
         found = suggestions.near_directories(root / where.path)
@@ -669,10 +672,10 @@ def _near(where: StorePath) -> list[str]:
 
 
 def beside(where: StorePath, metadata: Metadata, listed: Container[str] | None = None) -> tuple[Note, ...]:
-    """Return notes on documents of other formats at a node's place, which were passed over.
+    """Return notes on documents of other formats at a node's place, which were ignored.
 
-    Which one is taken says the order at the top of this module. Looks for each document, as opening a node does not,
-    unless the keys of all documents are `listed`.
+    The order at the top of this module determines which format is used. Looks for each document, which opening a
+    node does not do, unless the keys of all documents are `listed`.
     """
     own = set(_own_keys(where, metadata))
     others = [dialect for dialect in DIALECTS if dialect.entry_point is None and dialect.name != metadata.dialect]
@@ -698,7 +701,7 @@ def beside(where: StorePath, metadata: Metadata, listed: Container[str] | None =
 
 
 def _own_keys(where: StorePath, metadata: Metadata) -> tuple[str, ...]:
-    """Return the keys that belong to a node's own format, its entry point among them."""
+    """Return the keys of a node's own format, including its entry point."""
     own = tuple(dialect_of(where, metadata).keyspace.documents(where.path).values())
     return own if where.home is None else (*own, where.home.entry_key)
 
@@ -707,13 +710,13 @@ def _own_keys(where: StorePath, metadata: Metadata) -> tuple[str, ...]:
 
 
 def children(where: StorePath) -> list[str]:
-    """Return the names of what may be nodes right below a place, sorted; also of what `unreachable` returns."""
+    """Return the sorted names of possible nodes directly below a place, including those of `unreachable`."""
     listing = where.store.list_dir(_directory(where))
     return _names(where, (*listing.keys, *listing.prefixes, *listing.others))
 
 
 def unreachable(where: StorePath) -> list[str]:
-    """Return the names of what may be nodes right below a place, but the store has no keys for them, sorted."""
+    """Return the sorted names of possible nodes directly below a place for which the store has no keys."""
     return _names(where, where.store.list_dir(_directory(where)).others)
 
 
@@ -730,10 +733,10 @@ def _names(where: StorePath, entries: Iterable[str]) -> list[str]:
 def load_children(
     where: StorePath, names: Iterable[str], prefer: str
 ) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
-    """Yield the nodes right below a place; for one that cannot be read, the error that says why.
+    """Yield the nodes directly below a place; for one that cannot be read, its error.
 
-    Everything else is skipped. Names that a format reserves or forbids are included, because other programs write them.
-    `prefer` names the dialect to look for first.
+    Everything else is skipped. Names that a format reserves or forbids are included, because other programs write
+    them. `prefer` is the dialect to look for first.
     """
     look = partial(_child_or_error, where, _preferring(prefer))
     arrived: dict[int, tuple[str, Found[Metadata] | OmnizarrError | None]] = {}
@@ -768,7 +771,7 @@ def _child_or_error(
 
 
 def belongings(where: StorePath) -> Iterator[str]:
-    """Yield the keys of everything that belongs to the node at a place and to those below it."""
+    """Yield the keys of everything that belongs to the node at a place and to nodes below."""
     for prefix in _prefixes(where):
         yield from where.store.list_prefix(prefix)
     yield from (key for key in _apart(where) if where.store.exists(key))
@@ -794,9 +797,9 @@ def _apart(where: StorePath) -> Iterable[str]:
 
 
 def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
-    """Return everything that moving chunks of the array at a place needs.
+    """Return everything that reading and writing chunks of the array at a place needs.
 
-    Raises what `omnizarr.engine.bind` raises.
+    Raises the errors of `omnizarr.engine.bind`.
     """
     found = with_keys_in_use(where, metadata)
     prefix, store = chunk_prefix(where, found), where.store
@@ -816,7 +819,7 @@ def check_there(where: StorePath, document: str) -> None:
     makers = [dialect.keyspace.documents(where.path)[dialect.array_document] for dialect in dialects_at(where)]
     if any(map(where.store.exists, makers)):
         return
-    # Some hierarchies have no documents but the consolidated ones.
+    # Some hierarchies have only consolidated documents.
     for place in (*where.ancestors(), where):
         apart = [place.prefix + name for name in _CONSOLIDATED]
         within = where.store.get(place.prefix + _ENTRY) or b""
@@ -832,9 +835,9 @@ def check_there(where: StorePath, document: str) -> None:
 
 
 def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata:
-    """Return what an array's documents say, with the chunk keys that its writer used where they leave that open.
+    """Return the metadata of an array, with the chunk keys that its writer used if the documents leave that open.
 
-    Looks only where programs are known to have differed: at most two requests.
+    Looks only where programs are known to differ, with at most two requests.
     """
     others = dialect_named(metadata.dialect).other_keys(metadata)
     if not others:
@@ -851,7 +854,7 @@ def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata
 
 
 def _is_there(where: StorePath, prefix: str, key: str) -> bool:
-    """Whether a chunk has this key, or the directory of this key has others."""
+    """Whether a chunk has this key, or another chunk is in the directory of this key."""
     if "/" not in key:
         return where.store.exists(prefix + key)
     directory = prefix + key.partition("/")[0] + "/"

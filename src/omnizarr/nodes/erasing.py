@@ -1,8 +1,8 @@
-"""What belongs to a hierarchy, of all that lies below a place: its documents and its chunks, told by their keys.
+"""The documents and chunks of a hierarchy among everything below a place, recognised by their keys.
 
-Overwriting a node removes these keys and nothing else. The same directory may hold a README, a repository of git, or
-data of other programs. Removed is all that could come back as data of a new hierarchy: documents of every format, with
-or without their node, and keys of chunks, in any encoding, where there is an array.
+Overwriting a node removes these keys and nothing else. The same directory may hold a README, a git repository, or
+data of other programs. Everything is removed that could reappear as data of a new hierarchy: documents of every
+format, with or without their node, and keys of chunks, in any encoding, where there is an array.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store
 
 JOURNAL: Final = "omnizarr-conversion.json"
-"""Name of what an unfinished conversion leaves in its target."""
+"""Name of the directory that an unfinished conversion leaves in its target."""
 
 _ENTRY: Final = "zarr.json"
-_OLDEST: Final = frozenset({"meta", "attrs"})  # of Zarr v1: words that other programs use, too
+_OLDEST: Final = frozenset({"meta", "attrs"})  # names of Zarr v1, which other programs use, too
 _NCZARR: Final = frozenset({".nczarr", ".nczgroup", ".nczvar", ".nczattr"})
 _NAMES: Final = (
     frozenset(name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents(""))
@@ -38,11 +38,11 @@ _CHUNK: Final = re.compile(r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?")
 _DRAFT_CHUNK: Final = re.compile(r"c|c?[0-9]+(?:[^0-9]+[0-9]+)*")
 _BATCH: Final = 1000
 _MOST_KEPT: Final = 100_000
-"""So many keys are remembered rather than listed again."""
+"""Number of keys that are remembered instead of listed again."""
 
 
 def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
-    """Delete documents and chunks of the node at a place, and of all below it; return whether anything else is left.
+    """Delete documents and chunks of the node at a place and of all nodes below. Return whether anything else remains.
 
     `metadata` are those of the node, if they have been read.
     """
@@ -54,7 +54,7 @@ def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
 
 
 def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[str]:
-    """Yield the keys below a node that are neither documents nor chunks; in a directory also what has no key.
+    """Yield the keys below a node that are neither documents nor chunks; in a directory, also files without keys.
 
     `metadata` are those of the node, if they have been read.
     """
@@ -66,7 +66,7 @@ def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[st
 def _told_apart(
     where: StorePath, metadata: Metadata | None, keys: Iterable[str], prefixes: Iterable[str]
 ) -> tuple[Callable[[str], bool], list[_Below]]:
-    """Return what tells documents and chunks from all else, and what there is below the prefixes."""
+    """Return a function that recognises documents and chunks, and what is below the prefixes."""
     own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
     below = [_Below(where.store, prefix) for prefix in prefixes]
     known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
@@ -74,7 +74,7 @@ def _told_apart(
 
 
 class _Below(Iterable[str]):
-    """What there is below a prefix, listed once if it is not too much to be kept."""
+    """What is below a prefix, listed once if it is not too much to remember."""
 
     def __init__(self, store: Store, prefix: str) -> None:
         self.prefix = prefix
@@ -108,7 +108,7 @@ def _erase_below(store: Store, below: _Below, is_ours: Callable[[str], bool]) ->
 
 
 def _listed(store: Store, prefix: str) -> Iterator[str]:
-    """Yield all keys; in a directory also what has no key, and links to directories, which are not followed."""
+    """Yield all keys; in a directory, also files without keys and links to directories, which are not followed."""
     if not isinstance(store, LocalStore):
         yield from store.list_prefix(prefix)
         return
@@ -132,10 +132,10 @@ def _test(
     data: Iterable[str],
     known: Mapping[str, bool],
 ) -> Callable[[str], bool]:
-    """Return what tells documents and chunks from all else below some prefixes.
+    """Return a function that recognises documents and chunks below some prefixes.
 
-    `own` are keys of documents beside them, `data` prefixes of chunks of drafts that are known to be such, and `known`
-    directories of which it is known whether a ``zarr.json`` makes an array of them.
+    `own` are keys of other documents. `data` are prefixes of chunks of known drafts. `known` are directories for
+    which it is known whether a ``zarr.json`` makes them arrays.
     """
     markers: dict[str, set[str]] = {}
     chunks_of_drafts = set(data)
@@ -170,19 +170,19 @@ def _test(
 
 
 def _chunks_of_draft(key: str) -> Iterator[str]:
-    """Yield where the chunks of an array of a draft lie, if this is the key of its document."""
+    """Yield the prefixes of the chunks of an array of a draft, if this is the key of its document."""
     match = _DRAFT.search(key)
     while match is not None:
         if match[3] == "array":
             top, path = f"{key[: match.start(1)]}data/", match[2]
             yield f"{top}{path}/" if path else top
-            if path is not None and path.partition("/")[0] == "root":  # the draft of 2019 has it for documents alone
+            if path is not None and path.partition("/")[0] == "root":  # the draft of 2019 has it only for documents
                 yield f"{top}{path[5:]}/" if path[5:] else top
         match = _DRAFT.search(key, match.start(1) + 1)
 
 
 def _arrays_among(store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool]) -> set[str]:
-    """Return the directories of arrays, by the names of the documents in each; where these do not tell, by reading."""
+    """Return the directories of arrays, by the names of the documents in each, or else by reading them."""
     arrays = {at for at, names in markers.items() if names & _OF_ARRAYS or ("meta" in names and _is_v1(store, at))}
     arrays.update(at for at, is_array in known.items() if is_array)
     unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays and at not in known]
@@ -197,7 +197,7 @@ def _join(directory: str, name: str) -> str:
 
 
 def _is_group(data: Buffer) -> bool:
-    """Tell the document of a group from that of an array; and from a broken one, which may be that of an array."""
+    """Return whether a document is that of a group. A broken one may be that of an array."""
     try:
         document = documents.parse(data)
     except OmnizarrError:
@@ -206,7 +206,7 @@ def _is_group(data: Buffer) -> bool:
 
 
 def _is_v1(store: Store, directory: str) -> bool:
-    """Tell the document of an array of Zarr v1 from what else is called ``meta``."""
+    """Return whether a file named ``meta`` is the document of an array of Zarr v1."""
     data = bytes(store.get(_join(directory, "meta")) or b"")
     try:
         document = documents.parse(data)

@@ -1,8 +1,7 @@
 """Changing a hierarchy: creating nodes, changing their documents, removing, copying and moving them.
 
-This is where dialects (documents) and stores (bytes) meet. Every change of a node's
-documents is made under the node's lock, after reading them again, so that two writers never undo
-each other's changes.
+Dialects (documents) and stores (bytes) meet here. Every change of a node's documents is made under the node's
+lock, after reading them again, so that writers never undo each other's changes.
 
 Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 """
@@ -68,25 +67,26 @@ def check_path(dialect: Dialect, path: str) -> None:
 
 @conflicts.retried
 def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Above | None = None) -> Found[M]:
-    """Write the documents of a new node, and those of the groups above that have none.
+    """Write the documents of a new node, and those of groups above that have none.
 
-    Of several that do so at the same time without `overwrite`, one succeeds. What lies `above` is not looked at again.
+    If several writers do so at the same time without `overwrite`, one succeeds. Known nodes `above` are not read
+    again.
 
     Raises
     ------
     ContainsArrayError, ContainsGroupError
-        If there is a node already, or an array among the nodes above.
+        If a node exists, or an array is among the nodes above.
     NodeNameError
         If the dialect does not allow a name in the path.
     NotRepresentableError
-        If the dialect has no words for `metadata`.
+        If the dialect cannot express `metadata`.
     ReadOnlyError
     """
     _refuse_read_only(where)
     above = above or Above()
     where = settled(where, dialect_named(metadata.dialect), above)
     dialect = dialect_of(where, metadata)
-    # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
+    # In the older variants of a draft, chunks have other keys than those of new arrays.
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
     values = rendered(where, metadata)  # refuse before anything is deleted or written
@@ -107,14 +107,14 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
 
 
 class Above:
-    """What lies at places above a new node; each is looked at once. `entries` is what has been read there before."""
+    """The nodes above a new node. Each place is read once. `entries` is what has been read there before."""
 
     def __init__(self, entries: Entries | None = None) -> None:
         self._entries = entries or {}
         self._seen: dict[tuple[str, bool], Found[Metadata] | OmnizarrError | None] = {}
 
     def at(self, where: StorePath) -> Found[Metadata] | OmnizarrError | None:
-        """Return the node at a place; a broken one as the error that it raises."""
+        """Return the node at a place; for a broken one, its error."""
         key = where.path, where.home is None
         if key not in self._seen:
             self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
@@ -122,14 +122,14 @@ class Above:
 
 
 def settled(where: StorePath, dialect: Dialect, looked: Above | None = None) -> StorePath:
-    """Return a place within the hierarchy that a new node of a dialect will belong to.
+    """Return a place within the hierarchy to which a new node of a dialect will belong.
 
-    In formats whose nodes stand for themselves that is the place as it is. A draft's hierarchy begins where its entry
-    point is; where there is none yet, at the root of the store, or, within a hierarchy of another format or beside
-    others, at the place itself.
+    In formats without entry points, this is the place itself. A draft's hierarchy begins at its entry point. If
+    there is none yet, it begins at the root of the store; or at the place itself, if that is within a hierarchy
+    of another format or beside other nodes.
 
-    Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where readers would not
-    find it, and for an entry point that would hide what there is.
+    Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where readers would
+    not find it, and for an entry point that would hide existing nodes.
     """
     looked = looked or Above()
     above: Found[Metadata] | OmnizarrError | None = None
@@ -173,7 +173,7 @@ def _has_others(root: StorePath) -> bool:
 
 
 def refuse_sibling(where: StorePath, dialect: Dialect) -> None:
-    """Raise NodeNameError if a sibling is called the same but for case, in a format that forbids it."""
+    """Raise NodeNameError if the name of a sibling differs only in case, in a format that forbids this."""
     if dialect.has_cases or not where.path:
         return
     for name in children(where.parent):
@@ -189,14 +189,14 @@ def refuse_sibling(where: StorePath, dialect: Dialect) -> None:
 
 
 def write_entry_point(where: StorePath, dialect: Dialect) -> None:
-    """Write the document that opens the hierarchy, if there is none yet."""
+    """Write the entry point of the hierarchy, if there is none yet."""
     home = where.home
     if home is not None and dialect.entry_point is not None and (not home.entry or where.path == home.root):
         where.store.set_if_absent(home.entry_key, documents.render(home.entry or dialect.entry_point.new()))
 
 
 def _erase(where: StorePath) -> None:
-    """Remove whatever belongs to the node at a place, in its format and in others."""
+    """Remove everything that belongs to the node at a place, in its format and in others."""
     belongings = dialects_at(where)[0].keyspace.belongings(where.path)
     where.store.delete_many(belongings.keys)
     for prefix in belongings.prefixes:
@@ -204,7 +204,7 @@ def _erase(where: StorePath) -> None:
 
 
 def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
-    """Delete what would become chunks of a new array: of one that was not removed completely, or written to since.
+    """Delete leftovers of an older array that would become chunks of a new one.
 
     Files of other programs stay.
     """
@@ -216,14 +216,14 @@ def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
 
 
 def clear(where: StorePath) -> None:
-    """Remove the documents and chunks of a node, and of all below it; what else lies there stays."""
+    """Remove the documents and chunks of a node and of all nodes below. Everything else stays."""
     _refuse_read_only(where)
     with where.lock():
         erasing.erase(where)
 
 
 def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
-    """Return the group at a place, after creating it if there is none.
+    """Return the group at a place. Create it if there is none.
 
     Raises ContainsArrayError if there is an array.
     """
@@ -235,7 +235,7 @@ def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
         try:
             return create(where, metadata, above=Above(entries))
         except ContainsGroupError:
-            existing = detect(where, kind="group")  # another was faster
+            existing = detect(where, kind="group")  # another writer was faster
     if existing is None or not isinstance(existing.metadata, GroupMetadata):
         raise ContainsArrayError("there is an array, not a group", store=str(where.store), path=where.path)
     return Found(existing.where, existing.metadata)
@@ -243,15 +243,15 @@ def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
 
 @conflicts.retried
 def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
-    """Change a node's documents: read them, apply `change`, write back those that differ, all under the node's lock.
+    """Change a node's documents: read them, apply `change`, and write those that differ, all under the node's lock.
 
-    An implicit group gets a document of its own. Where documents of several formats lie side by side, `zarr_format`
-    says which to change.
+    An implicit group gets a document of its own. If documents of several formats exist, `zarr_format` states
+    which to change.
 
     Raises
     ------
     NodeNotFoundError
-        If the node has gone.
+        If the node does not exist any more.
     ReadOnlyError, NotRepresentableError, MetadataError
     """
     _refuse_read_only(where)
@@ -260,7 +260,7 @@ def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_forma
 
 
 def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
-    """Do as `update`, for a caller that holds the lock."""
+    """Like `update`, for a caller that holds the lock."""
     for dialect in dialects_at(where, zarr_format):
         found = read_documents(where, dialect, "array" if kind is ArrayMetadata else "group")
         metadata = load(where, dialect, found)
@@ -285,7 +285,7 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
 
 
 def delete(where: StorePath) -> None:
-    """Remove a node and all below it. Spec: Zarr v3, "Erase a group or array"."""
+    """Remove a node and all nodes below. Spec: Zarr v3, "Erase a group or array"."""
     _refuse_read_only(where)
     with where.lock():
         _erase(where)
@@ -294,21 +294,21 @@ def delete(where: StorePath) -> None:
 def copy(
     source: StorePath, target: StorePath, *, overwrite: bool = False, told: Callable[[], object] | None = None
 ) -> None:
-    """Copy a node and all below it, byte for byte, to another place of this or another store.
+    """Copy a node and all nodes below, byte for byte, to another place of this or another store.
 
-    Documents come last, so that nothing is seen before it is complete. `told` is called for each value, by several
+    Documents come last, so that no incomplete node is visible. `told` is called for each value, from several
     threads.
 
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at `source`.
+        If there is no node at `source`.
     ContainsArrayError, ContainsGroupError
-        If there is something at `target`, and not `overwrite`.
+        If there is a node at `target`, and `overwrite` is False.
     NodeNameError
-        If `target` lies in `source`, or the other way round.
+        If `target` is within `source`, or vice versa.
     NotRepresentableError
-        If `target` lies in a hierarchy that keeps its keys otherwise.
+        If `target` is in a hierarchy with another scheme of keys.
     """
     found, target = _ready(source, target)
     source, dialect = found.where, dialect_of(target, found.metadata)
@@ -325,7 +325,7 @@ def copy(
 
 
 def _ready(source: StorePath, target: StorePath) -> tuple[Found[Metadata], StorePath]:
-    """Return what is to be copied, and where to, after creating the groups above it; raise as `copy`."""
+    """Return what to copy, and where to, after creating the groups above it. Raises the errors of `copy`."""
     _refuse_read_only(target)
     found = open_node(source)
     source = found.where
@@ -344,7 +344,7 @@ def _ready(source: StorePath, target: StorePath) -> tuple[Found[Metadata], Store
 
 
 def refuse_unreachable(source: StorePath) -> None:
-    """Raise InvalidKeyError if something below a group would be left behind, as the store has no keys for it."""
+    """Raise InvalidKeyError if something below a group would not be copied, because the store has no keys for it."""
     pending = [source]
     while pending:
         here = pending.pop()
@@ -356,7 +356,7 @@ def refuse_unreachable(source: StorePath) -> None:
 
 
 def refuse_other_keys(source: StorePath, target: StorePath) -> None:
-    """Raise NotRepresentableError if bytes cannot be copied because the hierarchies keep their keys otherwise."""
+    """Raise NotRepresentableError if bytes cannot be copied because the hierarchies have different schemes of keys."""
     if source.home is None or target.home is None:
         return
     if replace(source.home, root="", entry={}) != replace(target.home, root="", entry={}):
@@ -369,9 +369,9 @@ def refuse_other_keys(source: StorePath, target: StorePath) -> None:
 
 
 def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] | None = None) -> None:
-    """Copy everything of a node and of those below.
+    """Copy everything of a node and of the nodes below.
 
-    Documents come last: the deepest first, and of one node the one that makes it a node after the rest.
+    Documents come last: the deepest first, and for each node the document that makes it a node last.
     """
     formats = dialects_at(source)
     old, new = formats[0].keyspace, dialects_at(target)[0].keyspace
@@ -393,7 +393,7 @@ def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] 
     workers = max(source.store.concurrency, target.store.concurrency)
     for _, several in groupby(sorted(pairs.items(), key=turn), turn):
         together = list(several)
-        # Documents are written under the lock of the target, which keeps others from losing what they wrote there.
+        # Documents are written under the lock of the target, so that no other writer's changes are lost.
         is_within = source.store is target.store and not is_document(together[0][0])
 
         def transfer(pair: tuple[str, str], *, is_within: bool = is_within) -> None:
@@ -408,7 +408,7 @@ def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] 
 
 
 def document_test(where: StorePath) -> Callable[[str], bool]:
-    """Return what tells documents from chunks by their keys."""
+    """Return a function that distinguishes documents from chunks by their keys."""
     home = where.home
     if home is not None:
         meta = home.directory(home.root)[:-1]
@@ -439,7 +439,7 @@ def _copy_value(source: StorePath, target: StorePath, key: str, copied: str) -> 
 
 
 def move(source: StorePath, target: StorePath) -> None:
-    """Move a node and all below it to another place of its store; raises as `copy`."""
+    """Move a node and all nodes below to another place of its store. Raises the errors of `copy`."""
     found, place = _ready(source, target)
     existing = occupant(place)
     if existing is not None:
@@ -461,7 +461,7 @@ def dump(where: StorePath, metadata: Metadata) -> Documents:
 
 
 def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
-    """Return the documents of a node at a place as they are stored, by name; raises as `dump`."""
+    """Return the documents of a node at a place in stored form, by name. Raises the errors of `dump`."""
     unsettled = dialect_of(where, metadata).keyspace.unsettle(metadata)
 
     def render() -> dict[str, bytes]:
@@ -469,12 +469,12 @@ def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
 
     if not isinstance(unsettled, ArrayMetadata) or unsettled.spellings:
         return render()
-    # Arrays that are made together are often equal.
+    # Arrays that are created together are often equal.
     return _remembered.get(_everything(unsettled), render)
 
 
 def _everything(metadata: ArrayMetadata) -> object:
-    """Return all that `dump` looks at in an array that was not read from a document."""
+    """Return everything that `dump` reads of an array that was not read from a document."""
     names = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding)
     return (
         (metadata.dialect, metadata.shape, metadata.byte_order, metadata.fill_value, metadata.dimension_names),
@@ -490,15 +490,15 @@ _remembered: Final[Memo[dict[str, bytes]]] = Memo()
 
 
 def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:
-    """Write documents of a node: the one that makes it last, so that it appears complete."""
+    """Write the documents of a node, with the one that makes it a node last, so that it appears complete."""
     keys = dialect.keyspace.documents(where.path)
-    # A dialect names first the documents that make a node one.
+    # a dialect lists first the documents that make a node
     for name in sorted(values, key=list(keys).index, reverse=True):
         where.store.set(keys[name], values[name])
 
 
 def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
-    """Write the documents of a node that differ from `old`; its lock is held by the caller."""
+    """Write the documents of a node that differ from `old`. The caller holds its lock."""
     new = dump(where, metadata)
     fresh = [name for name, document in new.items() if name not in old or not documents.is_same(document, old[name])]
     values = {name: documents.render_shared(new[name]) for name in fresh}
@@ -511,10 +511,10 @@ def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documen
 
 
 def _resized(dialect: Dialect, before: Metadata, after: Metadata, old: Documents) -> dict[str, bytes] | None:
-    """Return the one document that changes when an array gets another shape; None if this takes more than its text.
+    """Return the one document that changes when an array gets another shape; None if more than its text must change.
 
-    All else of the model being the same, a dialect writes the same document but for that member. What Zarr v2 says of
-    chunks depends on which lengths are 0.
+    If the rest of the model is equal, a dialect writes the same document except for this member. In Zarr v2, the
+    text about chunks depends on which lengths are 0.
     """
     if (
         not (isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata))
@@ -535,21 +535,21 @@ def _resized(dialect: Dialect, before: Metadata, after: Metadata, old: Documents
 
 
 _PLAIN_SHAPES: Final = frozenset({"v2", "v3"})
-"""Dialects with documents that state the shape in one member, which nothing else repeats."""
+"""Dialects whose documents state the shape in exactly one member."""
 
 _but_shape: Final = operator.attrgetter(*(each.name for each in fields(ArrayMetadata) if each.name != "shape"))
 
 
 @conflicts.retried
 def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
-    """Give every place above a group's document, where there is no node; refuse an array among them."""
+    """Write a group's document at every place above that has no node. Raises an error for an array among them."""
     for place in where.ancestors():
         existing = looked.at(place)
-        # Above the root of a draft's hierarchy are other formats' nodes, which are not ours to make.
+        # Nodes above the root of a draft's hierarchy belong to other formats, and are not created.
         if existing is None and dialect.has_groups and place.home == where.home:
             refuse_sibling(place, dialect)
             with place.lock():
-                existing = None if _is_free(place) else _here_or_error(place)  # another may have been faster
+                existing = None if _is_free(place) else _here_or_error(place)  # another writer may have been faster
                 if existing is None:
                     _write(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
@@ -565,9 +565,9 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
 def _here_or_error(
     where: StorePath, kind: Kind = "array", entry: Values | None = None
 ) -> Found[Metadata] | OmnizarrError | None:
-    """Return what lies at a place, a broken node as the error that it raises.
+    """Return the node at a place; for a broken node, its error.
 
-    Raises StoreError if the store fails: what it does not say must not pass for what is not there.
+    Raises StoreError if the store fails, so that missing answers do not count as missing nodes.
     """
     try:
         return here(where, DIALECTS, kind, entry)
@@ -578,12 +578,12 @@ def _here_or_error(
 
 
 def _is_free(where: StorePath) -> bool:
-    """Tell whether nothing at a place makes a node, as far as one question of the store tells."""
+    """Return whether nothing at a place makes a node, as far as one request tells."""
     return where.home is None and is_free(where)
 
 
 def occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
-    """Return what a new node would replace: also, where the hierarchy of a draft is to begin, one of another format."""
+    """Return the node that a new node would replace. At the root of a draft's hierarchy, it may have another format."""
     existing = None if _is_free(where) else _here_or_error(where)
     if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
         return _here_or_error(replace(where, home=None))
@@ -591,14 +591,14 @@ def occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
 
 
 def _clear_for(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> bool:
-    """Remove what a new node replaces; return whether anything else is left there."""
+    """Remove what a new node replaces, and return whether anything else remains there."""
     if isinstance(existing, Found):
         return erasing.erase(existing.where, existing.metadata)
     return erasing.erase(where)
 
 
 def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:
-    """Return the error that says that a place is taken."""
+    """Return the error that a node exists."""
     what = {"store": str(where.store), "path": where.path, "remedy": "pass overwrite=True to replace it"}
     if isinstance(existing, OmnizarrError):
         return existing

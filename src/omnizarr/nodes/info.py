@@ -1,6 +1,7 @@
-"""The facts of a node in plain values: what it is, and how much of it is stored.
+"""Facts about a node as plain values: its metadata, and how much of it is stored.
 
-Cards (`info_card`), HTML (`info_html`), trees (`info_tree`), `omnizarr.tools.describe` and the command line show them.
+Cards (`info_card`), HTML (`info_html`), trees (`info_tree`), `omnizarr.tools.describe` and the command line show
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import PrefixStore, Store
 
 Tick = Callable[[int], None]
-"""Told how many more keys have been counted."""
+"""Called with the number of additional keys counted."""
 
 
 def silent(_: int) -> None:
@@ -36,30 +37,30 @@ Consolidated = Literal["none", "current", "stale", "broken", "not compared"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayFacts:
-    """What an array is.
+    """The facts of an array.
 
     Attributes
     ----------
     path : str
         Without a leading slash.
     data_type : str
-        In a word.
+        The data type as one word.
     chunks, shards : tuple of int or None
-        None: shapes that differ, or an unknown grid (`chunks`), no shards (`shards`).
+        None: the shapes differ or the grid is unknown (`chunks`), or there are no shards (`shards`).
     itemsize : int or None
         Bytes of an element in memory; None if they depend on the values.
     chain : tuple of Named
         The codecs.
     expected : int or None
-        Chunks (with shards: shards) that there could be; None if it cannot be known.
+        Number of possible chunks (with shards: shards); None if unknown.
     stored : int or None
-        Those that are there; None if it cannot be known, or they were not counted.
+        Number of stored chunks; None if unknown or not counted.
     bytes_stored : int or None
-        Documents included; None if it cannot be known, 0 if they were not counted.
+        Number of stored bytes, documents included; None if unknown, 0 if not counted.
     problem : str or None
-        Why its elements cannot be read here.
+        Why its elements cannot be read.
     writers : str or None
-        How the store keeps writers of parts of one chunk apart; None: as a directory and memory do, by locks.
+        How the store keeps writers of parts of one chunk apart; None: by locks, as in directories and memory.
     """
 
     path: str
@@ -84,7 +85,7 @@ class ArrayFacts:
 
     @property
     def unit(self) -> str:
-        """What lies under one key."""
+        """What is stored under one key: chunks or shards."""
         return "chunk" if self.shards is None else "shard"
 
     @property
@@ -94,16 +95,16 @@ class ArrayFacts:
 
     @property
     def bytes_logical(self) -> int | None:
-        """Bytes of the elements in memory; None if that depends on the values."""
+        """Bytes of the elements in memory; None if they depend on the values."""
         return self.nbytes_of(self.shape)
 
     @property
     def chunk_nbytes(self) -> int | None:
-        """Bytes of a whole chunk in memory; None if that depends on the values."""
+        """Bytes of a whole chunk in memory; None if they depend on the values."""
         return None if self.chunks is None else self.nbytes_of(self.chunks)
 
     def nbytes_of(self, shape: tuple[int, ...]) -> int | None:
-        """Return the bytes in memory of so many elements; None if that depends on the values."""
+        """Return the bytes that a number of elements takes in memory; None if they depend on the values."""
         return None if self.itemsize is None else self.itemsize * math.prod(shape)
 
     def to_json(self) -> dict[str, Any]:
@@ -135,16 +136,16 @@ class ArrayFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
-    """What a group is.
+    """The facts of a group.
 
     Attributes
     ----------
     path : str
         Without a leading slash.
     consolidated : {"none", "current", "stale", "broken", "not compared"}
-        State of its consolidated metadata. In a store far away, its copies are used, and not compared.
+        State of its consolidated metadata. In a remote store, its copies are used, and not compared.
     stale : tuple of str
-        Paths relative to the group where the copies do not say what the documents say.
+        Paths relative to the group where the copies differ from the documents.
     problem : str or None
         What is wrong with the consolidated metadata.
     """
@@ -176,7 +177,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFacts:
-    """A node whose documents cannot be understood, and why."""
+    """A node whose metadata cannot be read, and the reason."""
 
     path: str
     problem: str
@@ -190,7 +191,7 @@ Facts = ArrayFacts | GroupFacts | UnreadableFacts
 
 
 def of_array(where: StorePath, metadata: ArrayMetadata) -> ArrayFacts:
-    """Return what the metadata of an array says; nothing is counted.
+    """Return the facts in the metadata of an array. Nothing is counted.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def is_array(node: Any) -> bool:
 
 
 def engine_name(array: Any) -> str | None:
-    """Return which engine serves an array; None if none can, or the one that is wanted is not there."""
+    """Return the engine of an array; None if no engine supports it, or the requested one is missing."""
     try:
         return str(array.engine)
     except OmnizarrError:
@@ -235,7 +236,7 @@ def engine_name(array: Any) -> str | None:
 
 
 def type_name(metadata: ArrayMetadata) -> str:
-    """Return the data type in a word: NumPy's, where it has one, else the document's."""
+    """Return the data type as one word: NumPy's name if it has one, otherwise the document's."""
     try:
         dtype = datatypes.bind(metadata.data_type, metadata.byte_order).dtype
     except OmnizarrError:
@@ -246,7 +247,7 @@ def type_name(metadata: ArrayMetadata) -> str:
 
 
 def store_name(store: Store) -> str:
-    """Return a store in a word: its class without "Store"; of a part of a store, that of the store."""
+    """Return a store as one word: its class without "Store"; for a part of a store, the class of that store."""
     while isinstance(store, PrefixStore):
         store = store.store
     return type(store).__name__.removesuffix("Store").lower()
@@ -269,9 +270,9 @@ def _grid(metadata: ArrayMetadata) -> grids.Grid | None:
 
 
 def coords_decoder(metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
-    """Return what tells the coordinates of a chunk (shard) from what its key has after `chunk_prefix`.
+    """Return a function that returns the coordinates of a chunk (shard) for the rest of its key after `chunk_prefix`.
 
-    It returns None for other keys. Raises what binding grid and key encoding raises.
+    It returns None for other keys. Raises the errors of binding grid and key encoding.
     """
     decode = keys.bind(metadata.chunk_key_encoding).decode
     grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
@@ -291,7 +292,7 @@ def stored_bytes(where: StorePath) -> int:
 
 
 def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[int, ...]]:
-    """Yield the coordinates of the chunks (shards) of the array that are stored."""
+    """Yield the coordinates of the stored chunks (shards) of the array."""
     prefix, coords_of = chunk_prefix(where, metadata), key_decoder(where, metadata)
     store = transformers.apply(metadata.storage_transformers, where.store, prefix)
     for key in store.list_prefix(prefix):
@@ -301,9 +302,9 @@ def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[i
 
 
 def stored_sizes(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[Coords, int | None]]:
-    """Yield coordinates and size in bytes of the chunks (shards) of the array that are stored.
+    """Yield coordinates and size in bytes of the stored chunks (shards) of the array.
 
-    Sizes are None below storage transformers, which store something else than chunks.
+    Sizes are None with storage transformers, which store something other than chunks.
     """
     if metadata.storage_transformers:
         for coords in stored_coords(where, metadata):
@@ -317,7 +318,7 @@ def stored_sizes(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[Co
 
 
 def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tuple[int | None, int]:
-    """Return how many chunks (shards) of an array are stored, and how many bytes lie under its path.
+    """Return the number of stored chunks (shards) of an array, and the number of bytes under its path.
 
     The first is None if its grid or the keys of its chunks are unknown.
     """
@@ -325,7 +326,7 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tup
         coords_of = key_decoder(where, metadata)
     except OmnizarrError:
         return None, sum(_sizes(where, tick))
-    if metadata.storage_transformers:  # keys below them are not those of chunks
+    if metadata.storage_transformers:  # the keys below are not keys of chunks
         stored: int | None = None
         with suppress(UnknownExtensionError):
             stored = sum(1 for _ in stored_coords(where, metadata))
@@ -339,7 +340,7 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tup
 
 
 def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] | None:
-    """Return what tells whether a key is that of a chunk (shard) of an array; None if this is unknown."""
+    """Return a function that recognises keys of chunks (shards) of an array; None if they are unknown."""
     if metadata.storage_transformers:
         return None
     try:
@@ -350,7 +351,7 @@ def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] 
 
 
 def key_decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
-    """Return what tells the coordinates of the chunk (shard) under a key; None for other keys."""
+    """Return a function that returns the coordinates of the chunk (shard) for a key; None for other keys."""
     prefix = chunk_prefix(where, metadata)
     decode = coords_decoder(with_keys_in_use(where, metadata))
     return lambda key: decode(key[len(prefix) :]) if key.startswith(prefix) else None

@@ -1,4 +1,4 @@
-"""What `info` shows of a node: cards to be printed."""
+"""The summaries that `info` returns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Card:
 
 @dataclass(frozen=True, repr=False)
 class ArrayInfo(_Card):
-    """What an array is, and, if counted, how much of it is stored."""
+    """The facts of an array and, if counted, how much of it is stored."""
 
     zarr_format: int | str
     data_type: str
@@ -86,7 +86,7 @@ class ArrayInfo(_Card):
 
 @dataclass(frozen=True, repr=False)
 class GroupInfo(_Card):
-    """What a group is, and, if counted, what lies below."""
+    """The facts of a group and, if counted, its members."""
 
     name: str
     zarr_format: int | str
@@ -114,7 +114,7 @@ class GroupInfo(_Card):
 
 
 def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
-    """Return the card of an array; `complete` counts what is stored."""
+    """Return the summary of an array. `complete` counts what is stored."""
     metadata: ArrayMetadata = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
     facts = info.of_array(array.store_path, metadata)
     stored, nbytes_stored = info.count(array.store_path, metadata) if complete else (None, None)
@@ -141,7 +141,7 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
 
 
 def of_group(group: Any, **counts: int) -> GroupInfo:
-    """Return the card of a group; `counts` are its members, if they were counted."""
+    """Return the summary of a group. `counts` are its members, if they were counted."""
     return GroupInfo(
         name=group.name,
         zarr_format=group.zarr_format,

@@ -1,6 +1,7 @@
-"""Arrays drawn as boxes that are cut into shards and chunks, as SVG.
+"""Drawings of arrays as boxes divided into shards and chunks, as SVG.
 
-Colours are those of the page (``currentColor``) with one accent between light and dark, so both suit.
+Colours are those of the page (``currentColor``) with one accent of medium brightness, so they suit light and dark
+pages.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ _MOST_LINES: Final = 24
 _MOST_IN_SHARD: Final = 12
 _LEAST_GAP: Final = 2.0
 _LONGEST_LABEL: Final = 30
-# Where the axes of a box point on paper: depth to the upper right, as one looks at it from the left above.
+# Direction of a box's axes on paper: depth to the upper right, as seen from the upper left.
 _DEPTH: Final = (0.55, -0.38)
 
 Point: TypeAlias = tuple[float, float]
 Lengths: TypeAlias = "Sequence[int | Sequence[int]]"
-"""Of the pieces along each dimension: one for all, or each of its own."""
+"""Opacities of the pieces along each dimension: one for all, or one for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A dimension on paper: how long it is, and where shards and chunks meet on it."""
+    """A dimension on paper: its length, and the boundaries of shards and chunks."""
 
     length: float
     shards: tuple[float, ...]
@@ -44,10 +45,10 @@ def draw(
     names: Sequence[str | None] | None = None,
     shard_shape: Lengths | None = None,
 ) -> str:
-    """Return a drawing of an array cut into shards and chunks, as SVG; "" for what cannot be drawn.
+    """Return a drawing of an array divided into shards and chunks, as SVG; "" if it cannot be drawn.
 
-    Of more than three dimensions the last three are a box, and those before, up to three, are another one: each of its
-    elements is such a box.
+    With more than three dimensions, the last three are one box, and up to three before them are another one,
+    whose elements are such boxes.
 
     Examples
     --------
@@ -77,9 +78,9 @@ def draw(
 
 
 def _lengths(shape: Sequence[int], longest: float) -> list[float]:
-    """Return lengths on paper: the longer the longer, but so that the shortest can still be seen."""
+    """Return lengths on paper that grow with the actual lengths, but keep the shortest visible."""
     logs = [math.log2(length + 1) for length in shape]
-    # Half by size, half by its logarithm: a box of 1 x 10000 should look long, not like a line.
+    # Half by size, half by its logarithm: a box of 1 x 10000 should look long, but not like a line.
     return [
         max(_SHORTEST_SIDE, longest * (length / max(shape) * 0.5 + log / max(logs) * 0.5))
         for length, log in zip(shape, logs, strict=True)
@@ -94,7 +95,7 @@ def _side(
         return _Side(drawn, (), _cuts(length, chunk, drawn), label)
     strong = _cuts(length, shard, drawn)
     if isinstance(chunk, int) and -(-length // chunk) > _MOST_LINES:
-        # Too many to be told apart: those of the first shard stand for all, if they can be.
+        # Too many to distinguish: show those of the first shard instead, if possible.
         step = drawn * chunk / length
         count = (shard if isinstance(shard, int) else shard[0]) // chunk
         is_fine = count <= _MOST_IN_SHARD and step >= _LEAST_GAP
@@ -103,7 +104,10 @@ def _side(
 
 
 def _cuts(length: int, piece: int | Sequence[int], side: float) -> tuple[float, ...]:
-    """Return where pieces meet along a side, on paper; of very many only as many as can be told apart."""
+    """Return the boundaries of pieces along a side, on paper.
+
+    If there are very many, only as many as can be distinguished.
+    """
     if not isinstance(piece, int):
         ends = list(accumulate(piece[: _MOST_LINES + 1]))
         return tuple(side * (end / length) for end in ends if end < length)

@@ -1,7 +1,7 @@
 """Arrays and groups as HTML for notebooks.
 
-Everything that comes from data is escaped. Colours are those of the page, so light and dark ones suit. No scripts, no
-ids: many may stand on one page.
+Everything that comes from data is escaped. Colours are those of the page, so they suit light and dark pages.
+There are no scripts and no ids, because a page can show many.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
     from omnizarr.nodes.group import Group
 
-# A page must stay small whatever it shows.
+# A page must stay small, whatever it shows.
 _MOST_MEMBERS: Final = 200
 _MOST_DEPTH: Final = 4
 _MOST_ATTRIBUTES: Final = 200
 _LONGEST_VALUE: Final = 400
 _MOST_KEYS: Final = 2000
-"""Keys that are looked at to tell how much of arrays is stored."""
+"""Number of keys to list at most for the stored sizes of arrays."""
 _THUMBNAIL: Final = (200, 150)
 
 _TABLE: Final = 'style="border-collapse:collapse;margin:0;font-size:inherit;color:inherit"'
@@ -39,7 +39,7 @@ _FAINT: Final = "opacity:.65"
 
 
 def render(node: Any) -> str:
-    """Return an array or a group as HTML; no element is read, unless the setting ``display.thumbnails`` asks for it.
+    """Return an array or a group as HTML. No element is read, unless the setting ``display.thumbnails`` is on.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _array(array: Array) -> str:
 
 
 def _chunks(array: Array, facts: info.ArrayFacts) -> Lengths | None:
-    """Return the shape of a chunk, or the lengths of all; None if they are not known."""
+    """Return the shape of a chunk, or the lengths of all; None if they are unknown."""
     if facts.chunks is not None:
         return facts.chunks
     with suppress(OmnizarrError):
@@ -77,7 +77,7 @@ def _chunks(array: Array, facts: info.ArrayFacts) -> Lengths | None:
 
 
 def _thumbnail(array: Array) -> str:
-    """Return a small picture of an array, or why there is none."""
+    """Return a small picture of an array, or the reason why there is none."""
     try:
         return array.show(size=_THUMBNAIL)._repr_html_()
     except (OmnizarrError, OSError) as error:
@@ -100,7 +100,7 @@ def _rows(array: Array, facts: info.ArrayFacts) -> Iterator[str]:
 
 
 def _storage(facts: info.ArrayFacts) -> Iterator[tuple[str, str]]:
-    """Yield what there is to know of chunks and codecs."""
+    """Yield rows about chunks and codecs."""
     if facts.shards is not None:
         yield "Shards", _sized(facts, facts.shards)
     yield "Chunks", "of different shapes" if facts.chunks is None else _sized(facts, facts.chunks)
@@ -143,13 +143,13 @@ def _group(group: Group) -> str:
 
 @dataclass
 class _Budget:
-    """How many more members may be shown, and how many more keys looked at."""
+    """How many more members may be shown, and how many more keys listed."""
 
     left: int = _MOST_MEMBERS
     keys: int = _MOST_KEYS
 
     def stored(self, array: Array) -> int | None:
-        """Return how many bytes of an array are stored; None if that is not to be known at once."""
+        """Return how many bytes of an array are stored; None if finding out takes too long."""
         store = array.store
         if self.keys <= 0 or store.concurrency > 1 or not store.supports_listing:
             return None
@@ -188,7 +188,7 @@ def _member(name: str, node: Any, budget: _Budget, depth: int) -> str:
 
 
 def _array_member(label: str, array: Array, budget: _Budget) -> str:
-    """Return an array in a line, which unfolds to what there is to know of its chunks."""
+    """Return an array as a line that unfolds to its rows about chunks."""
     facts = info.of_array(array.store_path, array.metadata)
     told = [f"{_shape_with_names(array)} {facts.data_type}"]
     if facts.bytes_logical is not None:
@@ -238,11 +238,11 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text as HTML: escaped, and no longer than a page bears."""
+    """Return text as HTML: escaped, and shortened."""
     text = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
     return escape(text if text.isprintable() else "".join(map(_printable, text)))
 
 
 def _printable(character: str) -> str:
-    """Return a character, or what stands for one that HTML has no place for (NUL, half of a surrogate pair)."""
+    """Return a character, or a replacement for one that HTML cannot contain (NUL, half of a surrogate pair)."""
     return character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"

@@ -1,6 +1,6 @@
-"""The facts of an array in words, row by row: what ``omnizarr info`` prints, and the page of ``omnizarr view`` shows.
+"""The facts of an array as rows of text, for ``omnizarr info`` and the page of ``omnizarr view``.
 
-Names that others chose stand in them as they are: the caller makes them safe to show.
+Names from data are not escaped: the caller makes them safe to show.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from omnizarr.nodes.info import ArrayFacts
 
 
 def rows(facts: ArrayFacts, to_json: Callable[[Any], str]) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each row; `to_json` writes the fill value.
+    """Yield name and value of each row. `to_json` writes the fill value.
 
     Examples
     --------

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from omnizarr.nodes import info
 else:
-    html = Lazy("html")  # its table of entities takes time that few need
+    html = Lazy("html")  # loads a table of entities, and is rarely needed
     info = Lazy("omnizarr.nodes.info")
 
 
 @dataclass(frozen=True, repr=False)
 class Tree:
-    """A drawing: a line for each node, and a note if some are left out."""
+    """A drawing: a line for each node, and a note if some are omitted."""
 
     text: str
     note: str = ""
@@ -37,7 +37,7 @@ class Tree:
 def draw(
     root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500, styled: Callable[[str], str] = str
 ) -> Tree:
-    """Return the drawing of nodes given by path and node, each after the group that holds it, with `styled` names."""
+    """Return the drawing of nodes, given as (path, node), each after its group, with `styled` names."""
     taken = list(islice(members, max_nodes + 1))
     is_cut = len(taken) > max_nodes
     taken = taken[:max_nodes]

@@ -1,4 +1,4 @@
-"""What the keywords of `create_array` mean: from them to `ArrayMetadata`; no I/O.
+"""Converting the keywords of `create_array` to `ArrayMetadata`, without I/O.
 
 Spec: Zarr v3 core, "Array metadata"; the names and defaults are those of zarr-python 3.
 """
@@ -48,21 +48,21 @@ DEFAULT: Final = _Default.DEFAULT
 _MIN_CHUNK_BYTES: Final = 128 * 1024
 _MAX_CHUNK_BYTES: Final = 64 * 1024 * 1024
 _MAX_INNER_CHUNK_BYTES: Final = 1024 * 1024
-# Stands for the size of a string or an object, whose length is unknown.
+# Assumed size of a string or an object, whose length is unknown.
 _GUESSED_ITEM_SIZE: Final = 16
 _MANY_CHUNKS: Final = 8
 _LARGE_CHUNK_BYTES: Final = 256 * 1024 * 1024
-"""A larger chunk is not made of one length for all dimensions, which is easily given for an array of too many."""
+"""Maximum size of a chunk for which one length is given for all dimensions, which is easily too large by mistake."""
 
 
 class Coding(NamedTuple):
-    """How chunks become bytes, as a user says it; "auto" is what suits the data type."""
+    """The codecs in the form that a user passes. "auto" means what suits the data type."""
 
     filters: Any = "auto"
     serializer: Any = "auto"
     compressors: Any = "auto"
     codecs: Any = None
-    """All of them in one list (``zarr.create``'s way), instead of the other three."""
+    """All codecs in one list (the form of ``zarr.create``), instead of the other three."""
     object_codec: Any = None
     order: Literal["C", "F"] = "C"
 
@@ -85,14 +85,15 @@ def array_metadata(
     Raises
     ------
     MetadataError
-        If a keyword makes no sense, or does not fit the others.
+        If a keyword is not valid, or contradicts another one.
     UnknownExtensionError
-        If a data type or codec is not known.
+        If a data type or codec is unknown.
     NotRepresentableError
-        If the dialect has no words for it. (What only shows when documents are written, `dialect.dump` raises.)
+        If the dialect cannot express it. (Errors that are found only when documents are written are raised by
+        `dialect.dump`.)
     """
     coding = coding or Coding()
-    # Arrays that are made together are often equal. All that `_made` looks at:
+    # Arrays that are created together are often equal. These are all the inputs of `_made`:
     question = (
         (dialect.name, shape, dtype, chunks, shards, fill_value, chunk_key_encoding, dimension_names),
         (coding.filters, coding.serializer, coding.compressors, coding.codecs, coding.object_codec, coding.order),
@@ -140,7 +141,8 @@ def _made(
         dialect=dialect.name,
         shape=shape,
         data_type=data_type.named,
-        # Elsewhere the bytes codec says how elements are stored, and nothing how they stand in memory.
+        # In other formats the bytes codec states how elements are stored, and nothing states their order in
+        # memory.
         byte_order=data_type.byte_order if dialect.new_arrays.has_byte_order else "<",
         chunk_grid=grid,
         chunk_key_encoding=_key_encoding(chunk_key_encoding, dialect),
@@ -169,12 +171,12 @@ def _kind_of_error(lengths: Iterable[Any]) -> type[MetadataError]:
 
 
 def size_of(data_type: DataType) -> int:
-    """Return the bytes that an element takes, or is taken to, of which there is at least one."""
+    """Return the bytes of an element, or their assumed number; at least one."""
     return max(data_type.dtype.itemsize, 1) if data_type.is_fixed_size else _GUESSED_ITEM_SIZE
 
 
 def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, list[Mapping[str, JSON]]]:
-    """Return the data type, and for Python objects the filters that say what they are."""
+    """Return the data type, and for Python objects the filters that determine their kind."""
     if dtype is None:
         raise MetadataError("no data type is given", pointer="/data_type", remedy="pass dtype= or data=")
     if not _is_object(dtype):
@@ -222,12 +224,12 @@ def _fill_value(value: Any, data_type: DataType, dialect: Dialect) -> Any:
     if value is None and dialect.new_arrays.has_undefined_fill_value:
         return UNDEFINED
     if value is None or value is DEFAULT:
-        # As zarr-python: what was never written is not a date.
+        # As in zarr-python: an unwritten element is not a date.
         is_time = data_type.dtype.kind in "mM"
         return data_type.fill_to_json(data_type.cast("NaT") if is_time else data_type.default_fill_value)
     found = data_type.fill_to_json(data_type.cast(value))
     if data_type.dtype.kind in "fc" and dialect.new_arrays.has_one_nan:
-        # What chunks hold must not be taken for a fill value of other bits.
+        # Stored values must not be mistaken for a fill value with other bits.
         return typestr.fill_from_v2(typestr.fill_to_v2(found, data_type), data_type)
     return found
 
@@ -236,7 +238,7 @@ def _dimension_names(names: Iterable[str | None] | None, shape: tuple[int, ...])
     if names is None:
         return None
     result = (names,) if isinstance(names, str) else tuple(names)
-    if shape and not result:  # as in zarr-python: none of them has a name
+    if shape and not result:  # as in zarr-python: no dimension has a name
         return None
     if len(result) != len(shape) or not all(name is None or isinstance(name, str) for name in result):
         raise MetadataError(
@@ -254,7 +256,7 @@ def _key_encoding(given: Any, dialect: Dialect) -> Named:
         return usual
     named = _named_encoding(given)
     if dialect.entry_point is not None and named.name in {"default", "v2"}:
-        # Documents of the drafts have no name for it; what can be chosen is the separator.
+        # Documents of the drafts do not name the encoding; only the separator can be chosen.
         separator = named.configuration.get("separator")
         if usual.name == "v2" and isinstance(separator, str):
             return keys.separated_by(separator)
@@ -286,7 +288,7 @@ def _named_encoding(given: Any) -> Named:
 
 
 def _layout(shape: tuple[int, ...], chunks: Any, shards: Any, item_size: int) -> tuple[Named, tuple[int, ...] | None]:
-    """Return the grid of what is stored under one key, and the shape of inner chunks (None: no shards)."""
+    """Return the grid of stored values, and the shape of inner chunks (None: no shards)."""
     if shards is None or shards is False:
         return _grid(shape, _parse_chunks(chunks, shape, item_size, _MAX_CHUNK_BYTES, "chunks"), "chunks"), None
     inner = _parse_chunks(chunks, shape, item_size, _MAX_INNER_CHUNK_BYTES, "chunks")
@@ -333,7 +335,7 @@ def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes
 def refuse_large(lengths: tuple[int, ...], item_size: int, keyword: str) -> None:
     """Raise MetadataError if chunks (or shards) for which one length was given are very large.
 
-    Of one dimension all lengths are given, however large.
+    In one dimension, any length is allowed.
     """
     nbytes = math.prod(lengths) * item_size
     if len(lengths) > 1 and nbytes > _LARGE_CHUNK_BYTES:
@@ -347,7 +349,7 @@ def refuse_large(lengths: tuple[int, ...], item_size: int, keyword: str) -> None
 
 
 def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
-    # ``chunks=data.shape`` where there is no data.
+    # ``chunks=data.shape`` for empty data
     is_empty = isinstance(item, Integral) and int(item) == length == 0
     if item is None or is_empty or (isinstance(item, Integral) and item == -1):
         return max(length, 1)
@@ -384,7 +386,7 @@ def _runs(lengths: Iterable[int]) -> list[JSON]:
 
 
 def guess_chunks(shape: tuple[int, ...], item_size: int, max_bytes: int = _MAX_CHUNK_BYTES) -> tuple[int, ...]:
-    """Return a chunk shape that suits most uses: roughly cubic in number of chunks, larger for larger arrays.
+    """Return a chunk shape that suits most uses: as many chunks along each axis, and larger ones for larger arrays.
 
     >>> guess_chunks((10000, 10000), 8)
     (313, 625)
@@ -393,7 +395,7 @@ def guess_chunks(shape: tuple[int, ...], item_size: int, max_bytes: int = _MAX_C
     total = math.prod(lengths) * item_size
     if not lengths:
         return ()
-    # 256 KiB for an array of 1 MiB, twice that for each tenfold size.
+    # 256 KiB for an array of 1 MiB, twice as much for each tenfold size
     wanted = 256 * 1024 * 2 ** (math.log10(total) - math.log10(1024 * 1024))
     wanted = min(max(wanted, _MIN_CHUNK_BYTES), max_bytes)
     for axis in itertools.cycle(range(len(lengths))):
@@ -460,7 +462,7 @@ def _default_serializer(data_type: DataType) -> Named:
 
 
 def _finished(codec: Named, data_type: DataType) -> Named:
-    """Return a codec with what its value left to be found out."""
+    """Return a codec with its undetermined values filled in."""
     item_size = data_type.dtype.itemsize if data_type.is_fixed_size else 1
     if codec.name == "blosc":
         shuffle = codec.configuration.get("shuffle") or ("bitshuffle" if item_size == 1 else "shuffle")
@@ -495,7 +497,7 @@ def _v2_codecs(
 
 
 def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType, label: str) -> tuple[Named, ...]:
-    """Return the codecs of a list of numcodecs' and ours, in the order they encode."""
+    """Return the codecs of a list of numcodecs' and omnizarr's codecs, in the order of encoding."""
     configs: list[Mapping[str, JSON]] = []
     dtype = data_type.dtype
     for codec in chain:
@@ -515,7 +517,7 @@ def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType, 
 
 
 def _named(codec: Any, dtype: np.dtype[Any]) -> Named:
-    """Return the v3 name of a codec, also of one given as numcodecs has it."""
+    """Return the v3 name of a codec, also of one in the form of numcodecs."""
     step = _config_of(codec)
     if step is None:
         try:
@@ -530,7 +532,7 @@ def _named(codec: Any, dtype: np.dtype[Any]) -> Named:
 
 
 def _config_of(codec: Any) -> dict[str, JSON] | None:
-    """Return the configuration of a codec as numcodecs has it, with its ``id``; None if it is given otherwise."""
+    """Return the configuration of a codec in the form of numcodecs, with its ``id``; None if it has another form."""
     if isinstance(codec, Mapping):
         return dict(codec) if "id" in codec else None
     if callable(getattr(codec, "get_config", None)) and not callable(getattr(codec, "to_dict", None)):
@@ -547,7 +549,7 @@ def _kind(codec: Named) -> str:
 
 
 def _listed(given: Any) -> list[Any]:
-    """Return one codec or several as a list; none for None and "auto"."""
+    """Return one codec or several as a list; None and "auto" give none."""
     if given is None or _is_auto(given):
         return []
     if isinstance(given, (Mapping, str, Named)) or not isinstance(given, Iterable):

@@ -1,7 +1,8 @@
 """The keywords that create arrays: their types, their defaults, and signatures that show all of them.
 
-Each function that creates arrays takes ``**options: Unpack[...]`` of one of these types, so type checkers and editors
-know the keywords; `shows` gives it the signature that `help` prints. `omnizarr.create_array` says what they mean.
+Each function that creates arrays takes ``**options: Unpack[...]`` of one of these types, so type checkers and
+editors know the keywords. `shows` gives it the signature that `help` prints. `omnizarr.create_array` documents
+their meaning.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 
 
 class BehaviourOptions(TypedDict, total=False):
-    """How an array behaves while it is open."""
+    """Settings of an open array."""
 
     config: ArrayConfig | Mapping[str, Any] | None
     write_empty_chunks: bool | None
@@ -34,7 +35,7 @@ class BehaviourOptions(TypedDict, total=False):
 
 
 class BaseOptions(BehaviourOptions, total=False):
-    """What every function that creates arrays takes."""
+    """The keywords of every function that creates arrays."""
 
     codecs: Any
     compressor: Any
@@ -60,37 +61,37 @@ class ChunkOptions(TypedDict, total=False):
 
 
 class ShapeOption(TypedDict, total=False):
-    """The shape, where it is not a parameter of its own."""
+    """The shape, if it is not a parameter of its own."""
 
     shape: int | Iterable[int] | None
 
 
 class DtypeOption(TypedDict, total=False):
-    """The data type, likewise."""
+    """The data type, if it is not a parameter of its own."""
 
     dtype: Any
 
 
 class FillValueOption(TypedDict, total=False):
-    """What elements are that were never written, where there is no value for all of them."""
+    """The fill value, for functions that do not set all elements to one value."""
 
     fill_value: Any
 
 
 class FormatOption(TypedDict, total=False):
-    """The format, where it is not that of the group."""
+    """The format, if it is not that of the group."""
 
     zarr_format: int | str | None
 
 
 class DataOption(TypedDict, total=False):
-    """What is stored in the array."""
+    """The data to store in the array."""
 
     data: Any
 
 
 class IgnoredOptions(TypedDict, total=False):
-    """What zarr-python once had a use for; without effect."""
+    """Keywords of zarr-python that have no effect."""
 
     cache_attrs: Any
     cache_metadata: Any
@@ -99,59 +100,59 @@ class IgnoredOptions(TypedDict, total=False):
 
 
 class CopyOptions(BaseOptions, ShapeOption, DtypeOption, FillValueOption, FormatOption, total=False):
-    """What ``from_array`` takes besides what it keeps."""
+    """Keywords of ``from_array`` other than those that it takes from the source."""
 
 
 class RequireOptions(BaseOptions, ChunkOptions, FillValueOption, total=False):
-    """For an array that may be there: ``Group.require_array``."""
+    """Keywords for an array that may exist: ``Group.require_array``."""
 
 
 class FillOptions(BaseOptions, ChunkOptions, DtypeOption, total=False):
-    """For a member of a group that has one value: ``Group.full``."""
+    """Keywords for a member of a group with one value: ``Group.full``."""
 
 
 class MemberOptions(FillOptions, FillValueOption, total=False):
-    """For a member of a group: ``Group.zeros``."""
+    """Keywords for a member of a group: ``Group.zeros``."""
 
 
 class MemberLikeFillOptions(FillOptions, ShapeOption, FormatOption, total=False):
-    """For a member of a group like another array, of one value: ``Group.full_like``."""
+    """Keywords for a member of a group like another array, with one value: ``Group.full_like``."""
 
 
 class MemberLikeOptions(MemberLikeFillOptions, FillValueOption, total=False):
-    """For a member of a group like another array: ``Group.zeros_like``."""
+    """Keywords for a member of a group like another array: ``Group.zeros_like``."""
 
 
 class ArrayOptions(MemberOptions, ShapeOption, DataOption, total=False):
-    """All that says what an array is: ``create_array``."""
+    """All keywords that describe an array: ``create_array``."""
 
 
 class OpenArrayOptions(ArrayOptions, IgnoredOptions, total=False):
-    """For modes that create: ``open_array``."""
+    """Keywords for modes that create: ``open_array``."""
 
 
 class OpenOptions(OpenArrayOptions, total=False):
-    """For an array or a group: ``open``."""
+    """Keywords for an array or a group: ``open``."""
 
     use_consolidated: bool | str | None
     check_consolidated: bool
 
 
 class PlaceOptions(FormatOption, total=False):
-    """Where an array or a group is, besides its store."""
+    """The place of an array or a group within the store."""
 
     storage_options: Mapping[str, Any] | None
     synchronizer: Any
 
 
 class OpenLikeOptions(OpenArrayOptions, PlaceOptions, total=False):
-    """For an array like another one: ``open_like``."""
+    """Keywords for an array like another one: ``open_like``."""
 
     mode: Mode | None
 
 
 class OpenConsolidatedOptions(BehaviourOptions, PlaceOptions, IgnoredOptions, total=False):
-    """For a group with consolidated metadata, and its place: ``open_consolidated``."""
+    """Keywords for a group with consolidated metadata, and its place: ``open_consolidated``."""
 
     store: Any
     mode: Mode | None
@@ -161,25 +162,25 @@ class OpenConsolidatedOptions(BehaviourOptions, PlaceOptions, IgnoredOptions, to
 
 
 class FromZarrOptions(BehaviourOptions, PlaceOptions, total=False):
-    """For an array that dask reads: ``from_zarr``."""
+    """Keywords for an array that dask reads: ``from_zarr``."""
 
     path: str | None
     storage_transformers: Iterable[Any]
 
 
 class ToZarrOptions(ArrayOptions, FormatOption, total=False):
-    """For a new array that dask writes: ``to_zarr``."""
+    """Keywords for a new array that dask writes: ``to_zarr``."""
 
     name: str | None
     synchronizer: Any
 
 
 class SaveOptions(MemberOptions, ShapeOption, total=False):
-    """For values that are given: ``save_array``."""
+    """Keywords for given values: ``save_array``."""
 
 
 class PlacedFillOptions(FillOptions, FormatOption, IgnoredOptions, total=False):
-    """With the place, for an array of one value: ``full``."""
+    """Keywords with the place, for an array with one value: ``full``."""
 
     store: Any
     path: str | None
@@ -190,19 +191,19 @@ class PlacedFillOptions(FillOptions, FormatOption, IgnoredOptions, total=False):
 
 
 class PlacedOptions(PlacedFillOptions, FillValueOption, total=False):
-    """With the place: ``zeros``, ``array``."""
+    """Keywords with the place: ``zeros``, ``array``."""
 
 
 class CreateOptions(PlacedOptions, DataOption, total=False):
-    """With the place, and data: ``create``."""
+    """Keywords with the place and data: ``create``."""
 
 
 class LikeFillOptions(PlacedFillOptions, ShapeOption, total=False):
-    """For an array like another one, of one value: ``full_like``."""
+    """Keywords for an array like another one, with one value: ``full_like``."""
 
 
 class LikeOptions(PlacedOptions, ShapeOption, total=False):
-    """For an array like another one: ``zeros_like``."""
+    """Keywords for an array like another one: ``zeros_like``."""
 
 
 DEFAULTS: Final[Mapping[str, Any]] = {
@@ -232,17 +233,17 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "write_data": True,
     "storage_transformers": (),
 }
-"""The default of each keyword of `ArrayOptions`. Keywords that say where an array lies are None by default."""
+"""The default of each keyword of `ArrayOptions`. Keywords for the place of an array are None by default."""
 
 
 def completed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the defaults of those that are not given. Raises TypeError for an unknown one."""
+    """Return options completed with the defaults. Raises TypeError for an unknown one."""
     check(options, DEFAULTS)
     return {**DEFAULTS, **options}
 
 
 def check(options: Iterable[str], known: Iterable[str]) -> None:
-    """Raise TypeError for a keyword that is not known, as Python does, and name the ones like it."""
+    """Raise TypeError for an unknown keyword, like Python, and suggest similar ones."""
     for name in options:
         if name not in known:
             near = suggestions.question(suggestions.near_names(name, known))
@@ -250,7 +251,7 @@ def check(options: Iterable[str], known: Iterable[str]) -> None:
 
 
 def shows(*types: type) -> Callable[[F], F]:
-    """Return a decorator: `inspect.signature` and `help` show the keywords of `types` in place of ``**options``."""
+    """Return a decorator: `inspect.signature` and `help` then show the keywords of `types` instead of ``**options``."""
 
     def decorated(function: F) -> F:
         signature = inspect.signature(function)

@@ -1,4 +1,4 @@
-"""Selections that are ready to be read, and reading many of them at once, of whichever arrays and stores."""
+"""Prepared selections, and reading many of them at once, from any arrays and stores."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _Task: TypeAlias = Callable[[], object]
 
 
 class Prepared(NamedTuple):
-    """A selection of an array: what there is to be read, and what becomes of it."""
+    """A selection of an array: what to read, and how to make the result of it."""
 
     binding: Binding
     plan: Plan
     buffer: AnyArray
-    """To be filled by the engine."""
+    """The array that the engine fills."""
     out: AnyArray | None
     fields: Fields
     is_in_place: bool = False
-    """The buffer is the memory of `out`."""
+    """Whether the buffer is the memory of `out`."""
 
     def result(self) -> Any:
-        """Return what the user gets, once the buffer is filled."""
+        """Return the user's result, after the buffer has been filled."""
         out = self.out
         if self.is_in_place:
             return out
@@ -52,7 +52,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fields: Fields) -> Prepared:
-    """Return a planned selection with memory to read it into: `out` itself where that will do."""
+    """Return a planned selection with memory to read it into: `out` itself if possible."""
     dtype = binding.spec.dtype
     if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
         view = as_buffer(out, plan)
@@ -62,7 +62,7 @@ def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fiel
 
 
 def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any] | None] | None) -> list[Prepared]:
-    """Return what is to be read for each (array, selection). Raises as `read_many`, before anything is read."""
+    """Return what to read for each (array, selection). Raises the errors of `read_many`, before anything is read."""
     wanted = list(requests)
     outs = [None] * len(wanted) if out is None else list(out)
     if len(outs) != len(wanted):
@@ -80,28 +80,28 @@ def read_many(
     out: Sequence[NDArray[Any] | None] | None = None,
     concurrency: int | None = None,
 ) -> list[Any]:
-    """Return several selections, read side by side, be they of one array or of many, in one store or in several.
+    """Read several selections concurrently, from one array or many, in one store or several.
 
-    Where stores take their time to answer, this takes about as long as the slowest of the selections alone.
+    With slow stores, this takes about as long as the slowest selection alone.
 
     Parameters
     ----------
     requests : iterable of (Array, selection)
-        Selections as they stand in ``array[...]``.
+        Each selection is what you would write in ``array[...]``.
     out : sequence of numpy.ndarray or None, optional
-        For each selection an array to be filled and returned, of the selection's shape, or None.
+        For each selection, an array of the selection's shape to fill and return, or None.
     concurrency : int, optional
-        Chunks under way at a time; by default, for each store, as many as it wants.
+        Number of chunks to fetch at once. The default depends on each store.
 
     Returns
     -------
     list
-        For each request what ``array[selection]`` returns.
+        For each request, the value of ``array[selection]``.
 
     Raises
     ------
     SelectionError
-        If a selection makes no sense; nothing is read then.
+        If a selection is not valid. Nothing is read then.
     ShapeError
         If an array in `out` has another shape than its selection.
     ChunkError
@@ -133,12 +133,12 @@ def read_many(
 
 
 def _is_near(binding: Binding) -> bool:
-    """Return whether a store answers at once."""
+    """Return whether a store answers immediately."""
     return binding.store.concurrency <= 1 and not engine.is_remote(binding)
 
 
 def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:
-    """Yield what reads each job. Those of one array decode each chunk once."""
+    """Yield a function that reads each job. Jobs of one array decode each chunk once."""
     counts = Counter(id(job.binding) for job in jobs)
     limits: dict[int, engine.Limits] = {}
     for job in jobs:
@@ -158,7 +158,7 @@ def _tasks(jobs: Iterable[Prepared]) -> Iterator[_Task]:
 
 
 def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:
-    """Return how many chunks of one store shall be under way."""
+    """Return how many chunks of one store to fetch at once."""
     wanted = concurrency or max(job.binding.store.concurrency for job in jobs)
     pieces = sum(len(job.plan) for job in jobs)
     most = min(job.binding.most_in_flight for job in jobs)
@@ -166,7 +166,7 @@ def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:
 
 
 def _in_turn(several: Iterable[Iterable[_Task]]) -> Iterator[_Task]:
-    """Yield one item of each in turn, as long as there are any: so no store waits until another one is done."""
+    """Yield one item of each iterable in turn, so that no store waits for another."""
     iterators = [iter(tasks) for tasks in several]
     while iterators:
         left = []

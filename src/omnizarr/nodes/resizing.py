@@ -1,16 +1,16 @@
-"""Growing and shrinking arrays in the order that lets no reader see what is not there yet.
+"""Growing and shrinking arrays in an order that never shows readers missing data.
 
-Growing writes data first and metadata last, shrinking metadata first; both under the
-lock of the node, after reading its documents again.
+Growing writes data first and metadata last, shrinking writes metadata first; both under the lock of the node,
+after reading its documents again.
 
-What is stored beyond an array's edge means nothing: a killed writer, or another program, has left it. Growing first
-removes what is stored between the old and the new edge, or writes over it. It looks only at the chunks there, and at
-those that the old edge cuts.
+Data stored beyond an array's edge has no meaning: a killed writer or another program has left it. Growing first
+removes or overwrites what is stored between the old and the new edge. It checks only the chunks there, and the
+chunks that the old edge cuts.
 
-In a store without locks for all writers, but with conditional writes (`Store.exclusion` is "condition"), `append` makes
-the array longer first. So it claims a place for its block that no other writer gets; until
-the block is written, readers find the fill value there. What lay there is removed before, on condition that no other
-writer has claimed the place meanwhile.
+In a store without locks for all writers, but with conditional writes (`Store.exclusion` is "condition"), `append`
+makes the array longer first. This reserves a place for its block that no other writer gets. Until the block is
+written, readers see the fill value there. Old data there is removed before, on condition that no other writer has
+reserved the place meanwhile.
 
 Spec: Zarr v3 core, "Resizing".
 """
@@ -44,15 +44,15 @@ Shape = tuple[int, ...]
 Coords = tuple[int, ...]
 Region = tuple[slice, ...]
 Write = Callable[[ArrayMetadata], None]
-"""Writes data into the array as it will be."""
+"""Writes data into the array in its future shape."""
 
-# Up to so many chunks, to ask for each costs less than listing, which may be of all there are.
+# Up to this many chunks, requesting each costs less than a listing, which may contain all chunks.
 _MANY = 10_000
-# The same where there are ten times as many that a listing might have to go through.
+# The same limit, if a listing might contain at most ten times as many.
 _MANY_OF_MORE = 1_000_000
-# So many chunks are read without a look whether they are there.
+# This many chunks are read without checking whether they exist.
 _FEW = 100
-# A listing brings so many keys at once.
+# Number of keys in one page of a listing.
 _PAGE = 1000
 
 
@@ -64,11 +64,10 @@ def resize(
     zarr_format: int | str | None = None,
     committed: Callable[[ArrayMetadata], None] | None = None,
 ) -> ArrayMetadata:
-    """Give an array a new shape, and remove elements outside of it. Returns its new metadata.
+    """Give an array a new shape, and remove elements outside of it. Return its new metadata.
 
-    `committed` is called with that as soon as it is stored.
-
-    Raises ShapeError for another number of dimensions, MetadataError for an invalid shape.
+    `committed` is called with the metadata as soon as it is stored. Raises ShapeError for another number of
+    dimensions, MetadataError for an invalid shape.
     """
     new_shape = new_metadata.parse_shape(shape)
     growth = Growth(where, lambda _: new_shape, policy, zarr_format)
@@ -110,7 +109,7 @@ def append(
     concurrency: int | None,
     zarr_format: int | str | None = None,
 ) -> tuple[ArrayMetadata, Region]:
-    """Write a block behind the end of a dimension. Returns the new metadata, and where the block landed.
+    """Write a block at the end of a dimension. Return the new metadata, and the position of the block.
 
     Raises ShapeError if `data` does not fit.
     """
@@ -141,17 +140,18 @@ def append(
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """An array that is to become longer.
+    """An array that should become longer.
 
     Attributes
     ----------
     where : StorePath
     longer : callable
-        From the shape before to the one afterwards, which may be the same; called again if others are faster.
+        Returns the new shape for the current one, which may be the same. It is called again if another writer
+        is faster.
     policy : ChunkPolicy
     zarr_format : int or str, optional
     meant : ArrayMetadata, optional
-        What its chunks are, and how long it is at least, if that is not what its document says.
+        Chunks and minimum length of the array, if they differ from its document.
     """
 
     where: StorePath
@@ -161,7 +161,7 @@ class Growth:
     meant: ArrayMetadata | None = None
 
     def of(self, metadata: ArrayMetadata) -> Grown:
-        """Return what becomes of an array that has such a document."""
+        """Return the growth of an array with such a document."""
         stored = before = metadata.shape
         if self.meant is not None:
             before = tuple(map(max, stored, self.meant.shape))
@@ -171,33 +171,35 @@ class Growth:
 
 
 class Grown(NamedTuple):
-    """What becomes of an array that grows."""
+    """The states of an array that grows."""
 
     stored: Shape
-    """What the document said."""
+    """The metadata in the document."""
     before: Shape
-    """Elements behind this belong to no writer."""
+    """Elements beyond this belong to no writer."""
     document: ArrayMetadata
-    """The new one."""
+    """The new shape."""
     meant: ArrayMetadata
-    """What the chunks are, and the new shape."""
+    """The chunks, and the new shape."""
 
 
 def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) -> Grown:
-    """Make an array longer, once `write` has stored what belongs there; what it leaves out reads as the fill value.
+    """Make an array longer, after `write` has stored the new data.
+
+    Elements that it does not write read as the fill value.
 
     Parameters
     ----------
     growth : Growth
     write : callable, optional
-        Stores data in the array that it is given. If it fails, the array stays as it is.
+        Stores data in the array that it gets. If it fails, the array does not change.
     covers : bool
-        Along one dimension the array grows, and `write` stores all that is added there.
+        Whether the array grows along one dimension, and `write` stores everything that is added there.
 
     Returns
     -------
     Grown
-        As it is stored now.
+        The stored state.
     """
     _refuse_read_only(growth.where)
     if write is not None and growth.where.store.exclusion == "condition":
@@ -205,7 +207,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
         try:
             write(grown.meant)
         except BaseException:
-            # Or what was written would be seen.
+            # Otherwise the written data would become visible.
             with suppress(OmnizarrError):
                 take_back(growth, grown)
             raise
@@ -215,7 +217,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
 
 @conflicts.retried
 def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
-    """Do as `grow`, data first: for stores whose locks keep out others."""
+    """Like `grow`, data first, for stores whose locks exclude other writers."""
     begun: list[Grown] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
@@ -241,7 +243,7 @@ def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
 
 
 def _undo(growth: Growth, grown: Grown) -> None:
-    """Remove what was written in vain; not if the document was stored in spite of the error."""
+    """Remove what was written in vain, unless the document was stored in spite of the error."""
     if _has_shape(growth, grown.stored):
         _clear_outside(_clearing(growth.where, grown.meant, growth.policy), grown.before)
 
@@ -252,7 +254,7 @@ def _has_shape(growth: Growth, shape: Shape) -> bool:
 
 @conflicts.retried
 def _claim(growth: Growth) -> Grown:
-    """Make an array longer, nothing but the fill value being there."""
+    """Make an array longer, with only the fill value there."""
     begun: list[Grown] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
@@ -268,12 +270,12 @@ def _claim(growth: Growth) -> Grown:
 
 
 def take_back(growth: Growth, grown: Grown) -> None:
-    """Make an array as long again as it was, unless another writer has made it longer. Remove what was added."""
+    """Restore the old length of an array, unless another writer has made it longer. Remove what was added."""
     if grown.document.shape == grown.stored:
         return
     binding = _clearing(growth.where, grown.meant, growth.policy)
     if binding.store.exclusion == "condition":
-        # Before another writer claims the place.
+        # Before another writer reserves the place.
         _clear_grown(binding, grown.before)
         _shorten(growth, grown)
         return
@@ -293,10 +295,10 @@ def _shorten(growth: Growth, grown: Grown) -> None:
 
 
 def _half_shrunk(where: StorePath, shape: Shape, error: OmnizarrError) -> OmnizarrError:
-    """Return the error that says what a failed removal means."""
+    """Return the error that explains a failed removal."""
     remedy = "what is left there is never seen; omnizarr check lists it, omnizarr repair deletes it"
     message = f"the array has its new shape {shape}, but what is stored beyond it could not all be removed"
-    # Nothing is to be done again: the shape is what it should be.
+    # Nothing must be repeated: the shape is right.
     kind = StoreError if isinstance(error, ConflictError) else type(error)
     failure = kind(f"{message}: {error.message}", remedy=remedy)
     if isinstance(error, StoreError) and isinstance(failure, StoreError):
@@ -306,7 +308,7 @@ def _half_shrunk(where: StorePath, shape: Shape, error: OmnizarrError) -> Omniza
 
 
 def with_shape(metadata: ArrayMetadata, shape: Shape) -> ArrayMetadata:
-    """Return the metadata of the array with another shape, chunks staying where they are."""
+    """Return the metadata of the array with another shape. Chunks do not move."""
     if shape == metadata.shape:
         return metadata
     grid = grids.bind(metadata.chunk_grid, metadata.shape)
@@ -352,22 +354,22 @@ def _check_fits(where: StorePath, block: Shape, shape: Shape, axis: int) -> None
 
 
 def _bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
-    # What is written in part must be read first, missing or not.
+    # Partial writes must read first, and a chunk may be missing.
     return detection.bind(where, metadata, replace(policy, missing="fill"))
 
 
 def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
-    """Return a binding to clear with, also where the document has no fill value."""
+    """Return a binding for clearing, also if the document has no fill value."""
     if metadata.fill_value is not UNDEFINED:
         return _bind(where, metadata, policy)
     data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
     known = replace(metadata, fill_value=data_type.fill_to_json(data_type.default_fill_value))
-    # Another reader may return anything for a missing chunk of this array, so none may go missing.
+    # Other readers may return anything for a missing chunk of this array, so none may be missing.
     return _bind(where, known, replace(policy, write_empty_chunks=True))
 
 
 def _blank(growth: Growth, grown: Grown) -> None:
-    """Make all that is added to an array read as the fill value, whatever is stored there."""
+    """Make everything that is added to an array read as the fill value, whatever is stored there."""
     before = grown.before
     if 0 in grown.meant.shape:
         return
@@ -375,7 +377,7 @@ def _blank(growth: Growth, grown: Grown) -> None:
     kept = _counts(binding.grid, before)
     fresh = _stored_outside(binding, binding.grid.grid_shape, kept)
     inside = _uncut(binding, before, kept)
-    # To read one that is not stored costs no more than to ask whether it is.
+    # Reading a missing chunk costs no more than checking whether it exists.
     is_few = math.prod(kept) - math.prod(inside) <= _FEW
     cut = list(_outside(kept, inside)) if is_few else _stored_outside(binding, kept, inside)
     workers = binding.store.concurrency
@@ -396,14 +398,14 @@ def _blank(growth: Growth, grown: Grown) -> None:
 
 
 class _OvertakenError(Exception):
-    """Another writer has changed the array's shape: the whole change has to be repeated, not only this chunk."""
+    """Another writer has changed the array's shape: repeat the whole change, not only this chunk."""
 
 
 def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old: Buffer | None) -> Buffer | None:
-    """Return a chunk without what lies beyond a shape; raise if another writer has claimed that.
+    """Return a chunk without what is beyond a shape. Raises an error if another writer has reserved that place.
 
-    Writers make the array longer before they write there. If it is no longer after the chunk was read, what was read
-    belongs to no writer, and it is only replaced if it is still there.
+    Writers make the array longer before they write there. If it is not longer after the chunk was read, the data
+    beyond belongs to no writer, and it is replaced only if it is still the same.
     """
     before = grown.before
     if not _has_shape(growth, grown.stored):
@@ -426,7 +428,7 @@ def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old
 
 
 def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
-    """Delete the chunks beyond an old shape that are written in part: what is stored there must not stay."""
+    """Delete the chunks beyond an old shape that will be partly overwritten: their old content must not stay."""
     before, meant = grown.before, grown.meant
     if 0 in meant.shape or meant.shape == before:
         return
@@ -435,7 +437,7 @@ def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
         axis.count - 1 if old < axis.length < sum(axis.chunk(axis.count - 1)) else axis.count
         for axis, old in zip(grid.axes, before, strict=True)
     )
-    # Those that the old edge cuts hold data.
+    # Chunks that the old edge cuts hold data.
     partly = tuple(map(max, whole, _counts(grid, before)))
     if partly != grid.grid_shape:
         binding = _bind(growth.where, meant, growth.policy)
@@ -443,7 +445,7 @@ def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
 
 
 def _clear_outside(binding: Binding, shape: Shape) -> None:
-    """Delete the chunks that lie outside a smaller shape, and clear the part of kept ones that does."""
+    """Delete the chunks outside a smaller shape, and clear the outer part of kept chunks."""
     kept = _counts(binding.grid, shape)
     _delete_chunks(binding, kept)
     if 0 in kept:
@@ -453,7 +455,7 @@ def _clear_outside(binding: Binding, shape: Shape) -> None:
 
 
 def _clear_grown(binding: Binding, before: Shape) -> None:
-    """Set all that was added to an array to the fill value; what others have appended behind it stays."""
+    """Set everything that was added to an array to the fill value, except what others have appended after it."""
     for dimension, (old, new) in enumerate(zip(before, binding.grid.shape, strict=True)):
         if old < new:
             region = tuple(
@@ -470,7 +472,7 @@ def _fill_of(binding: Binding) -> AnyArray:
 
 
 def _counts(grid: grids.Grid, shape: Shape) -> Shape:
-    """Return how many chunks along each dimension hold elements of a shape, as far as that lies in the array."""
+    """Return how many chunks along each dimension hold elements of a shape, within the array."""
     return tuple(
         axis.find(length - 1)[0] + 1 if 0 < length < axis.length else (axis.count if length else 0)
         for axis, length in zip(grid.axes, shape, strict=True)
@@ -478,7 +480,7 @@ def _counts(grid: grids.Grid, shape: Shape) -> Shape:
 
 
 def _uncut(binding: Binding, shape: Shape, counts: Shape) -> Shape:
-    """Return how many of the first so many chunks along each dimension lie inside a shape, as far as the array goes."""
+    """Return how many of the first chunks along each dimension are completely inside a shape, within the array."""
     # Only the last one along a dimension can be cut.
     return tuple(
         count - 1 if count and sum(axis.chunk(count - 1)) > length and axis.length > length else count
@@ -487,7 +489,7 @@ def _uncut(binding: Binding, shape: Shape, counts: Shape) -> Shape:
 
 
 def _boxes_beyond(binding: Binding, shape: Shape, coords: Coords) -> Iterator[Region]:
-    """Yield the parts of a chunk that lie in the array, but outside a smaller shape; they may overlap."""
+    """Yield the parts of a chunk within the array, but outside a smaller shape. They may overlap."""
     box = binding.grid.slices_of(coords)
     for dimension, (part, length) in enumerate(zip(box, shape, strict=True)):
         if part.stop > length:
@@ -495,7 +497,7 @@ def _boxes_beyond(binding: Binding, shape: Shape, coords: Coords) -> Iterator[Re
 
 
 def _holds_beyond(binding: Binding, shape: Shape, coords: Coords) -> bool:
-    """Return whether a chunk holds anything but the fill value outside a smaller shape."""
+    """Return whether a chunk holds anything except the fill value outside a smaller shape."""
     for box in _boxes_beyond(binding, shape, coords):
         plan = indexing.basic(box, binding.grid)
         found = np.empty(plan.buffer_shape, binding.spec.dtype)
@@ -506,16 +508,16 @@ def _holds_beyond(binding: Binding, shape: Shape, coords: Coords) -> bool:
 
 
 def _fill_beyond(binding: Binding, shape: Shape, coords: Coords) -> None:
-    """Set what a chunk holds outside a smaller shape to the fill value."""
+    """Set the part of a chunk outside a smaller shape to the fill value."""
     for box in _boxes_beyond(binding, shape, coords):
         plan = indexing.basic(box, binding.grid)
         engine.write(binding, plan, np.broadcast_to(_fill_of(binding), plan.buffer_shape))
 
 
 def _stored_outside(binding: Binding, totals: Shape, kept: Shape) -> list[Coords]:
-    """Return the chunks that are stored of the first so many along each dimension, outside the first `kept` ones.
+    """Return the stored chunks among the first along each dimension, outside the first `kept` ones.
 
-    Those that are not stored are no more than a name: of a sparse array there may be any number of them.
+    Missing chunks are not visited: a sparse array may have any number of them.
     """
     count = math.prod(totals) - math.prod(kept)
     if not count:
@@ -537,12 +539,12 @@ def _is_stored(binding: Binding, coords: Coords) -> tuple[Coords, bool]:
 
 
 def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[str]:
-    """Return prefixes to be listed to find so many chunks; none if to ask for each costs less.
+    """Return the prefixes to list to find this many chunks; none if requesting each costs less.
 
-    How many other chunks a listing goes through is not known; they are at most those that the array has.
+    The number of other chunks in the listing is unknown; it is at most the number of chunks of the array.
     """
     keys, store, at_most = binding.keys, binding.store, binding.grid.nchunks
-    # Behind the last dimension along which something lies outside, all keys are wanted.
+    # After the last dimension with something outside, all keys are needed.
     depth = 1 + max(at for at, (total, inner) in enumerate(zip(totals, kept, strict=True)) if inner < total)
     rows = math.prod(totals[:depth]) - math.prod(kept[:depth])
     has_rows = keys.separator == "/" and not keys.tail and depth < len(totals) and 10 * rows <= count
@@ -559,7 +561,7 @@ def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[
 
 
 def _stored(binding: Binding, prefix: str) -> Iterator[Coords]:
-    """Yield the coordinates of the chunks that are stored below a prefix."""
+    """Yield the coordinates of the stored chunks below a prefix."""
     skip = len(binding.prefix)
     for key in binding.store.list_prefix(prefix):
         coords = binding.keys.decode(key[skip:], len(binding.grid.shape))
@@ -568,7 +570,7 @@ def _stored(binding: Binding, prefix: str) -> Iterator[Coords]:
 
 
 def _delete_chunks(binding: Binding, kept: Shape) -> None:
-    """Delete the chunks outside the first so many along each dimension."""
+    """Delete the chunks outside the first ones along each dimension."""
     totals = binding.grid.grid_shape
     doomed: Iterator[Coords] | list[Coords] = _outside(totals, kept)
     if math.prod(totals) - math.prod(kept) > _MANY:
@@ -577,13 +579,13 @@ def _delete_chunks(binding: Binding, kept: Shape) -> None:
 
 
 def _outside(totals: Shape, kept: Shape) -> Iterator[Coords]:
-    """Yield the coordinates, of so many chunks along each dimension, outside the first `kept` ones, each once."""
+    """Yield the coordinates of chunks outside the first `kept` ones along each dimension, each once."""
     for dimension, count in enumerate(kept):
         ranges = [
             range(kept[at]) if at < dimension else range(count if at == dimension else 0, total)
             for at, total in enumerate(totals)
         ]
-        if all(ranges):  # or `product` would write the others out in vain, and they may be long
+        if all(ranges):  # otherwise `product` would make the others in vain, and they may be long
             yield from itertools.product(*ranges)
 
 

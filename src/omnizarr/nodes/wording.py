@@ -14,14 +14,14 @@ _LONGEST: Final = 60
 
 
 def size(nbytes: int) -> str:
-    """Return a number of bytes in the unit that suits it.
+    """Return a number of bytes in a suitable unit.
 
     >>> size(13915645), size(949), size(2**63)
     ('13.3 MiB', '949 B', '8.0 EiB')
     """
     if nbytes < 1024:
         return f"{nbytes} B"
-    # Whole numbers as long as can be: an array may have more bytes than a float can count.
+    # Integers as long as possible: an array may have more bytes than a float can count.
     step = min((nbytes.bit_length() - 1) // 10, len(_UNITS))
     tenths = (nbytes * 10 + (1 << (10 * step - 1))) >> (10 * step)
     if tenths >= 10240 and step < len(_UNITS):
@@ -31,7 +31,7 @@ def size(nbytes: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the units that suit it.
+    """Return a time in suitable units.
 
     >>> duration(0.04), duration(7.62), duration(75), duration(9000)
     ('0.04 s', '7.6 s', '1 min 15 s', '2 h 30 min')
@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 
 def exact_size(nbytes: int) -> str:
-    """Return a number of bytes, and beside it the same in a larger unit.
+    """Return a number of bytes, followed by the same in a larger unit.
 
     >>> exact_size(13915645), exact_size(949)
     ('13915645 (13.3M)', '949')
@@ -52,7 +52,7 @@ def exact_size(nbytes: int) -> str:
 
 
 def ratio(logical: int, stored: int) -> str:
-    """Return how many logical bytes there are to a stored one.
+    """Return the ratio of logical to stored bytes.
 
     >>> ratio(94608000, 13915645), ratio(10, 0)
     ('6.8', '-')
@@ -64,7 +64,7 @@ def ratio(logical: int, stored: int) -> str:
 
 
 def lengths(shape: Iterable[int]) -> str:
-    """Return a shape as it is spoken.
+    """Return a shape in words.
 
     >>> lengths((30, 90, 90)), lengths(())
     ('30×90×90', 'scalar')
@@ -82,7 +82,7 @@ def plural(count: int, word: str) -> str:
 
 
 def format_name(dialect: str) -> str:
-    """Return what people call the format of a dialect.
+    """Return the common name of a dialect's format.
 
     >>> format_name("v2"), format_name("v3-draft2020")
     ('Zarr v2', 'Zarr v3, draft of 2020')
@@ -93,7 +93,7 @@ def format_name(dialect: str) -> str:
 
 
 def codecs(chain: Sequence[Named]) -> list[str]:
-    """Return what each codec of a chain does to the elements; bytes in little-endian order go without saying.
+    """Return what each codec of a chain does to the elements. Little-endian bytes are not mentioned.
 
     >>> codecs([Named("bytes", {"endian": "big"}), Named("blosc", {"cname": "lz4", "clevel": 5, "shuffle": "shuffle"})])
     ['big-endian', 'blosc lz4 level 5, bytes shuffled']
@@ -104,7 +104,7 @@ def codecs(chain: Sequence[Named]) -> list[str]:
 
 
 def codec(named: Named) -> str:
-    """Return what a codec does; its name, and what is configured, if it is unknown."""
+    """Return what a codec does; for an unknown one, its name and configuration."""
     name, configuration = named.name, named.configuration
     if name == "omnizarr.bytes_filter":
         name = str(configuration.get("id", "filter"))
@@ -169,7 +169,7 @@ def _shards(configuration: Mapping[str, Any]) -> str:
 
 
 def _chain(documents: JSON) -> list[Named]:
-    """Return codecs that a configuration holds, as far as it holds codecs."""
+    """Return the codecs in a configuration."""
     found = []
     for document in documents if isinstance(documents, Sequence) and not isinstance(documents, str) else ():
         if isinstance(document, str):

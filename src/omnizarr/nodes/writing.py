@@ -1,6 +1,6 @@
 """Values that a user assigns: converted to the array's data type, broadcast to the selection, or refused.
 
-What is refused is refused before anything is written.
+An error is raised before anything is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RAGGED = "omnizarr.vlen_array"
 
 
 def write_values(binding: Binding, plan: Plan, value: Any, concurrency: int | None) -> None:
-    """Store a user's value into the elements of a plan; refuse it as a whole, or write it."""
+    """Store a user's value into the elements of a plan, completely or not at all."""
     converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
     if not math.prod(plan.shape):
         return
@@ -36,7 +36,7 @@ def write_values(binding: Binding, plan: Plan, value: Any, concurrency: int | No
 
 
 def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], binding: Binding) -> AnyArray:
-    """Return what a user assigns, in the array's data type and broadcast to a selection's shape.
+    """Return the user's value in the array's data type, broadcast to a selection's shape.
 
     Raises ShapeError, ValueTypeError.
     """
@@ -50,7 +50,7 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
             found=f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip(),
             expected=f"what NumPy converts to {dtype}",
         ) from error
-    # NumPy lets go of leading dimensions of length 1 in an assignment.
+    # NumPy drops leading dimensions of length 1 in an assignment.
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0, ...]
     if array.shape == shape:
@@ -73,7 +73,7 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_ty
     if dtype.kind == "T":
         return _text(value, dtype)
     if dtype.kind != "O":
-        # What has a type is cast, as by `astype`; what has none is made an element of this one.
+        # A value with a data type is cast, like `astype`; one without becomes an element of the array's type.
         is_typed = isinstance(value, np.ndarray | np.generic)
         return np.asarray(value).astype(dtype, copy=False) if is_typed else np.asarray(value, dtype)
     objects = _objects(value, shape, is_ragged=data_type == _RAGGED)
@@ -81,20 +81,23 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_ty
 
 
 def _text(value: Any, dtype: np.dtype[Any]) -> AnyArray:
-    """Return the text that NumPy makes of anything; refuse missing values, of which it makes "None" and "nan"."""
+    """Return the text that NumPy makes of values.
+
+    Raises an error for missing values, which would become "None" or "nan".
+    """
     array = value if isinstance(value, np.ndarray) else np.asarray(value, object)
     if hasattr(array.dtype, "na_object"):
         array = array.astype(object)
     if array.dtype == object:
         for item in array.flat:
-            # Of all values, those that are missing alone differ from themselves.
+            # Only missing values differ from themselves.
             if item is None or (not isinstance(item, str) and operator.ne(item, item)):
                 raise TypeError(f"{item} is not text; write an empty string instead")
     return array.astype(dtype, copy=False)
 
 
 def _byte_strings(array: AnyArray) -> AnyArray:
-    """Return objects as `bytes`, which codecs want them to be; None stays. Raises TypeError."""
+    """Return objects as `bytes`, which codecs need; None stays. Raises TypeError."""
     found = np.empty(array.shape, object)
     for number, item in enumerate(array.flat):
         if item is not None and not isinstance(item, bytes | bytearray | memoryview):

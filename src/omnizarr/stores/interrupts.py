@@ -11,9 +11,9 @@ So whatever holds something that others wait for is
 
 - a lock of `threading` in a ``with`` statement, and nothing else, if that is enough; or
 - a generator under `contextmanager` of this module. Follow two rules in it. Acquire inside the ``try`` whose
-``finally`` releases, such that the ``finally`` knows what was acquired, wherever it was interrupted. The first
-call of a ``finally`` must release everything that others wait for, or be repeated if it is interrupted. Create
-such a manager in the ``with`` statement, not in a variable, so that the statement holds the only reference.
+  ``finally`` releases, such that the ``finally`` knows what was acquired, wherever it was interrupted. The first call
+  of a ``finally`` must release everything that others wait for, or be repeated if it is interrupted. Create such a
+  manager in the ``with`` statement, not in a variable, so that the statement holds the only reference.
 
 An interrupt after a system call would lose its result, such as the descriptor of an open file. ``(file,) =
 map(os.open, (path,), (flags,))`` cannot be interrupted between opening and storing the descriptor, and neither

@@ -1,4 +1,4 @@
-"""What a data type is: a name, a NumPy dtype, and the meaning of its fill values."""
+"""Data types: a name, a NumPy dtype, and the meaning of fill values."""
 
 from __future__ import annotations
 
@@ -38,34 +38,34 @@ class Scalars(Protocol):
         """Return the zero of the type."""
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
 
     def to_json(self, scalar: Any) -> JSON:
         """Return the canonical v3 form of `scalar`."""
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfDtype:
-    """What the scalars of all types have, and most have alone; these need not be made dataclasses again."""
+    """The dtype of scalars, for most types the only field. These types need not be dataclasses again."""
 
     dtype: AnyDType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataType:
-    """A data type that is bound: it can be used in memory.
+    """A bound data type, which can be used in memory.
 
-    Two are equal if they have the same name, configuration and NumPy dtype. Made by `bind` or `parse`.
+    Two are equal if they have the same name, configuration and NumPy dtype. `bind` and `parse` create them.
 
     Parameters
     ----------
     named : Named
-        As documents name it.
+        The name and configuration in documents.
     byte_order : {"<", ">"}
-        What was asked for; without effect on types that have none.
+        The requested byte order. It has no effect on types without one.
     scalars : Scalars
         The meaning of its values.
 
@@ -108,7 +108,7 @@ class DataType:
         return self.scalars.default()
 
     def fill_from_json(self, value: JSON) -> Any:
-        """Return the scalar that a document's `value` stands for; null stands for the default.
+        """Return the scalar for a document's `value`; null means the default.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class DataType:
         return self.scalars.default() if value is None else self.scalars.from_json(value, FILL_VALUE)
 
     def fill_to_json(self, scalar: Any) -> JSON:
-        """Return the canonical v3 form of a value, every bit kept.
+        """Return the canonical v3 form of a value, with every bit kept.
 
         Raises
         ------
@@ -128,19 +128,19 @@ class DataType:
         return self.scalars.to_json(self.cast(scalar))
 
     def cast(self, value: Any) -> Any:
-        """Return the scalar that a user means by `value`; None means the default.
+        """Return the scalar for what a user passed; None means the default.
 
         Raises
         ------
         MetadataError
-            If the type has no such value: out of range, too long, of another kind.
+            If the type has no such value: it is out of range, too long, or of another kind.
         """
         if isinstance(value, np.ndarray) and value.ndim == 0 and not self.dtype.hasobject:
             value = value[()]
         return self.scalars.default() if value is None else self.scalars.cast(value, FILL_VALUE)
 
     def with_byte_order(self, byte_order: ByteOrder) -> DataType:
-        """Return this type in another byte order; fields that carry their own keep it."""
+        """Return this type in another byte order. Fields with their own order keep it."""
         return self if byte_order == self.byte_order else self.rebind(self.named, byte_order)
 
     def __eq__(self, other: object) -> bool:
@@ -157,7 +157,7 @@ class DataType:
 
 
 def _has_byte_order(dtype: AnyDType) -> bool:
-    # Comparing with dtype.newbyteorder() does not tell: ml_dtypes say that they differ even where one byte is all.
+    # Comparing with dtype.newbyteorder() is not enough: types of ml_dtypes differ even if they have one byte.
     if dtype.fields is not None:
         return any(_has_byte_order(field[0].base) for field in dtype.fields.values())
     kinds = "VWf" if dtype.type.__module__ == "ml_dtypes" else "iufcMmU"
@@ -165,12 +165,12 @@ def _has_byte_order(dtype: AnyDType) -> bool:
 
 
 def reject(message: str, at: str, found: object, expected: object, *, spec: str | None = SPEC) -> MetadataError:
-    """Return the error that says that a value is not of its type."""
+    """Return the error for a value that does not have this type."""
     return MetadataError(message, pointer=at, found=_printable(found), expected=expected, spec=spec)
 
 
 def _printable(found: object) -> object:
-    """Return `found`, or words for what an error message could not show."""
+    """Return `found`, or a description if an error message cannot show it."""
     if found is None or (isinstance(found, str) and not found):
         return "null" if found is None else "an empty string"
     try:
@@ -181,23 +181,23 @@ def _printable(found: object) -> object:
 
 
 def scalar_of(data: bytes, dtype: AnyDType) -> Any:
-    """Return the scalar of `dtype` whose bytes are `data`: no bit is touched, not even in a NaN."""
+    """Return the scalar of `dtype` with the bytes `data`. No bit changes, not even in a NaN."""
     return np.frombuffer(data, dtype, count=1)[0]
 
 
 def bytes_of(scalar: Any, dtype: AnyDType) -> bytes:
     """Return the bytes of `scalar` as an element of `dtype`."""
     if dtype.kind in "Mm" and isinstance(scalar, np.generic):
-        # NumPy (2.4) forgets to swap the bytes of times without a unit.
+        # NumPy (2.4) does not swap the bytes of times without a unit.
         return np.asarray(scalar).view(np.int64).astype(f"{dtype.str[0]}i8").tobytes()
     return np.asarray(scalar, dtype).tobytes()
 
 
 def bytes_from_base64(value: str, at: str) -> bytes:
-    """Return the bytes behind base64 text (standard alphabet)."""
+    """Return the bytes of base64 text (standard alphabet)."""
     try:
         return base64.b64decode(value.encode("ascii"), validate=True)
-    except ValueError:  # `binascii.Error` and `UnicodeEncodeError` are such
+    except ValueError:  # `binascii.Error` and `UnicodeEncodeError` are ValueErrors
         raise reject("the fill value is not base64", at, value, "base64 in the standard alphabet") from None
 
 
@@ -207,5 +207,5 @@ def bytes_to_base64(data: bytes) -> str:
 
 
 def is_blank(value: Any) -> bool:
-    """Whether `value` is what writers put down for "nothing": ``""``, or 0, zarr 2's default for every type."""
+    """Whether `value` is what writers use for "nothing": ``""``, or 0, zarr 2's default for every type."""
     return isinstance(value, str | int | float | np.number) and value in ("", 0) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""From what a user has, a NumPy dtype or a word, to a data type."""
+"""Finding the data type for a NumPy dtype or a name that a user passed."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ FIXED = {
 TIMES = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}
 
 WORDS: Mapping[Any, str] = {str: "string", "str": "string", bytes: "bytes"}
-"""What NumPy would take for a fixed width of nothing."""
+"""Names that NumPy would treat as a fixed width of zero."""
 
 
 def from_numpy(dtype: AnyDType) -> tuple[Named, ByteOrder]:
     """Return the data type and byte order of a NumPy dtype.
 
-    Records come out packed: padding between fields (``align=True``) is dropped, as no Zarr type has it.
+    Records are packed: padding between fields (``align=True``) is dropped, because no Zarr type has it.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        Any dtype that Zarr has a name for, records and sub-array fields included.
+        Any dtype for which Zarr has a name, including records and sub-array fields.
 
     Returns
     -------
     named : Named
-        In the words of Zarr v3.
+        Name and configuration in the terms of Zarr v3.
     byte_order : {"<", ">"}
-        ``"<"`` where the dtype has none. Where the fields of a record differ, ``"<"``, and fields say otherwise.
+        ``"<"`` if the dtype has none. If the fields of a record differ, ``"<"``, and other fields state their own.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def from_numpy(dtype: AnyDType) -> tuple[Named, ByteOrder]:
 
 
 def parse(anything: Any) -> DataType:
-    """Return the data type that a user means.
+    """Return the data type for what a user passed.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _record(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
 
 
 def join_fields(fields: list[dict[str, JSON]], orders: list[ByteOrder | None]) -> tuple[Named, ByteOrder | None]:
-    """Return the record of these fields; a field says its byte order where they do not all agree."""
+    """Return the record of these fields. A field states its byte order if the fields differ."""
     distinct = {order for order in orders if order is not None}
     common: ByteOrder | None = distinct.pop() if len(distinct) == 1 else "<" if distinct else None
     for field, order in zip(fields, orders, strict=True):
@@ -178,7 +178,7 @@ def _byte_order(dtype: AnyDType) -> ByteOrder | None:
 
 
 def _tuples(descr: Any) -> Any:
-    """Return a descr that went through JSON as NumPy wants it: fields are tuples."""
+    """Return a descr that was stored as JSON in the form that NumPy needs: fields are tuples."""
     if not isinstance(descr, list) or not all(isinstance(field, list | tuple) for field in descr):
         return descr
     return [

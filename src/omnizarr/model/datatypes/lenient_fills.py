@@ -1,4 +1,4 @@
-"""Fill values that programs wrote as another kind of JSON than the text has: 0 for false, "1" for 1.
+"""Fill values that programs wrote as another kind of JSON than specified: 0 for false, "1" for 1.
 
 Spec: Zarr v3 core, "fill_value"; Zarr v2, "Fill value encoding".
 """
@@ -26,7 +26,7 @@ def as_meant(value: JSON, scalars: Any) -> JSON:
     Parameters
     ----------
     value : JSON
-        What the document says.
+        The value in the document.
     scalars : object
         The scalars of a `DataType`.
 
@@ -55,7 +55,7 @@ def _of_record(value: Mapping[str, JSON], record: Struct) -> JSON:
 
 
 def _of_field(value: JSON, scalars: Any, depth: int) -> JSON:
-    """Return the fill value of a field that is a sub-array of `depth` dimensions, or none."""
+    """Return the fill value of a field that is a sub-array of `depth` dimensions, or of one that is not."""
     if not depth:
         return as_meant(value, scalars)
     if isinstance(value, str) or not isinstance(value, Sequence):

@@ -1,4 +1,4 @@
-"""Truth values and numbers: bool, integers, floats, complex numbers.
+"""Booleans and numbers: bool, integers, floats, complex numbers.
 
 Spec: Zarr v3 core, "Core data types" and "fill_value"; zarr-extensions for the small floats.
 """
@@ -18,10 +18,10 @@ from omnizarr.model import JSON
 from omnizarr.model.datatypes.data_type import AnyDType, OfDtype, bytes_of, reject, scalar_of
 
 EXACT_BITS = 53
-"""Bits of an integer that a float64 holds."""
+"""Bits of an integer that fit into a float64."""
 
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
-"""``+Infinity`` is the word of the drafts."""
+"""The drafts wrote ``+Infinity``."""
 
 
 class Bool(OfDtype):
@@ -34,7 +34,7 @@ class Bool(OfDtype):
         return np.False_
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if not isinstance(value, bool):
             raise reject("the fill value is not a boolean", at, value, "true or false")
         return np.bool_(value)
@@ -44,7 +44,7 @@ class Bool(OfDtype):
         return bool(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if isinstance(value, bool | np.bool_) or (_is_integer(value) and value in (0, 1)):
             return np.bool_(value)
         raise reject("the fill value is not a boolean", at, value, "True or False")
@@ -65,10 +65,10 @@ class Integer:
         return self._make(0)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if value == "" and self.blank_is_zero:
             return self.default()
-        # Some writers print every number as a float: z5 writes 0.0. An integral float says which integer is meant.
+        # Some writers print every number as a float: z5 writes 0.0. An integral float states its integer.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
@@ -80,7 +80,7 @@ class Integer:
         return int(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if isinstance(value, float | np.floating) and float(value).is_integer():
             value = int(value)
         if _is_integer(value) or (isinstance(value, np.generic) and value.dtype == self.dtype):
@@ -101,10 +101,10 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """Binary floating point numbers of any width.
+    """Binary floating-point numbers of any width.
 
-    `nan` holds the bits that ``"NaN"`` stands for: the positive quiet NaN with nothing but the top mantissa bit.
-    None if the type has no NaN.
+    `nan` holds the bits of ``"NaN"``: the positive quiet NaN with only the top mantissa bit set. None if the type
+    has no NaN.
     """
 
     dtype: AnyDType
@@ -116,7 +116,7 @@ class Float:
         return scalar_of(bytes(self.dtype.itemsize), self.dtype)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if isinstance(value, str):
             if value.startswith("0x"):
                 return self._from_hex(value, at)
@@ -129,7 +129,7 @@ class Float:
 
     def to_json(self, scalar: Any) -> JSON:
         """Return the canonical v3 form of `scalar`."""
-        with np.errstate(invalid="ignore"):  # ml_dtypes mind signalling NaNs
+        with np.errstate(invalid="ignore"):  # ml_dtypes changes signalling NaNs
             is_nan = np.isnan(scalar)
         if is_nan:
             bits = self._bits(scalar)
@@ -140,7 +140,7 @@ class Float:
         return number
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         dtype = value.dtype if isinstance(value, np.generic) else None
         if dtype is not None and dtype.newbyteorder("=") == self.dtype.newbyteorder("="):
             return value
@@ -198,7 +198,7 @@ class Complex:
         return scalar_of(bytes(self.dtype.itemsize), self.dtype)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:  # real, imaginary
             raise reject("the fill value is not a complex number", at, value, "a list of two: real and imaginary part")
         return self._join([self.part.from_json(part, f"{at}/{i}") for i, part in enumerate(value)])
@@ -209,7 +209,7 @@ class Complex:
         return [self.part.to_json(part) for part in parts]
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         dtype = value.dtype if isinstance(value, np.generic) else None
         if dtype is not None and dtype.newbyteorder("=") == self.dtype.newbyteorder("="):
             return value
@@ -224,17 +224,17 @@ class Complex:
 
 
 def _is_big(dtype: AnyDType) -> bool:
-    """Whether the most significant byte comes first (ml_dtypes are native, whatever newbyteorder is told)."""
+    """Whether the most significant byte comes first (ml_dtypes are always native, whatever newbyteorder returns)."""
     return dtype.byteorder == ">" or (dtype.byteorder != "<" and sys.byteorder == "big")
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether `value` counts: a timedelta64, which NumPy derives from its integers, does not."""
+    """Whether `value` is an integer; False for a timedelta64, which NumPy derives from its integers."""
     return isinstance(value, int | np.integer | np.bool_) and not isinstance(value, np.timedelta64)
 
 
 def _widened(value: Any) -> float:
-    """Return a NumPy float as a Python float, rounding a longdouble so that a second rounding does no harm."""
+    """Return a NumPy float as a Python float, rounding a longdouble so that a second rounding is right."""
     wide = float(value)
     if value.dtype.itemsize > 8 and math.isfinite(wide) and wide != value:  # bytes of float64
         return _made_odd(wide, toward=-math.inf if value < wide else math.inf)
@@ -242,7 +242,7 @@ def _widened(value: Any) -> float:
 
 
 def _made_odd(number: float, toward: float) -> float:
-    """Return `number` or its neighbour, whichever has an odd last bit."""
+    """Return `number` or its neighbour, the one with an odd last bit."""
     is_odd = int(np.float64(number).view(np.uint64)) & 1
     return number if is_odd else math.nextafter(number, toward)
 
@@ -256,9 +256,9 @@ def _nearest(value: float) -> float:
 
 
 def _to_odd(value: float) -> float:
-    """Return a float64 that rounds to any narrower type as `value` itself would.
+    """Return a float64 that rounds to any narrower type like `value` itself.
 
-    Only integers can have more bits than fit; of those the last bit kept says whether bits were lost.
+    Only integers can have more bits than fit. Their last kept bit tells whether bits were lost.
     """
     if not isinstance(value, int) or (excess := abs(value).bit_length() - EXACT_BITS) <= 0:
         return float(value)
@@ -273,7 +273,7 @@ def _to_odd(value: float) -> float:
 
 
 def _to_odd_float32(number: float) -> np.float32:
-    """Return a float32 that rounds to bfloat16 as `number` would: ml_dtypes goes through float32."""
+    """Return a float32 that rounds to bfloat16 like `number`, because ml_dtypes rounds to float32 first."""
     with np.errstate(all="ignore"):
         narrow = np.float32(number)
     if not math.isfinite(number) or float(narrow) == number or int(narrow.view(np.uint32)) & 1:

@@ -1,4 +1,4 @@
-"""What is a Python object in memory: objects of any kind, and ragged arrays.
+"""Types that are Python objects in memory: objects of any kind, and ragged arrays.
 
 Only Zarr v2 stores them; no v3 document has these names.
 """
@@ -16,7 +16,7 @@ from omnizarr.model.datatypes.data_type import AnyDType, DataType, OfDtype, is_b
 
 
 class Objects(OfDtype):
-    """Any objects; which ones is up to the codec."""
+    """Any objects. The codec determines which ones."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Objects(OfDtype):
         return None
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         return value
 
     def to_json(self, scalar: Any) -> JSON:
@@ -33,7 +33,7 @@ class Objects(OfDtype):
         return scalar  # type: ignore[no-any-return]  # whether it is JSON shows when the document is rendered
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         return value.item() if isinstance(value, np.generic) else value
 
 
@@ -49,7 +49,7 @@ class Ragged:
         return self._frozen(np.empty(0, self.items.dtype))
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if is_blank(value):
             return self.default()
         if isinstance(value, str) or not isinstance(value, Sequence):
@@ -61,7 +61,7 @@ class Ragged:
         return [self.items.scalars.to_json(item) for item in scalar]
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if isinstance(value, np.ndarray) and value.ndim == 1:
             return self._filled([self.items.scalars.cast(item, f"{at}/{i}") for i, item in enumerate(value)])
         if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""All data types by name, and how a name becomes a type."""
+"""All data types by name, and binding of names to types."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ SMALL_FLOATS: dict[str, tuple[int | None, bool]] = {
     "float6_e3m2fn": (None, False),
     "float4_e2m1fn": (None, False),
 }
-"""Bits of "NaN" if there is one, and whether there is an infinity. Types of ml_dtypes under the same names."""
+"""Bits of "NaN" if there is one, and whether there is an infinity. The types have the same names in ml_dtypes."""
 
 SMALL_INTEGERS = {"int2": (-2, 1), "int4": (-8, 7), "uint2": (0, 3), "uint4": (0, 15)}
-"""Lowest and highest; one byte each in memory."""
+"""Lowest and highest value; one byte each in memory."""
 
 SMALL_COMPLEX = {"complex_float16": ("complex32", "float16"), "complex_bfloat16": ("bcomplex32", "bfloat16")}
 """Name in ml_dtypes (0.6 and later), and the type of the parts."""
 
 UNSUPPORTED = {f"complex_{name}" for name in SMALL_FLOATS} - {"complex_bfloat16"}
-"""Registered, but no package has them for NumPy."""
+"""Registered, but no package provides them for NumPy."""
 
 SMALL = {*SMALL_FLOATS, *SMALL_INTEGERS, *SMALL_COMPLEX}
 
 
 def bind(named: Named, byte_order: ByteOrder = "<") -> DataType:
-    """Return the data type that a document names.
+    """Return the data type with a name in documents.
 
     Parameters
     ----------
     named : Named
-        Name and configuration, in the words of Zarr v3.
+        Name and configuration, in the terms of Zarr v3.
     byte_order : {"<", ">"}
-        Byte order in memory. Fields of a record that carry their own keep it; types of ``ml_dtypes``
-        are always in the machine's order.
+        Byte order in memory. Fields of a record with their own order keep it; types of ``ml_dtypes`` always
+        have the machine's order.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
 
 
 def is_known(name: str) -> bool:
-    """Whether `bind` knows a type by this name (which may still lack its configuration or package)."""
+    """Whether `bind` knows a type of this name. Its configuration or package may still be missing."""
     return name in TYPES or name in STRUCTS or RAW.fullmatch(name) is not None
 
 
@@ -208,7 +208,7 @@ def ml_dtype(name: str) -> AnyDType:
     Raises
     ------
     MissingDependencyError
-        If the package is not installed, or too old to have it.
+        If the package is not installed, or is too old.
     """
     try:
         dtype: AnyDType = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
@@ -306,9 +306,9 @@ TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "variable_length_bytes": ((), _bytes),
     **{name: (("unit", "scale_factor"), _time(kind)) for name, kind in KINDS.items()},
     "omnizarr.vlen_array": (("data_type",), _ragged),
-    "omnizarr.object": (None, _objects),  # Its configuration is that of the object codec.
+    "omnizarr.object": (None, _objects),  # Its configuration is the object codec.
 }
-"""By name: the members of its configuration (None: any), and what makes its scalars."""
+"""By name: the allowed members of its configuration (None: any), and the function that makes its scalars."""
 
 NAMES_OF_NUMPY: Mapping[str, str] = {
     "b1": "bool",
@@ -321,7 +321,7 @@ NAMES_OF_NUMPY: Mapping[str, str] = {
 
 
 def ml_name_of(dtype: AnyDType) -> str | None:
-    """Return the name of a dtype that belongs to ml_dtypes, else None."""
+    """Return the name of a dtype that belongs to ml_dtypes; None for other dtypes."""
     if dtype.type.__module__ != "ml_dtypes":
         return None
     names = {ml_name: name for name, (ml_name, _) in SMALL_COMPLEX.items()}

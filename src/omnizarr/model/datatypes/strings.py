@@ -32,14 +32,14 @@ class Raw:
 
     dtype: AnyDType
     as_list: bool
-    """Written as a list of numbers (``r*``), not as base64 (``raw_bytes``)."""
+    """Whether it is written as a list of numbers (``r*``), not as base64 (``raw_bytes``)."""
 
     def default(self) -> Any:
         """Return the zero of the type."""
         return scalar_of(bytes(self.dtype.itemsize), self.dtype)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if is_blank(value):
             return self.default()
         return self._checked(_bytes_from_json(value, at), value, at)
@@ -50,13 +50,13 @@ class Raw:
         return list(data) if self.as_list else bytes_to_base64(data)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if is_blank(value):
             return self.default()
         if isinstance(value, np.void):
             return self._checked(value.tobytes(), value, at)
         if isinstance(value, bytes | bytearray | memoryview):
-            # NumPy pads them too.
+            # NumPy pads them, too.
             return self._checked(bytes(value).ljust(self.dtype.itemsize, b"\0"), value, at)
         if isinstance(value, np.ndarray):
             value = value.tolist()
@@ -78,7 +78,7 @@ class FixedBytes(OfDtype):
         return np.bytes_(b"")
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         return np.bytes_(b"") if is_blank(value) else self._checked(_bytes_from_json(value, at), value, at)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -86,7 +86,7 @@ class FixedBytes(OfDtype):
         return bytes_to_base64(bytes(scalar))
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if is_blank(value):
             return np.bytes_(b"")
         if isinstance(value, str):
@@ -114,7 +114,7 @@ class FixedText(OfDtype):
         return np.str_("")
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if is_blank(value):
             return np.str_("")
         if not isinstance(value, str):
@@ -126,7 +126,7 @@ class FixedText(OfDtype):
         return str(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if is_blank(value):
             return np.str_("")
         if not isinstance(value, str):
@@ -139,7 +139,7 @@ class FixedText(OfDtype):
 
 
 class Text(OfDtype):
-    """Text of any length; a scalar is a `str`."""
+    """Text of any length. A scalar is a `str`."""
 
     __slots__ = ()
 
@@ -148,7 +148,7 @@ class Text(OfDtype):
         return ""
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         return self.cast(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -156,7 +156,7 @@ class Text(OfDtype):
         return str(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if is_blank(value):
             return ""
         if not isinstance(value, str):
@@ -169,7 +169,7 @@ class Text(OfDtype):
 
 
 class Bytes(OfDtype):
-    """Byte strings of any length; a scalar is a `bytes`."""
+    """Byte strings of any length. A scalar is a `bytes`."""
 
     __slots__ = ()
 
@@ -178,7 +178,7 @@ class Bytes(OfDtype):
         return b""
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         return b"" if is_blank(value) else _bytes_from_json(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -186,7 +186,7 @@ class Bytes(OfDtype):
         return bytes_to_base64(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if is_blank(value):
             return b""
         if isinstance(value, str):
@@ -197,7 +197,7 @@ class Bytes(OfDtype):
 
 
 def _bytes_from_json(value: JSON, at: str) -> bytes:
-    """Return the bytes that a list of numbers or base64 text stands for."""
+    """Return the bytes for a list of numbers or base64 text."""
     if isinstance(value, str):
         return bytes_from_base64(value, at)
     if not isinstance(value, Sequence):

@@ -1,7 +1,7 @@
 """Records of named fields.
 
-Spec: zarr-extensions ``struct``, and its legacy name ``structured``. A field may also carry ``shape`` (a sub-array) and
-``byte_order`` (where it differs from its record's): Zarr v2 has both, v3 has no words for them.
+Spec: zarr-extensions ``struct``, and its legacy name ``structured``. A field may also have ``shape`` (a
+sub-array) and ``byte_order`` (if it differs from its record's). Zarr v2 has both, v3 neither.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SPEC = "zarr-extensions, struct"
 DEEPEST = 32
 """Maximum depth of nested records."""
 LARGEST = 2**31 - 1
-"""Bytes of an item: NumPy's limit."""
+"""Maximum bytes of an item in NumPy."""
 MOST = 2**20
-"""Scalars of a record, sub-arrays and nested records counted out: their fill values are lists in memory."""
+"""Maximum number of scalars of a record, with those in sub-arrays and nested records: fill values are lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Field:
     data_type: DataType
     shape: tuple[int, ...] = ()
     has_own_order: bool = False
-    """Stored in this byte order, whatever the codec's."""
+    """Its own byte order, whatever that of the codec."""
 
     @property
     def little(self) -> AnyDType:
@@ -57,7 +57,7 @@ class Field:
 
     @property
     def count(self) -> int:
-        """Number of scalars, sub-arrays and nested records counted out."""
+        """Number of scalars, including those in sub-arrays and nested records."""
         scalars = self.data_type.scalars
         each = sum(field.count for field in scalars.fields) if isinstance(scalars, Struct) else 1
         return each * math.prod(self.shape)
@@ -70,16 +70,16 @@ class Struct:
     dtype: AnyDType
     fields: tuple[Field, ...]
     little: AnyDType
-    """The same record, as a little-endian `bytes` codec stores it."""
+    """The same record in the form that a little-endian `bytes` codec stores."""
     is_legacy: bool = False
-    """It is called ``structured``, and has fill values in base64."""
+    """Whether it is called ``structured``, and has fill values in base64."""
 
     def default(self) -> Any:
         """Return the zero of the type."""
-        return scalar_of(bytes(self.dtype.itemsize), self.dtype)  # Zero is zero bytes for every type of a fixed size.
+        return scalar_of(bytes(self.dtype.itemsize), self.dtype)  # zero consists of zero bytes
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if isinstance(value, str) and value:
             return self.from_base64(value, self.little, at)
         if is_blank(value):
@@ -110,9 +110,9 @@ class Struct:
         return {field.name: _nest(field, record[field.name]) for field in self.fields}
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if isinstance(value, np.void) and value.dtype == self.dtype:
-            return scalar_of(value.tobytes(), self.dtype)  # A copy: it may be a view into the user's array.
+            return scalar_of(value.tobytes(), self.dtype)  # A copy, because it may be a view into the user's array.
         if isinstance(value, bytes):
             return self._from_bytes(value, self.dtype, at)
         if isinstance(value, np.void) and value.dtype.names:
@@ -135,11 +135,11 @@ class Struct:
         return self._join(parts)
 
     def from_base64(self, value: str, stored: AnyDType, at: str) -> Any:
-        """Return the record whose item bytes are `value`, of dtype `stored`."""
+        """Return the record with the item bytes `value`, of dtype `stored`."""
         return self._from_bytes(bytes_from_base64(value, at), stored, at)
 
     def _join(self, parts: list[list[Any]]) -> Any:
-        """Return the record whose fields hold these scalars (several of them for a sub-array)."""
+        """Return the record whose fields have these scalars (several for a sub-array)."""
         data = b"".join(
             bytes_of(scalar, field.data_type.dtype)
             for field, scalars in zip(self.fields, parts, strict=True)
@@ -153,7 +153,7 @@ class Struct:
         scalar = scalar_of(np.frombuffer(data, dtype).astype(self.dtype).tobytes(), self.dtype)
         try:
             self._by_field(scalar)
-        except (ValueError, SystemError) as error:  # NumPy's answers to a code point beyond U+10FFFF.
+        except (ValueError, SystemError) as error:  # NumPy's errors for a code point beyond U+10FFFF.
             raise reject(f"the fill value is no such record ({error})", at, data.hex(), str(self.dtype)) from None
         return scalar
 
@@ -161,7 +161,7 @@ class Struct:
 def bind_struct(
     named: Named, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], depth: int = 0
 ) -> Struct:
-    """Return the records that a document describes.
+    """Return the record type that a document describes.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, By
 
 
 def named_from_json(document: JSON, at: str = "/data_type") -> Named:
-    """Return what a document's data type says: a name, or an object with a name and a configuration.
+    """Return the data type in a document: a name, or an object with a name and a configuration.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def _shape(document: JSON, at: str) -> tuple[int, ...]:
 
 
 def _nest(field: Field, values: Any) -> JSON:
-    """Return the JSON form of a field, nested lists if it is a sub-array."""
+    """Return the JSON form of a field: nested lists for a sub-array."""
     if not field.shape:
         return field.data_type.scalars.to_json(values[()])
     flat = iter([field.data_type.scalars.to_json(value) for value in values.reshape(-1)])

@@ -19,7 +19,7 @@ NAT = -(2**63)
 LAST = 2**63 - 1
 LARGEST_SCALE = 2**31 - 1
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "µs", "ns", "ps", "fs", "as", "generic")
-"""``μs`` in both its spellings: Greek mu, micro sign."""
+"""``μs`` in both spellings: Greek mu, and micro sign."""
 
 KINDS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
 VALUES = f'an integer from {NAT} to {LAST}, or "NaT"'
@@ -35,7 +35,7 @@ class Time(OfDtype):
         return self._make(0)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        """Return the scalar that `value` stands for."""
+        """Return the scalar for `value`."""
         if value == "NaT":
             return self._make(NAT)
         if isinstance(value, float) and value.is_integer():
@@ -48,11 +48,11 @@ class Time(OfDtype):
 
     def to_json(self, scalar: Any) -> JSON:
         """Return the canonical v3 form of `scalar`."""
-        # NaT is written as a number, as zarr-python does; its readers take both.
+        # NaT is written as a number, like in zarr-python; its readers accept both.
         return int.from_bytes(bytes_of(scalar, self.dtype.newbyteorder("<")), "little", signed=True)
 
     def cast(self, value: Any, at: str) -> Any:
-        """Return the scalar that a user means by `value`."""
+        """Return the scalar for what a user passed."""
         if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
             value = int(value)
         if isinstance(value, np.datetime64 | np.timedelta64):
@@ -67,7 +67,7 @@ class Time(OfDtype):
         return self.from_json(value, at)
 
     def _converted(self, value: Any, at: str) -> Any:
-        """Return `value` in this unit; NumPy would cut off what does not fit."""
+        """Return `value` in this unit. NumPy would silently cut off what does not fit."""
         plain = self.dtype.newbyteorder("=")
         if value.dtype.kind == plain.kind:
             if np.isnat(value):

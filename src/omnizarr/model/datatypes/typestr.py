@@ -1,8 +1,8 @@
-"""Data types and fill values in the words of Zarr v2 (and v1): typestr, descr, base64.
+"""Data types and fill values in the form of Zarr v2 and v1: typestr, descr, base64.
 
-A typestr is a byte order, a kind and a size (``"<f8"``, ``"|S3"``, ``"<M8[10s]"``), as NumPy's array interface
-defines it; a descr is a list of fields ``[name, type]`` or ``[name, type, shape]``. Neither needs NumPy nor any
-extra package to be translated.
+A typestr is a byte order, a kind and a size (``"<f8"``, ``"|S3"``, ``"<M8[10s]"``), as defined by NumPy's array
+interface. A descr is a list of fields ``[name, type]`` or ``[name, type, shape]``. Translating them needs neither
+NumPy nor any extra package.
 
 Spec: Zarr v2, "Data type encoding" and "Fill value encoding".
 """
@@ -29,7 +29,7 @@ SPEC = 'Zarr v2, "Data type encoding"'
 TYPESTR = re.compile(r"([<>|]?)([a-zA-Z])([0-9]{0,10})(?:\[([0-9]{0,10})([a-zμµ]{1,7}|[A-Z])\])?")
 
 BARE = {*SMALL_FLOATS, *SMALL_INTEGERS}
-"""Names that TensorStore writes instead of a typestr, as NumPy has none for them."""
+"""Names that TensorStore writes instead of a typestr, because NumPy has none for them."""
 
 CODES = {
     **{name: code for code, name in NAMES_OF_NUMPY.items()},
@@ -47,7 +47,7 @@ VARIABLE = {
     "omnizarr.object",
     "omnizarr.vlen_array",
 }
-"""Python objects; what they are is told by the first filter."""
+"""Python objects; the first filter determines their kind."""
 
 
 def load(document: JSON, pointer: str = "/dtype") -> tuple[Named, ByteOrder]:
@@ -57,8 +57,8 @@ def load(document: JSON, pointer: str = "/dtype") -> tuple[Named, ByteOrder]:
     ----------
     document : JSON
         A typestr or a descr. One-byte types may have any byte order or none; TensorStore's bare names
-        (``"bfloat16"``) are known. ``"|O"`` gives ``omnizarr.object``: the filters tell what it is.
-        A field without a name is called ``f0``, ``f1``, ... after its place, as NumPy does.
+        (``"bfloat16"``) are known. ``"|O"`` gives ``omnizarr.object``, whose filters determine what it is. A
+        field without a name is called ``f0``, ``f1``, ... by its position, as in NumPy.
     pointer : str
         JSON pointer of `document`, for errors.
 
@@ -66,14 +66,14 @@ def load(document: JSON, pointer: str = "/dtype") -> tuple[Named, ByteOrder]:
     -------
     named : Named
     byte_order : {"<", ">"}
-        ``"<"`` where the type has none, and where the fields of a record differ (they then say theirs).
+        ``"<"`` if the type has none, and if the fields of a record differ (other fields then state their own).
 
     Raises
     ------
     MetadataError
         If `document` is malformed.
     UnknownDataTypeError
-        If it is well formed, but stands for no type known here.
+        If it is well formed, but the type is unknown.
 
     Examples
     --------
@@ -85,12 +85,12 @@ def load(document: JSON, pointer: str = "/dtype") -> tuple[Named, ByteOrder]:
 
 
 def dump(named: Named, byte_order: ByteOrder = "<") -> JSON:
-    """Return the ``dtype`` of a v2 document: what NumPy's ``dtype.str`` or ``dtype.descr`` says.
+    """Return the ``dtype`` of a v2 document: NumPy's ``dtype.str`` or ``dtype.descr``.
 
     Raises
     ------
     NotRepresentableError
-        If v2 has no words for the type.
+        If v2 cannot express the type.
 
     Examples
     --------
@@ -123,8 +123,8 @@ def dump(named: Named, byte_order: ByteOrder = "<") -> JSON:
 def fill_from_v2(value: JSON, data_type: DataType) -> JSON | Undefined:
     """Return the v3 JSON form of the ``fill_value`` of a v2 document; null is `UNDEFINED`.
 
-    Besides what the text says it takes what programs wrote: 0 or ``""`` for the zero of any kind of bytes, text or
-    records, one-element lists (netCDF-C 4.8.0), and what `as_meant` knows.
+    In addition to the specified forms, it accepts what programs wrote: 0 or ``""`` for the zero of any kind of
+    bytes, text or records, one-element lists (netCDF-C 4.8.0), and the forms of `as_meant`.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def fill_from_v2(value: JSON, data_type: DataType) -> JSON | Undefined:
 def fill_to_v2(value: JSON | Undefined, data_type: DataType) -> JSON:
     """Return the ``fill_value`` of a v2 document for a v3 JSON form; `UNDEFINED` is null.
 
-    A NaN is written as ``"NaN"`` whatever its payload: v2 has no other word for it.
+    A NaN is written as ``"NaN"`` whatever its payload, because v2 has no other form for it.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def _load_descr(document: Sequence[JSON], pointer: str, depth: int) -> tuple[Nam
         names.add(name)
         named, order = _load(field[1], f"{at}/1", depth + 1)
         entry: dict[str, JSON] = {"name": name, "data_type": named_to_json(named)}
-        if len(field) > 2 and (shape := _shape(field[2], f"{at}/2")):  # a shape is there
+        if len(field) > 2 and (shape := _shape(field[2], f"{at}/2")):  # it has a shape
             entry["shape"] = shape
         fields.append(entry)
         orders.append(order)

@@ -1,4 +1,4 @@
-"""What `Array.show` reads and shows: of any array no more elements than a picture has room for."""
+"""What `Array.show` reads and shows: no more elements than a picture has room for."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from omnizarr.nodes.group import Group
 
 _TABLE: Final = (20, 8)
-"""Rows and columns of a table."""
+"""Maximum rows and columns of a table."""
 
 
 def image_array(group: Group) -> Array | None:
-    """Return the full resolution of a group that is a multiscale image; None if it is none."""
+    """Return the full resolution of a group that is a multiscale image; None for other groups."""
     nodes = Nodes({group.path: group.metadata})
     for image in reading.images(group.path, nodes):
         for dataset in reading.datasets(image):
@@ -45,7 +45,7 @@ def image_array(group: Group) -> Array | None:
 
 
 def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int], *, rgb: bool | None) -> Picture:
-    """Return the picture; see `Array.show`."""
+    """Return the picture. See `Array.show`."""
     array = _in_its_group(array)
     level = meaning.level_of(array)
     known = meaning.names_of(array, level)
@@ -60,7 +60,7 @@ def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int]
 
 
 def _in_its_group(array: Array) -> Array:
-    """Return an array that was opened by its own directory as one of the group around it, which has the coordinates."""
+    """Return an array opened by its own directory as a member of the group around it, which has the coordinates."""
     store = array.store
     if array.path or not isinstance(store, LocalStore):
         return array
@@ -77,18 +77,18 @@ def _in_its_group(array: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What of an array is shown.
+    """The part of an array that is shown.
 
     Attributes
     ----------
     array : Array
-        What is read: a coarser level of the array that was asked for, if that is enough.
+        The array to read: a coarser level of the requested one, if that is enough.
     chosen : Slice
-        Of `array`.
+        The selection of `array`.
     asked : Array or None
-        What was asked for, if it is another one.
+        The requested array, if it is another one.
     wanted : Slice or None
-        Of `asked`.
+        The selection of `asked`.
     """
 
     array: Array
@@ -110,7 +110,7 @@ class _View:
         return are_numbers(self.dtype) and bool(self.chosen.shown) and 0 not in self.chosen.lengths()
 
     def room_in(self, size: tuple[int, int]) -> tuple[int, ...]:
-        """Return how many elements along each dimension shown there is room for in a picture of that width and height.
+        """Return how many elements along each shown dimension fit into a picture of this width and height.
 
         An image keeps its proportions.
         """
@@ -123,12 +123,12 @@ class _View:
         return max(1, round(wide * tall)), max(1, round(wide))
 
     def at_resolution(self, most: Sequence[int]) -> _View:
-        """Return the view with no more than so many elements along each dimension shown."""
+        """Return the view with at most this many elements along each shown dimension."""
         coarser = self._coarser(most)
         return replace(coarser, chosen=coarser.chosen.thinned(most))
 
     def _coarser(self, most: Sequence[int]) -> _View:
-        """Return the view of the coarsest level of the image that has as many elements as wanted."""
+        """Return the view of the coarsest level of the image that has enough elements."""
         if self.level is None:
             return self
         steps = [-(-length // limit) for length, limit in zip(self.chosen.lengths(), most, strict=True)]
@@ -142,7 +142,7 @@ class _View:
         return found
 
     def subject(self) -> Subject:
-        """Read what becomes an image or a line."""
+        """Read the data of an image or a line."""
         chosen = self.chosen
         values = self._read(chosen)
         missing = meaning.missing_of(self.array, values, self.level)
@@ -155,7 +155,7 @@ class _View:
         return Subject(values, shown, self._name, unit, missing, element)
 
     def _element(self, chosen: Slice) -> float:
-        """Return how high an element of an image is for its width, if both are told in the same unit."""
+        """Return the ratio of height to width of an image element, if both have the same unit."""
         if len(chosen.shown) != 2:
             return 1.0
         scales = self._scales()
@@ -166,7 +166,7 @@ class _View:
         return abs(upright.step * apart[0] / (across.step * apart[1]))
 
     def table(self) -> Subject:
-        """Read what becomes a table: the first rows and columns."""
+        """Read the data of a table: the first rows and columns."""
         short = self.chosen.first(_TABLE)
         left = zip(self.chosen.lengths(), short.lengths(), ("row", "column"), strict=False)
         omitted = [f"{wording.plural(whole - some, kind)} more" for whole, some, kind in left if whole > some]
@@ -199,7 +199,7 @@ class _View:
 
     @property
     def title(self) -> str:
-        """What is shown, as it is typed."""
+        """The title: what was selected, as you would type it."""
         array = self.array if self.asked is None else self.asked
         chosen = self.chosen if self.wanted is None else self.wanted
         parts = [slices.in_words(axis, length) for axis, length in zip(chosen.axes, array.shape, strict=True)]
@@ -208,7 +208,7 @@ class _View:
         return f"{visible(array.name)}{selection} {visible(info.type_name(array.metadata))}"
 
     def remarks(self) -> Iterator[str]:
-        """Yield what the reader must know of the selection."""
+        """Yield notes about the selection."""
         scales = self._scales()
         chosen = self.chosen
         where = [
@@ -227,7 +227,7 @@ class _View:
 
 
 def _points_down(axis: Axis, indices: range) -> bool:
-    """Return whether an axis of the north is known to have its south at the top: indices alone do not say so."""
+    """Return whether the vertical axis is known to have south at the top. Indices alone do not tell."""
     values = axis.coordinates
     if axis.name.lower() not in slices.NORTH_UP or values.dtype.kind not in "iuf":
         return False
@@ -235,7 +235,7 @@ def _points_down(axis: Axis, indices: range) -> bool:
 
 
 def _levels_below(array: Array, level: reading.Level) -> Iterator[tuple[int, Array]]:
-    """Yield the coarser levels of an image, as far as they are there and have as many dimensions."""
+    """Yield the coarser levels of an image that exist and have as many dimensions."""
     for number, dataset in enumerate(reading.datasets(level.image)):
         if number <= level.number:
             continue
@@ -251,7 +251,7 @@ def _levels_below(array: Array, level: reading.Level) -> Iterator[tuple[int, Arr
 
 
 def _scaled(chosen: Slice, factors: Sequence[float]) -> Slice:
-    """Return the indices of a coarser level that cover the same."""
+    """Return the indices of a coarser level that cover the same region."""
     axes: list[slices.Axis] = []
     for axis, factor in zip(chosen.axes, factors, strict=True):
         if isinstance(axis, int):

@@ -1,4 +1,4 @@
-"""What attributes say of the values and dimensions of an array: by CF (as xarray and netCDF write), or by OME-Zarr."""
+"""The meaning of attributes for values and dimensions of an array: CF (as xarray and netCDF write), or OME-Zarr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from omnizarr.show import axes
 if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
 
-# Levels of images lie right below their group, or a little deeper.
+# Levels of images are directly below their group, or a little deeper.
 _MOST_ABOVE: Final = 3
 _SINCE: Final = re.compile(
     r"(?P<unit>[a-z]+)\s+since\s+(?P<year>\d{1,4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
@@ -54,7 +54,7 @@ class Scale:
 
 
 def level_of(array: Array) -> reading.Level | None:
-    """Return which level of a multiscale image of OME-Zarr an array is; None if it is none."""
+    """Return which level of an OME-Zarr multiscale image an array is; None if it is none."""
     above: dict[str, Metadata] = {array.path: array.metadata}
     for where in reversed(list(array.store_path.ancestors())[-_MOST_ABOVE:]):
         with suppress(OmnizarrError):
@@ -68,7 +68,7 @@ def level_of(array: Array) -> reading.Level | None:
 
 
 def names_of(array: Array, level: reading.Level | None) -> tuple[str, ...]:
-    """Return the names of the dimensions, "" where there is none."""
+    """Return the names of the dimensions, "" for none."""
     names = array.dimension_names
     if names is None and level is not None:
         found = reading.axes(level.group, level.image, Nodes({}))
@@ -79,7 +79,7 @@ def names_of(array: Array, level: reading.Level | None) -> tuple[str, ...]:
 
 
 def scales_of(level: reading.Level | None, ndim: int) -> tuple[Scale | None, ...]:
-    """Return, for each dimension, its scale; None where there is none."""
+    """Return the scale of each dimension; None without a scale."""
     if level is None:
         return (None,) * ndim
     found = display.placement(ndim, reading.datasets(level.image)[level.number], level.image)
@@ -100,7 +100,8 @@ def scales_of(level: reading.Level | None, ndim: int) -> tuple[Scale | None, ...
 def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale | None) -> axes.Axis:
     """Return a dimension with the coordinates at some indices.
 
-    They are those of the array beside that has its name, else of OME-Zarr, else the indices themselves.
+    They come from the array of that name beside it, otherwise from OME-Zarr, otherwise they are the indices
+    themselves.
     """
     beside = _beside(array, name, length)
     if beside is not None:
@@ -114,7 +115,7 @@ def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale |
 
 
 def coordinate(array: Array, name: str, index: int, length: int, scale: Scale | None) -> str:
-    """Return how a dimension is called, and where on it an index lies.
+    """Return the name of a dimension with the position of an index on it.
 
     It is ``time=3 (2026-01-04)``, ``z=3``, or ``3``.
     """
@@ -126,7 +127,7 @@ def coordinate(array: Array, name: str, index: int, length: int, scale: Scale | 
 
 
 def _beside(array: Array, name: str, length: int) -> Array | None:
-    """Return the array that holds the coordinates of a dimension; None if there is none."""
+    """Return the array with the coordinates of a dimension; None if there is none."""
     if not name or "/" in name or name in {".", "..", array.basename} or not array.path:
         return None
     with suppress(OmnizarrError):
@@ -140,7 +141,7 @@ def _beside(array: Array, name: str, length: int) -> Array | None:
 
 
 def missing_of(array: Array, values: NDArray[Any], level: reading.Level | None) -> NDArray[np.bool_] | None:
-    """Return where values say that there is none; None if no value means that."""
+    """Return where values mean "missing"; None if no value does."""
     marks = display.missing_values(as_model(array.metadata), is_image=level is not None)
     if not marks:
         return None
@@ -151,7 +152,7 @@ def missing_of(array: Array, values: NDArray[Any], level: reading.Level | None) 
 
 
 def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """Return the unit of values, and what they mean: scaled, and times as such.
+    """Return unit and meaning of values: scaled values, or times.
 
     >>> unit_and_values({"units": "days since 2026-01-01"}, np.array([0, 1]))[1].astype("M8[D]").tolist()
     [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
@@ -170,7 +171,7 @@ def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tupl
 
 
 def _times(unit: str, calendar: Any, values: NDArray[Any]) -> NDArray[np.datetime64] | None:
-    """Return the times that numbers mean by CF; None if they mean none, or in a calendar of its own."""
+    """Return the times that numbers mean in CF; None if they mean none, or have another calendar."""
     found = _SINCE.fullmatch(unit.strip())
     if found is None or calendar not in _CALENDARS or found["unit"].lower() not in _MICROSECONDS:
         return None
@@ -185,7 +186,7 @@ def _times(unit: str, calendar: Any, values: NDArray[Any]) -> NDArray[np.datetim
         is_time = np.abs(since) < 2.0**62
         times = (start + np.where(is_time, since, 0).round().astype(np.int64)).view("M8[us]")
     times[~is_time] = np.datetime64("NaT")
-    # Before that day, the standard calendar is not that of NumPy.
+    # Before that day, the standard calendar differs from that of NumPy.
     if calendar != "proleptic_gregorian" and bool((times < _GREGORIAN).any()):
         return None
     return times

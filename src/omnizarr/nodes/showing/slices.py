@@ -1,4 +1,4 @@
-"""Which elements of an array a picture shows: two dimensions at most, and of these no more than it has room for."""
+"""Which elements of an array a picture shows: at most two dimensions, and no more elements than it has room for."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from omnizarr.errors import BoundsCheckError, SelectionError
 
 Axis: TypeAlias = "int | range"
 
-# How dimensions are called that lie upright on paper, and those across, with those beside each other in pairs.
+# Names of dimensions for the vertical and the horizontal direction, in corresponding order.
 _UPRIGHT: Final = ("y", "lat", "latitude", "nav_lat", "rlat", "northing", "yc", "row", "rows", "height")
 _ACROSS: Final = ("x", "lon", "longitude", "nav_lon", "rlon", "easting", "xc", "column", "columns", "col", "width")
 _CHANNELS: Final = frozenset({"c", "channel", "channels", "rgb", "rgba", "band", "bands", "color", "colour"})
 NORTH_UP: Final = frozenset({"lat", "latitude", "rlat", "nav_lat", "northing"})
-"""Dimensions of which the largest coordinate is at the top."""
+"""Dimensions with the largest coordinate at the top."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What is shown of an array.
+    """The shown part of an array.
 
     Attributes
     ----------
     axes : tuple of (int or range)
-        Of each dimension the one index, or the indices.
+        For each dimension, the index or the indices.
     shown : tuple of int
-        The dimensions of the picture: none, one, or two, of which the first is upright.
+        The dimensions of the picture: none, one, or two with the vertical one first.
     channels : int or None
         The dimension of red, green and blue.
     assumed : tuple of int
-        Dimensions of which one index was taken automatically.
+        Dimensions for which an index was chosen automatically.
     fields : str or None
-        Field of a record.
+        The shown field of a record.
     """
 
     axes: tuple[Axis, ...]
@@ -45,25 +45,25 @@ class Slice:
     fields: str | None = None
 
     def thinned(self, most: Sequence[int]) -> Slice:
-        """Return the same with no more than so many indices along the dimensions shown: each n-th."""
+        """Return the same with at most this many indices along the shown dimensions, by taking every n-th."""
         axes = list(self.axes)
         for dimension, limit in zip(self.shown, most, strict=False):
             axes[dimension] = every(self.axes[dimension], -(-_length(self.axes[dimension]) // limit))
         return replace(self, axes=tuple(axes))
 
     def first(self, most: Sequence[int]) -> Slice:
-        """Return the same with no more than so many indices along the dimensions shown: the first."""
+        """Return the same with at most this many indices along the shown dimensions, by taking the first."""
         axes = list(self.axes)
         for dimension, limit in zip(self.shown, most, strict=False):
             axes[dimension] = as_range(self.axes[dimension])[:limit]
         return replace(self, axes=tuple(axes))
 
     def lengths(self) -> tuple[int, ...]:
-        """Return how many indices there are along the dimensions shown."""
+        """Return the number of indices along the shown dimensions."""
         return tuple(_length(self.axes[dimension]) for dimension in self.shown)
 
     def steps(self) -> tuple[int, ...]:
-        """Return how far apart the indices along the dimensions shown are."""
+        """Return the distance of indices along the shown dimensions."""
         return tuple(as_range(self.axes[dimension]).step for dimension in self.shown)
 
 
@@ -75,10 +75,10 @@ def choose(
     *,
     rgb: bool | None = None,
 ) -> Slice:
-    """Return what a selection shows of an array.
+    """Return the part of an array that a selection shows.
 
-    `names` are those of its dimensions, "" where there is none; `rgb` says whether the last of three dimensions holds
-    red, green and blue; None: if it looks like that.
+    `names` are those of its dimensions, "" for none. `rgb` states whether the last of three dimensions holds red,
+    green and blue; None: guess.
 
     Raises SelectionError and BoundsCheckError.
 
@@ -113,22 +113,22 @@ def choose(
 
 
 def every(axis: Axis, step: int) -> Axis:
-    """Return each n-th index."""
+    """Return every n-th index."""
     return axis if isinstance(axis, int) else axis[:: max(1, step)]
 
 
 def as_selector(axis: Axis) -> int | slice:
-    """Return what selects the same of an array."""
+    """Return a selector for the same elements of an array."""
     if isinstance(axis, int):
         return axis
     if not axis:
         return slice(0, 0)
-    # Python's slices count a negative end from the other side.
+    # In Python's slices, a negative end counts from the other side.
     return slice(axis.start, axis.stop if axis.stop >= 0 else None, axis.step)
 
 
 def in_words(axis: Axis, length: int) -> str:
-    """Return how a selector is typed.
+    """Return a selector as you would type it.
 
     >>> in_words(3, 9), in_words(range(0, 9), 9), in_words(range(0, 10, 4), 10), in_words(range(2, 5), 9)
     ('3', ':', '::4', '2:5')
@@ -169,7 +169,7 @@ def _axis(item: Any, dimension: int, length: int) -> Axis:
 def _channels(
     axes: Sequence[Axis], kept: Sequence[int], names: Sequence[str], dtype: np.dtype[Any] | None, *, rgb: bool | None
 ) -> int | None:
-    """Return the dimension that holds red, green and blue (and alpha); None if there is none."""
+    """Return the dimension with red, green and blue (and alpha); None if there is none."""
     if rgb is False or len(kept) < 3 or dtype is None:
         return None
     sides = {*_UPRIGHT, *_ACROSS}
@@ -184,7 +184,7 @@ def _channels(
                 expected="one of length 3 or 4",
             )
         return found[0]
-    # Make clear what was chosen automatically: bytes, which pictures of cameras are made of.
+    # The automatic choice is only for bytes, which pictures of cameras consist of.
     if dtype != np.uint8:
         return None
     last = kept[-1] if kept[-1] in candidates and not names[kept[-1]] else None
@@ -192,7 +192,7 @@ def _channels(
 
 
 def _two_of(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the two dimensions of a picture, by their names; else the last two."""
+    """Return the two dimensions of a picture, by their names; otherwise the last two."""
     called = {names[dimension].lower(): dimension for dimension in kept}
     for pair in zip(_UPRIGHT, _ACROSS, strict=False):
         if pair[0] in called and pair[1] in called:
@@ -205,7 +205,7 @@ def _two_of(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _upright_first(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
-    """Return two dimensions so that one that is called "lon" does not stand upright where the other is "lat"."""
+    """Return two dimensions so that "lon" is not vertical if the other one is "lat"."""
     if len(kept) == 2 and names[kept[0]].lower() in _ACROSS and names[kept[1]].lower() in _UPRIGHT:
         return kept[1], kept[0]
     return tuple(kept)

@@ -4,10 +4,10 @@ To acquire a lock, a writer creates the file (or opens the existing one), takes 
 checks that the path still leads to the locked file; if not, it tries again. To release the lock, it removes the file
 while still holding it. So
 
-- a killed holder leaves at most an empty file. The operating system releases its lock, and the next holder
-removes the file;
-- the value may be created, deleted or replaced by a rename meanwhile. A lock on the value's own file would be
-lost at each write;
+- a killed holder leaves at most an empty file. The operating system releases its lock, and the next holder removes
+  the file;
+- the value may be created, deleted or replaced by a rename meanwhile. A lock on the value's own file would be lost at
+  each write;
 - a forked child does not inherit it;
 - machines that share the file system exclude each other if it shares locks (NFS does).
 

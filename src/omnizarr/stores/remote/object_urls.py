@@ -22,9 +22,8 @@ Options (``storage_options``) are those of obstore:
   `proxy_url`, `default_headers`, ...; separately, or together as `client_options`;
 - of retries: `max_retries`, `retry_timeout`, `backoff`; separately, or together as `retry_config` or `retry`;
 - `concurrency`, `max_value_bytes`, `max_keys`, `list_timeout` of `ObjectStore`;
-- in the spelling of fsspec: `anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`, `profile` (read
-by boto3),
-  `connection_string`, `sas_token`, `headers`.
+- in the spelling of fsspec: `anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`, `profile` (read by
+  boto3), `connection_string`, `sas_token`, `headers`.
 
 Other values come from the environment: ``AWS_*``, ``GOOGLE_*``, ``AZURE_*``; also ``AWS_ENDPOINT_URL``,
 ``AWS_PROFILE``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_CONNECTION_STRING``. Plain http is allowed if the
