@@ -41,7 +41,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def count(package: str, array: Any, selection: Any) -> str:
-    """Return a line about reading `selection`, which lies in one chunk."""
+    """Return a line about reading `selection`, which is in one chunk."""
     array[selection]
     _state.update(package=package, functions=[], threads=set(), target="c/", on=False, frames=0, before=0)
     threading.setprofile_all_threads(_profile) if hasattr(threading, "setprofile_all_threads") else None

@@ -39,14 +39,14 @@ def save_values(dataset: Dataset, path: Path) -> None:
 
 
 def load_values(path: Path) -> AnyArray:
-    """Map them, as a plain array whose pages are there already."""
+    """Map them, as a plain array whose pages exist already."""
     values: AnyArray = np.asarray(np.load(path, mmap_mode="r"))
     values.reshape(-1)[:: 4096 // values.itemsize].max()
     return values
 
 
 def array_document(dataset: Dataset) -> JSON:
-    """Return the metadata document of an array, in the words of the specification."""
+    """Return the metadata document of an array, in the terms of the specification."""
     itemsize = np.dtype(dataset.dtype).itemsize
     if dataset.zarr_format == 2:
         compressor: dict[str, JSON | None] = {

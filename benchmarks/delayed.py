@@ -92,7 +92,7 @@ class Bucket:
             client.put_object(Bucket=self.name, Key=key, Body=value)
 
     def has(self, values: Mapping[str, bytes]) -> bool:
-        """Tell whether these values are stored."""
+        """Return whether these values are stored."""
         with self.client() as client:
             return all(
                 client.get_object(Bucket=self.name, Key=key)["Body"].read() == value for key, value in values.items()
@@ -135,7 +135,7 @@ def _tests() -> Any:
 
 
 def _nginx() -> tuple[str, Path] | None:
-    """Return nginx and its module that waits; None if one of them is not there."""
+    """Return nginx and its module that waits; None if one of them does not exist."""
     servers = _tests()
     program = servers.find("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     module = next((path for path in (Path(where, servers.ECHO) for where in servers.MODULES) if path.is_file()), None)

@@ -91,7 +91,7 @@ def work(operation: Operation, library: str, items: int, folder: Path, *, counts
     run = operation.by[library](place, items)
     place.requests.clear()
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins again
     before, began = _status("VmRSS"), time.process_time()
     run()
     return {
@@ -169,7 +169,7 @@ def curve(operation: Operation, library: str, sizes: Iterable[int], directory: P
 
 
 def present() -> dict[str, str]:
-    """Return the versions of the libraries that are there; they are imported before any process is forked."""
+    """Return the versions of the libraries that exist; they are imported before any process is forked."""
     found = {}
     for library, module in {"omnizarr": "omnizarr", "zarr": "zarr", "tensorstore": "tensorstore"}.items():
         try:

@@ -288,7 +288,7 @@ class Bench:
 
 
 def ours(row: Row) -> str | None:
-    """Return which of our engines the ratio is about: the native one if it is there."""
+    """Return which of our engines the ratio is about: the native one if it exists."""
     return next((peer for peer, entry in PEERS.items() if entry.is_ours and peer in row.seconds), None)
 
 

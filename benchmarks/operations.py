@@ -184,7 +184,7 @@ def _in_tensorstore(place: Place, *sizes: Sequence[int]) -> Any:
 
 
 def _filled(place: Place, *sizes: Sequence[int]) -> None:
-    """Write an array, by way of no library that is measured here with this very process."""
+    """Write an array, by way of no library that is measured here with this process."""
     shape, chunks, *inner = sizes
     options: dict[str, Any] = {"shards": chunks, "chunks": inner[0]} if inner else {"chunks": chunks}
     array = omnizarr.create_array(LocalStore(place.path), shape=shape, dtype="i2", compressors=None, **options)

@@ -34,7 +34,7 @@ COLOURS = {
     "floor": "#333333",
 }
 INK, FAINT = "#222222", "#e6e6e6"
-LOW, HIGH = 0.25, 100.0  # what lies beyond stands at the edge
+LOW, HIGH = 0.25, 100.0  # what is beyond stands at the edge
 
 
 def plot(report: Report, path: Path) -> None:

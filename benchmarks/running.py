@@ -64,7 +64,7 @@ class Client:
         return found
 
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
-        """Send a request and wait for its answer; a worker that died before is started anew."""
+        """Send a request and wait for its answer; a worker that died before is started again."""
         if self._process is None:
             self._start()
         assert self._process is not None
@@ -129,7 +129,7 @@ class Report:
 
     @property
     def ours(self) -> str:
-        """The peer that targets are about: the native engine if it is there."""
+        """The peer that targets are about: the native engine if it exists."""
         return next((key for key in self.versions if PEERS[key].role == "ours"), "omnizarr")
 
     def to_json(self) -> dict[str, Any]:

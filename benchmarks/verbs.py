@@ -1,7 +1,7 @@
 """Compare, digest and count an array, and do the same with other tools: seconds, CPU time, and peak of memory.
 
 Usage: ``python -m benchmarks.verbs [--megabytes 1024] [--whole 1024] [--python PATH] [--directory PATH] [--docs]``. An
-array of Zarr v2 lies there three times: as it is, copied byte by byte, and converted to v3 in other chunks. Each tool
+array of Zarr v2 is there three times: unchanged, copied byte by byte, and converted to v3 in other chunks. Each tool
 works in a process of its own; ``--python`` is an interpreter that has those that this one lacks. Tools that hold the
 whole array in memory are run up to ``--whole`` megabytes.
 """

@@ -211,7 +211,7 @@ def _large(codec: Codec, zarr_format: int = 3) -> Dataset:
 
 
 LARGE = {codec: _large(codec) for codec in ("raw", "blosc", "zstd", "gzip", "zstd+crc32c")}
-SQUARE = Dataset("large-square", (16384, 8192), (1024, 1024))  # its rows lie apart in the result
+SQUARE = Dataset("large-square", (16384, 8192), (1024, 1024))  # its rows are apart in the result
 LARGE_V2 = {codec: _large(codec, 2) for codec in ("raw", "blosc", "zstd")}
 SMALL = {  # 16,384 chunks of 16 KiB
     codec: Dataset(f"small-{codec}", (8192, 8192), (64, 64), codec) for codec in ("raw", "zstd")

@@ -1,6 +1,6 @@
 """Real data through omnizarr and back, beside the programs that others use.
 
-Other libraries write scientific data as Zarr; omnizarr opens it, shows it, slices it, and writes it anew with other
+Other libraries write scientific data as Zarr; omnizarr opens it, shows it, slices it, and writes it again with other
 chunks and another codec; the other libraries read that back. Files of netCDF become NCZarr, which netCDF-C reads, and
 come back. Every value is compared on the way. What is left behind in ``demo-output/`` are the hierarchies, the files,
 and a quick look as PNG.

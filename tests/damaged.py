@@ -574,7 +574,7 @@ _KEYS: list[Damaged] = [
         "draft-scalar-key", A20),
 ]  # fmt: skip
 
-# Blosc around one stream: a frame of Zstandard 0.7 with one block, stored as it is.
+# Blosc around one stream: a frame of Zstandard 0.7 with one block, stored unchanged.
 FRAME_07 = b"\x27\xb5\x2f\xfd\x20\x10\x40\x00\x10" + CHUNK + b"\xc0\x00\x00"
 LEGACY = b"\x02\x01\x90\x04" + struct.pack("<IIIII", 16, 16, 24 + len(FRAME_07), 20, len(FRAME_07)) + FRAME_07
 

@@ -243,7 +243,7 @@ class Run:
         self.model[at] = values
 
     def peer_shrinks(self) -> None:
-        """Let zarr-python shorten the array: it leaves in chunks at the edge what lay beyond."""
+        """Let zarr-python shorten the array: it leaves in chunks at the edge what was beyond."""
         shape = tuple(int(self.random.integers(1, length + 1)) if length else 0 for length in self.model.shape)
         self.note(f"resize by zarr-python to {shape}")
         self.theirs().resize(shape)
@@ -315,7 +315,7 @@ class Run:
             self.model = wanted
 
     def settle(self, wanted: np.ndarray) -> None:
-        """Take what is there after a failure, if it may be there."""
+        """Take what exists after a failure, if it may be there."""
         found = self.ours("reference")[...]
         if found.shape not in (self.model.shape, wanted.shape):
             raise DifferenceError(f"shape {found.shape} is neither {self.model.shape} nor {wanted.shape}")

@@ -1,4 +1,4 @@
-"""Install what ``make dist`` built, each in a new environment with nothing but Python, and use it as a new user would.
+"""Install what ``make dist`` built, each in a new environment with only Python, and use it as a new user would.
 
 ``python -m tests.distributions dist`` prints one line per wheel: its size, the time to install it, and its engine.
 """

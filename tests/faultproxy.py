@@ -200,7 +200,7 @@ class FaultProxy:
         self.struck = 0
 
     def down(self) -> None:
-        """Refuse connections, and reset those that are there."""
+        """Refuse connections, and reset those that exist."""
         asyncio.run_coroutine_threadsafe(self._down(), self._loop).result()
 
     def up(self) -> None:

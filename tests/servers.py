@@ -162,14 +162,14 @@ def _free_port() -> int:
 
 
 def find(program: str) -> str | None:
-    """Return the path of a program, in the order in which the head of this module says; None if it is not there."""
+    """Return the path of a program, in the order in which the head of this module says; None if it does not exist."""
     given = os.environ.get("OMNIZARR_SERVERS", "").split(os.pathsep)
     local = [str(SERVERS / "bin"), str(SERVERS / "node_modules" / ".bin")]
     return shutil.which(program, path=os.pathsep.join(filter(None, [*given, *local]))) or shutil.which(program)
 
 
 def need(program: str, remedy: str = "make servers") -> str:
-    """Return the path of a program; skip the test if it is not there."""
+    """Return the path of a program; skip the test if it does not exist."""
     path = find(program)
     if path is None:
         skip(program, remedy)
@@ -177,7 +177,7 @@ def need(program: str, remedy: str = "make servers") -> str:
 
 
 def need_package(name: str) -> Path:
-    """Return the folder of a package of npm; skip the test if it is not there."""
+    """Return the folder of a package of npm; skip the test if it does not exist."""
     folder = SERVERS / "node_modules" / name
     if not folder.is_dir() or shutil.which("node") is None:
         skip(name, "make servers")
@@ -185,7 +185,7 @@ def need_package(name: str) -> Path:
 
 
 def need_module(name: str, program: str) -> None:
-    """Skip the test if a Python module that is a server, or is needed to talk to one, is not there."""
+    """Skip the test if a Python module that is a server, or is needed to talk to one, does not exist."""
     if importlib.util.find_spec(name) is None:
         skip(program, f"no Python module {name}")
 
@@ -392,7 +392,7 @@ http {{
 
 
 def _nginx(home: Path) -> Process | None:
-    """Return what runs nginx, with the module that lets it wait; None if one of them is not there."""
+    """Return what runs nginx, with the module that lets it wait; None if one of them does not exist."""
     program = find("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     module = next((path for path in (Path(where, ECHO) for where in MODULES) if path.is_file()), None)
     if program is None or module is None:

@@ -1,4 +1,4 @@
-"""The terminal session of the manual, run on real data: ``python -m tests.session`` draws ``docs/session.svg`` anew.
+"""The terminal session of the manual, run on real data: ``python -m tests.session`` draws ``docs/session.svg`` again.
 
 The data are photographs that come with scikit-image (``make demo`` installs it): a retina, and dividing cells. They are
 written as Zarr v2, as an older program would have done, and one chunk is lost.

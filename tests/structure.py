@@ -109,7 +109,7 @@ def arrows_of(module: str) -> tuple[Arrow, ...]:
 
 
 def nearest(name: str) -> str | None:
-    """Return the module that a name lies in; None for those of others, and for the extension module."""
+    """Return the module that a name is in; None for those of others, and for the extension module."""
     if name == "omnizarr._native":
         return None
     while name not in MODULES and name:

@@ -1,4 +1,4 @@
-"""The tables of the manual that say what the source says: ``python -m tests.tables`` writes them anew."""
+"""The tables of the manual that say what the source says: ``python -m tests.tables`` writes them again."""
 
 import re
 from collections.abc import Iterable, Mapping

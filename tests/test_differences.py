@@ -1,4 +1,4 @@
-"""docs/differences.md says what is not there, and that is held against both libraries."""
+"""docs/differences.md says what does not exist, and that is held against both libraries."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""How many requests it takes: what stores that are far away are asked for, and how much of it side by side."""
+"""How many requests it takes: what remote stores are asked for, and how much of it side by side."""
 
 import numpy as np
 import obstore.store
@@ -12,7 +12,7 @@ FAR = 32  # requests at once
 
 
 def far(store, delay=0.0):
-    """Return a store as one that is far away; it counts."""
+    """Return a store as one that is remote; it counts."""
     return FaultyStore(store, concurrency=FAR, delay=delay)
 
 

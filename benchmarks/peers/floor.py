@@ -3,7 +3,7 @@
 Moving chunks is a small program in C (`floor.c`, compiled when the worker starts): two threads, `pread` and `memcpy`,
 and the codecs of libraries that are installed anyway, called directly: zstd and blosc of numcodecs, libdeflate of the
 package `deflate`, crc32c of google-crc32c. Files are written in place, not atomically. For metadata it is plain Python:
-reading or writing the same files, and nothing but `json` upon them.
+reading or writing the same files, and only `json` upon them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _file_of(module: str) -> Path | None:
 
 
 def _functions() -> dict[str, int]:
-    """Return the addresses of those functions that are there."""
+    """Return the addresses of those functions that exist."""
     found = {}
     for name, module in FUNCTIONS.items():
         path = _file_of(module)

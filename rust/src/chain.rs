@@ -17,7 +17,7 @@ use shard::Shard;
 mod runs;
 pub mod shard;
 
-/// Runs of bytes are fetched together if no more than these lie between them.
+/// Runs of bytes are fetched together if no more than these are between them.
 const GAP: usize = 16 * 1024;
 /// Chunks up to this size are fetched whole: finding out what to leave away takes longer.
 const SMALL: usize = 64 * 1024;
@@ -37,7 +37,7 @@ pub enum Serializer {
 /// What is wanted of chunks that are missing, or hold nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policy {
-    /// Store chunks that hold nothing but the fill value.
+    /// Store chunks that hold only the fill value.
     pub write_empty: bool,
     /// A chunk that is not stored may not be read.
     pub missing_is_error: bool,
@@ -136,7 +136,7 @@ impl Chain {
         }
     }
 
-    /// The elements as they are, if the stored bytes are those, perhaps with their bytes swapped.
+    /// The elements unchanged, if the stored bytes are those, perhaps with their bytes swapped.
     #[must_use]
     pub fn as_elements(&self) -> Option<&Elements> {
         match &self.serializer {
@@ -253,7 +253,7 @@ impl Chain {
     /// read so. That says what is wrong with a chunk, too.
     ///
     /// # Errors
-    /// If the system fails, or a place lies outside the chunk.
+    /// If the system fails, or a place is outside the chunk.
     pub fn read_blocks(
         &self,
         value: &dyn Value,
@@ -302,7 +302,7 @@ impl Chain {
     /// The ranges of bytes that [`Chain::read_runs`] reads of a value.
     ///
     /// # Errors
-    /// If a place lies outside the chunk.
+    /// If a place is outside the chunk.
     pub fn runs_of(&self, selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
         Ok(runs_of(&self.layout, selection, GAP)?.iter().map(|run| run.start as u64..run.end as u64).collect())
     }
@@ -472,7 +472,7 @@ impl Chain {
 
     /// Return the stored form of a chunk that `selection` covers; None if it need not be stored.
     ///
-    /// It lies in the scratch, in the caller's memory, or in what is returned.
+    /// It is in the scratch, in the caller's memory, or in what is returned.
     ///
     /// # Errors
     /// If these elements cannot be encoded.
@@ -516,7 +516,7 @@ impl Chain {
         result.map(|size| &scratch.stored[..size])
     }
 
-    /// Return the stored form of elements, which lie as they are stored; it is in the scratch.
+    /// Return the stored form of elements, which are as they are stored; it is in the scratch.
     ///
     /// # Errors
     /// If they cannot be encoded.
@@ -665,7 +665,7 @@ pub fn fill(out: &mut [u8], element: &[u8]) {
     }
 }
 
-/// Whether bytes are nothing but repetitions of an element.
+/// Whether bytes are only repetitions of an element.
 #[must_use]
 pub fn holds_only(bytes: &[u8], element: &[u8]) -> bool {
     // If the first is right, and each equals the one before, then all are.

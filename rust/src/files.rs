@@ -18,7 +18,8 @@
 //!     tell versions of a value apart by what the file system says of its file. It counts time in ticks (1 to 10 ms, as
 //!     the system was built), and gives the number of a file that is gone to the next one: of two values that are
 //!     written within a tick the second can look like the first in every respect. So a file has a stamp only if its last
-//!     change lies well behind the time at which it was looked at; whatever is written from then on shows another time.
+//! change is well behind the time at which it was looked at; whatever is written from then on shows
+//! another time.
 //!
 //! Paths
 //!     are given in full. Names within open directories would save 6 % of either, but an open directory stays the same
@@ -59,7 +60,8 @@ const OF_FILES: Mode = Mode::from_raw_mode(0o666);
 const MAX_KNOWN: usize = 100_000;
 /// To create a directory that others keep removing.
 const ATTEMPTS: usize = 1000;
-/// A change that lies back further than so long was made in another tick of the clock; ten of the longest there are.
+/// A change that is back further than so long was made in another tick of the clock; ten of the longest
+/// there are.
 const SETTLED: Duration = Duration::from_millis(100);
 /// The same for file systems that write down no fractions of seconds (at most hundredths): some count every other one.
 const SETTLED_COARSELY: Duration = Duration::from_secs(3);
@@ -77,8 +79,8 @@ pub struct Files {
     /// The directory of the array whose chunks these are, and a document that it has: if that is gone, the directory is not
     /// made again.
     home: Option<(Vec<u8>, Vec<u8>)>,
-    /// Parents of keys: they are there, and no part of their paths is a link. Only ever tried to lock: a child that is
-    /// forked while a thread of the parent has it goes without.
+    /// Parents of keys: they exist, and no part of their paths is a link. Only ever tried to lock: a
+    /// child that is forked while a thread of the parent has it goes without.
     known: RwLock<HashSet<String>>,
 }
 
@@ -186,7 +188,7 @@ impl Files {
         }
     }
 
-    /// Create the directory `parent`, unless it is there, and check it.
+    /// Create the directory `parent`, unless it exists, and check it.
     fn make_parent(&self, parent: &str) -> Result<()> {
         if self.make_below_known(parent)? {
             self.remember(parent);
@@ -205,9 +207,9 @@ impl Files {
         Err(Error::broken("the directory is removed again and again"))
     }
 
-    /// Create a directory right below one that is checked; false if that needs a closer look.
+    /// Create a directory directly below one that is checked; false if that needs a closer look.
     ///
-    /// What was not there, and now is, is not a link, and lies where it seems to.
+    /// What was not there, and now is, is not a link, and is where it seems to.
     fn make_below_known(&self, parent: &str) -> Result<bool> {
         if parent.is_empty() || !self.is_known(split(parent).0) {
             return Ok(false);
@@ -436,7 +438,7 @@ impl Value for Open {
         if !is_settled(modified, changed, self.now) {
             return Ok(None);
         }
-        // Times that differ in the bits that are cut off lie centuries apart.
+        // Times that differ in the bits that are cut off are centuries apart.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         Ok(Some([metadata.dev(), metadata.ino(), metadata.len(), modified as u64, changed as u64]))
     }
@@ -491,7 +493,7 @@ fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('/').unwrap_or(("", key))
 }
 
-/// The directory that a path lies in.
+/// The directory that a path is in.
 fn above(path: &[u8]) -> &[u8] {
     match without_slash(path).iter().rposition(|&byte| byte == b'/') {
         None => b".",
@@ -595,7 +597,7 @@ fn write_new(path: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
     written.and(closed).inspect_err(|_| discard(path))
 }
 
-/// Make directories, the last one first; those that are there already are welcome.
+/// Make directories, the last one first; those that exist already are welcome.
 fn make_directories(missing: &[&[u8]], fsync: bool) -> io::Result<()> {
     for folder in missing.iter().rev() {
         match fs::mkdir(*folder, OF_DIRECTORIES) {

@@ -18,7 +18,7 @@
 //! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |
 //! | `files` | a store in a directory |
 //! | [`run`] | a plan, on several threads |
-//! | `remote` | the same for stores that are far away |
+//! | `remote` | the same for remote stores |
 //! | `py` | the only module that knows Python |
 
 pub mod error;

@@ -124,7 +124,7 @@ impl Places {
     }
 }
 
-/// Where the elements of one dimension of a chunk lie, and where they go: as many places on both sides.
+/// Where the elements of one dimension of a chunk are, and where they go: as many places on both sides.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Within the chunk.
@@ -146,7 +146,7 @@ pub enum Selection {
 /// Points along some dimensions of a chunk, and the product of what is selected along each of the others, if any.
 #[derive(Clone, Debug)]
 pub struct Scattered {
-    /// The dimensions of the chunk along which points lie, in ascending order.
+    /// The dimensions of the chunk along which points are, in ascending order.
     pub dims: Arc<[usize]>,
     /// Within the chunk, one list for each of these dimensions: places that stand side by side are a point.
     pub inner: Vec<List>,
@@ -211,7 +211,7 @@ pub struct Piece {
     pub coords: Coords,
     /// What of it goes where.
     pub selection: Selection,
-    /// Every element of the chunk that lies inside the array is selected, in C order.
+    /// Every element of the chunk that is inside the array is selected, in C order.
     pub whole: bool,
 }
 
@@ -231,7 +231,7 @@ pub struct Cut {
 pub struct Run {
     /// Number of chunks touched.
     pub chunks: usize,
-    /// Number of the chunk that lies at the origin.
+    /// Number of the chunk that is at the origin.
     pub first: i64,
     /// Elements per chunk.
     pub size: i64,
@@ -347,7 +347,7 @@ impl Part {
 /// Points along some dimensions, sorted by chunk. See `omnizarr.indexing.plans.Points`.
 #[derive(Clone, Debug)]
 pub struct Points {
-    /// The dimensions along which they lie, in ascending order.
+    /// The dimensions along which they are, in ascending order.
     pub dims: Arc<[usize]>,
     /// Chunk numbers along each of these dimensions, one for each group of points.
     pub coords: Vec<List>,

@@ -159,7 +159,7 @@ mod calls {
         Python::try_attach(work).unwrap_or_else(|| stay_for_ever())
     }
 
-    /// Return what a function of Python returns, written such that nothing but it lies between Python and `Stay`.
+    /// Return what a function of Python returns, written such that only it is between Python and `Stay`.
     macro_rules! stay {
         ($call:expr) => {{
             let stay = Stay;
@@ -444,7 +444,7 @@ fn parts_of(parts: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
     calls::items(parts)?.map(|item| part(&*item?)).collect()
 }
 
-/// A plan of one piece that is given as it is: its axes are parts of one chunk each.
+/// A plan of one piece that is given unchanged: its axes are parts of one chunk each.
 fn only(piece: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
     let (coords, inner, outer, whole): (Bound<'_, PyTuple>, Bound<'_, PyTuple>, Bound<'_, PyTuple>, bool) =
         piece.extract()?;
@@ -568,12 +568,13 @@ impl Deref for PyMemory {
 /// A value that a store in Python gave.
 struct PyValue {
     bytes: Arc<Held<PyMemory>>,
-    /// Where the object lies: as long as it lives, no other lies there. None if the store has another one each time.
+    /// Where the object is: as long as it lives, no other is there. None if the store has another one
+    /// each time.
     place: Option<u64>,
 }
 
 impl PyValue {
-    /// `is_kept`: the store keeps this very object.
+    /// `is_kept`: the store keeps this object.
     fn of(value: &Bound<'_, PyAny>, is_kept: bool) -> PyResult<Option<Box<dyn Value>>> {
         if value.is_none() {
             return Ok(None);
@@ -667,7 +668,7 @@ impl Store for PyStore {
         if self.concurrency > 1 {
             return None;
         }
-        // What a store fetches takes memory until it is decoded; what lies in a dictionary does so anyway.
+        // What a store fetches takes memory until it is decoded; what is in a dictionary does so anyway.
         let bound = if self.values.is_some() { usize::MAX } else { BYTES_AT_ONCE };
         Some((bound / nbytes.max(1)).clamp(1, AT_ONCE))
     }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::plan::{Axis, Places, Scattered, Selection};
 
-/// How the elements of a chunk lie in its bytes.
+/// How the elements of a chunk are in its bytes.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Elements along each dimension.
@@ -46,7 +46,7 @@ impl Layout {
     /// The bytes from the first to behind the last element that is selected; None if nothing is.
     ///
     /// # Errors
-    /// If a place lies outside the chunk.
+    /// If a place is outside the chunk.
     pub fn span_of(&self, selection: &Selection) -> Result<Option<Range<usize>>> {
         let outside = || Error::refused("a place outside the chunk");
         let (mut low, mut high) = (0_usize, self.item);
@@ -86,7 +86,7 @@ impl Layout {
 /// The smallest and the largest of some places; None if there are none, or one is negative or cannot be counted.
 fn bounds_of(places: &Places) -> Option<(usize, usize)> {
     match places {
-        // Computed with care, unlike those of ranges that are known to lie inside.
+        // Computed with care, unlike those of ranges that are known to be inside.
         Places::Range { start, step, len } => {
             let last = i64::try_from(len.checked_sub(1)?).ok()?.checked_mul(*step)?.checked_add(*start)?;
             Some((usize::try_from(*start.min(&last)).ok()?, usize::try_from(*start.max(&last)).ok()?))
@@ -115,7 +115,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// An array whose first element lies at `start`.
+    /// An array whose first element is at `start`.
     ///
     /// # Safety
     /// For as long as the value or a clone of it lives, all elements that shape and strides reach must be there; those
@@ -135,8 +135,8 @@ impl Memory {
         self.item
     }
 
-    /// Check that all places lie inside, on both sides, and that chunk and array have elements of one size. False: there
-    /// is nothing to be done.
+    /// Check that all places are inside, on both sides, and that chunk and array have elements of one
+    /// size. False: there is nothing to be done.
     fn check(&self, selection: &Selection, layout: &Layout, available: &Range<usize>) -> Result<bool> {
         let outside = || Error::refused("a place outside the buffer");
         let inside =
@@ -173,7 +173,7 @@ impl Memory {
     /// `bytes` are those of the chunk from `base` on, and must reach as far as the selection does.
     ///
     /// # Errors
-    /// If a place lies outside the chunk, its bytes, or the array.
+    /// If a place is outside the chunk, its bytes, or the array.
     pub fn scatter(&self, layout: &Layout, bytes: &[u8], base: usize, selection: &Selection) -> Result<()> {
         let end = base.checked_add(bytes.len()).ok_or_else(|| Error::refused("so many bytes"))?;
         if !self.check(selection, layout, &(base..end))? {
@@ -197,7 +197,7 @@ impl Memory {
     /// Of several elements for one place the last wins.
     ///
     /// # Errors
-    /// If a place lies outside the chunk, its bytes, or the array.
+    /// If a place is outside the chunk, its bytes, or the array.
     pub fn gather(&self, layout: &Layout, bytes: &mut [u8], selection: &Selection) -> Result<()> {
         if !self.check(selection, layout, &(0..bytes.len()))? {
             return Ok(());
@@ -217,7 +217,7 @@ impl Memory {
     /// Set all selected elements to one value, of the bytes `element`.
     ///
     /// # Errors
-    /// If a place lies outside the chunk or the array, or the value has another size.
+    /// If a place is outside the chunk or the array, or the value has another size.
     pub fn fill(&self, layout: &Layout, element: &[u8], selection: &Selection) -> Result<()> {
         if element.len() != self.item {
             return Err(Error::refused("a value of another size"));
@@ -239,7 +239,7 @@ impl Memory {
     /// Whether all selected elements have the bytes `element`.
     ///
     /// # Errors
-    /// If a place lies outside the chunk or the array, or the value has another size.
+    /// If a place is outside the chunk or the array, or the value has another size.
     pub fn holds_only(&self, layout: &Layout, element: &[u8], selection: &Selection) -> Result<bool> {
         if element.len() != self.item {
             return Err(Error::refused("a value of another size"));
@@ -311,23 +311,23 @@ impl Memory {
         steps
     }
 
-    /// The memory that the selected elements of a chunk fill, if they are all elements of it and lie there as in the
-    /// chunk; None otherwise.
+    /// The memory that the selected elements of a chunk fill, if they are all elements of it and are
+    /// there as in the chunk; None otherwise.
     ///
     /// Each piece of a plan may be asked for once at a time.
     #[must_use]
     #[allow(clippy::mut_from_ref)]
     pub fn window(&self, layout: &Layout, selection: &Selection) -> Option<&mut [u8]> {
         let start = self.place_of_window(layout, selection)?;
-        // SAFETY: the elements are there, lie side by side, and belong to this piece alone.
+        // SAFETY: the elements are there, are side by side, and belong to this piece alone.
         Some(unsafe { slice::from_raw_parts_mut(start, layout.nbytes) })
     }
 
-    /// The same, to be read: the bytes of a whole chunk, if they lie in the array as in the chunk.
+    /// The same, to be read: the bytes of a whole chunk, if they are in the array as in the chunk.
     #[must_use]
     pub fn chunk(&self, layout: &Layout, selection: &Selection) -> Option<&[u8]> {
         let start = self.place_of_window(layout, selection)?;
-        // SAFETY: the elements are there, and lie side by side.
+        // SAFETY: the elements are there, and are side by side.
         Some(unsafe { slice::from_raw_parts(start, layout.nbytes) })
     }
 
@@ -434,7 +434,7 @@ impl Loop {
 /// Loops over elements, the outermost first, each of so many bytes.
 #[derive(Clone, Debug)]
 struct Steps {
-    /// Where the first element lies, on either side.
+    /// Where the first element is, on either side.
     from: isize,
     to: isize,
     item: usize,
@@ -442,8 +442,8 @@ struct Steps {
 }
 
 impl Steps {
-    /// The loops of a mesh, of whose axes each comes with its strides. Elements that lie side by side on both sides
-    /// become one.
+    /// The loops of a mesh, of whose axes each comes with its strides. Elements that are side by side on
+    /// both sides become one.
     fn new<'a>(axes: impl Iterator<Item = (&'a Axis, isize, isize)>, item: usize) -> Self {
         let mut steps = Self { from: 0, to: 0, item, loops: SmallVec::new() };
         for (axis, from, to) in axes {
@@ -562,7 +562,7 @@ unsafe fn copy_item(from: *const u8, to: *mut u8, item: usize) {
 /// Both are there.
 #[inline]
 unsafe fn copy_word<const WIDTH: usize>(from: *const u8, to: *mut u8) {
-    // SAFETY: that of the caller; arrays of bytes may lie anywhere.
+    // SAFETY: that of the caller; arrays of bytes may be anywhere.
     unsafe { to.cast::<[u8; WIDTH]>().write(from.cast::<[u8; WIDTH]>().read()) };
 }
 
@@ -616,7 +616,7 @@ unsafe fn copy_runs(from: *const u8, to: *mut u8, step: &Loop, item: usize) {
     }
 }
 
-/// Tell the processor that memory will be written soon; where it lies need not even be there.
+/// Tell the processor that memory will be written soon; where it is need not even be there.
 #[inline]
 fn prefetch(place: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -729,7 +729,8 @@ unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize, const MANY: usize>(
 ) {
     let mut tile = [[[0_u8; WIDTH]; TILE]; TILE];
     let is_dense = across.is_run() && along.is_run() && across.from == signed(WIDTH) && along.to == signed(WIDTH);
-    // All of a block before the next one: as long as it takes, so do the pages of memory that its lines lie in.
+    // All of a block before the next one: as long as it takes, so do the pages of memory that its lines
+    // are in.
     let side = BLOCK.max(TILE);
     let blocks = (0..across.len).step_by(side).flat_map(|row| (0..along.len).step_by(side).map(move |at| (row, at)));
     let tiles = blocks.flat_map(|(row, column)| {
@@ -742,7 +743,7 @@ unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize, const MANY: usize>(
         if is_dense && columns == TILE && rows == TILE {
             let ((here, there), (over, down)) = (along.at(column), across.at(row));
             let (from, to) = (from.wrapping_offset(here + over), to.wrapping_offset(there + down));
-            // SAFETY: that of the caller; on either side as many elements lie side by side as fill a line.
+            // SAFETY: that of the caller; on either side as many elements are side by side as fill a line.
             unsafe { copy_tile::<WIDTH, TILE, MANY>(from, to, along.from, across.to) };
             continue;
         }
@@ -874,7 +875,7 @@ unsafe fn fill(element: &[u8], to: *mut u8, mut steps: Steps) {
     let pattern =
         if is_uniform { Vec::new() } else { element.repeat((steps.item.min(PATTERN) / element.len()).max(1)) };
     walk(&steps.loops, steps.from, steps.to, &mut |_, there| {
-        // SAFETY: that of the caller; what was fused into one item lies side by side.
+        // SAFETY: that of the caller; what was fused into one item is side by side.
         let run = unsafe { slice::from_raw_parts_mut(to.offset(there), steps.item) };
         if is_uniform {
             run.fill(element[0]);
@@ -891,7 +892,7 @@ unsafe fn fill(element: &[u8], to: *mut u8, mut steps: Steps) {
 /// As [`fill`].
 unsafe fn holds(element: &[u8], at: *const u8, steps: &Steps) -> bool {
     walk(&steps.loops, steps.from, steps.to, &mut |_, there| {
-        // SAFETY: that of the caller; what was fused into one item lies side by side.
+        // SAFETY: that of the caller; what was fused into one item is side by side.
         let run = unsafe { slice::from_raw_parts(at.offset(there), steps.item) };
         // All elements are like the first if each is like the one before it.
         run[..element.len()] == *element && run[element.len()..] == run[..run.len() - element.len()]

@@ -48,7 +48,7 @@ pub trait Value: Send + Sync {
     }
 }
 
-/// Keys and values. A key that is not there is ordinary.
+/// Keys and values. A key that does not exist is ordinary.
 pub trait Store: Send + Sync {
     /// Open the value of a key; None if there is no such key.
     ///
@@ -141,7 +141,7 @@ pub trait Store: Send + Sync {
     /// If the system fails; then the old value is as it was, and nothing is left behind.
     fn set(&self, key: &str, data: &[u8]) -> Result<()>;
 
-    /// Remove a key; one that is not there counts as removed.
+    /// Remove a key; one that does not exist counts as removed.
     ///
     /// # Errors
     /// If the system fails.

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// How many processors this process may use.
 ///
-/// Asked anew each time: it takes less than a microsecond, and may change.
+/// Asked again each time: it takes less than a microsecond, and may change.
 #[must_use]
 pub fn processors() -> usize {
     #[cfg(target_os = "linux")]

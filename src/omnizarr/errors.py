@@ -288,7 +288,7 @@ class SelectionError(OmnizarrError, IndexError, ValueError):
 
 
 class BoundsCheckError(SelectionError):
-    """An index lies outside the array."""
+    """An index is outside the array."""
 
 
 class ShapeError(OmnizarrError, ValueError):

@@ -402,7 +402,7 @@ def test_shard_that_is_replaced_while_it_is_read_is_read_anew(monkeypatch):
     sync = omnizarr.create_array(objects(), data=values, chunks=(1000,), shards=(200_000,), compressors=None)
     array = aio.AsyncArray(sync)
     later = values + 1
-    later[:1000] = 0  # so that all other inner chunks lie elsewhere
+    later[:1000] = 0  # so that all other inner chunks are elsewhere
     counting = Counting(monkeypatch)
     fetch = counting.__getattr__
 

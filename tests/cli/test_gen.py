@@ -178,7 +178,7 @@ def test_cdl_may_come_through_a_pipe(run, tmp_path, monkeypatch):
     check(tmp_path / "x.zarr")
 
 
-# -- what is there, and what goes wrong ----------------------------------------
+# -- what exists, and what goes wrong ----------------------------------------
 
 
 @pytest.mark.parametrize("name", ["x.zarr", "x.zip", "x.nc"])

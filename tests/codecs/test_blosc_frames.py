@@ -55,7 +55,7 @@ def framed(content, *streams, item_size=4, flags=0, compressor=2):
 
 
 def literally(content):
-    """Return a snappy stream: a varint that says how long it is, and up to 60 bytes that stand as they are."""
+    """Return a snappy stream: a varint that says how long it is, and up to 60 bytes that stand unchanged."""
     assert len(content) <= 60
     return bytes([len(content), len(content) - 1 << 2]) + content
 
@@ -129,14 +129,14 @@ def test_block_of_short_streams_is_one_stream():
 
 def test_block_is_split_into_as_many_streams_as_an_item_has_bytes():
     content = b"a" * 128 + b"b" * 128
-    # 60, 60 and 8 bytes that stand as they are
+    # 60, 60 and 8 bytes that stand unchanged
     halves = [b"\x80\x01" + (b"\xec" + letter * 60) * 2 + b"\x1c" + letter * 8 for letter in (b"a", b"b")]
     assert decoder(256).decode(framed(content, *halves, item_size=2)) == content
 
 
 def test_flag_of_later_releases_says_that_a_block_is_not_split():
     content = b"a" * 256
-    # one byte that stands as it is; three copies of 64 bytes and one of 63, from one byte before
+    # one byte that stands unchanged; three copies of 64 bytes and one of 63, from one byte before
     stream = b"\x80\x02\x00a" + b"\xfe\x01\x00" * 3 + b"\xfa\x01\x00"
     assert decoder(256).decode(framed(content, stream, item_size=2, flags=UNSPLIT)) == content
 

@@ -413,7 +413,7 @@ class Changing(Source):
 def test_shard_that_is_replaced_between_requests_is_read_anew(location, index):
     codecs, before, source = wide(location, index=index)
     after = before + 1
-    after[0] = -1  # a missing inner chunk: all others lie elsewhere
+    after[0] = -1  # a missing inner chunk: all others are elsewhere
     changing = Changing(source.data, codecs.encode(after), after=1)
     out = np.zeros((2, 5), "i4")
     assert codecs.read(changing, (slice(2, 4, 1), slice(0, 5, 1)), out)
@@ -439,7 +439,7 @@ def test_nested_shard_that_is_replaced_between_requests_is_read_anew(after):
 
 
 class Pinned(Changing):
-    """Parts of one version; all of the one that is there."""
+    """Parts of one version; all of the one that exists."""
 
     is_pinned = True
 

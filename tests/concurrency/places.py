@@ -64,7 +64,7 @@ STORES: dict[str, Callable[[str], Store]] = {
 
 
 def create(store: Store) -> omnizarr.Array:
-    """Create the array that the verbs are for; in a store that cannot be written it is there."""
+    """Create the array that the verbs are for; in a store that cannot be written it exists."""
     if store.read_only:
         return omnizarr.open_array(store, path="a", mode="r")
     values = np.ones(LENGTH, "i4")
@@ -72,7 +72,7 @@ def create(store: Store) -> omnizarr.Array:
 
 
 def _open_another(store: Store) -> None:
-    """Open and close another store upon the same data, where it is not closed with the first one."""
+    """Open and close another store on the same data, where it is not closed with the first one."""
     other = store.with_read_only(read_only=True)
     other.get("a/zarr.json")
     if isinstance(store, SQLiteStore | LMDBStore):

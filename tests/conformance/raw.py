@@ -1,4 +1,4 @@
-"""Stores made of documents and bytes that were written by hand, and what lies in stores, as it lies there."""
+"""Stores made of documents and bytes that were written by hand, and what is in stores, as it is there."""
 
 import json
 

@@ -57,7 +57,7 @@ def put(values: Values, key: str, document: object) -> None:
 
 
 def write_group(values: Values, path: str, attributes: Mapping[str, Any] | None = None) -> None:
-    """Write the group at `path`: "" is the root, "/a/b" lies below it."""
+    """Write the group at `path`: "" is the root, "/a/b" is below it."""
     put(values, f"meta/root{path}.group", {"zarr_format": URI, "extensions": [], "attributes": attributes or {}})
 
 

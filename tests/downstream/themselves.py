@@ -1,4 +1,4 @@
-"""The packages upon zarr-python, as they are: what to compare with."""
+"""The packages upon zarr-python, unchanged: what to compare with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which engine is chosen (`omnizarr.settings.engines`), and what is said if it is not there."""
+"""Which engine is chosen (`omnizarr.settings.engines`), and what is said if it does not exist."""
 
 import warnings
 

@@ -265,7 +265,7 @@ def replaced(make):
 
 
 def linked(source, target):
-    """Return a change: what is there is moved to another place, and a link leads to it."""
+    """Return a change: what exists is moved to another place, and a link leads to it."""
 
     def change(place):
         shutil.move(source(place), target(place))
@@ -303,7 +303,7 @@ CHANGES = {
 
 
 def tree(root):
-    """Return what lies below a directory, except the chunk that any engine may have written in part, or not."""
+    """Return what is below a directory, except the chunk that any engine may have written in part, or not."""
     return {
         str(path.relative_to(root)): str(path.readlink()) if path.is_symlink() else path.is_file() and path.read_bytes()
         for path in sorted(root.rglob("*"))

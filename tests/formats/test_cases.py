@@ -53,7 +53,7 @@ def test_dump_keeps_the_order_of_members(dialect, node):
     }
 
 
-# v2 is not asked to write anew what it cannot: these documents are kept as they are, or not at all.
+# v2 is not asked to write again what it cannot: these documents are kept unchanged, or not at all.
 BEYOND_WORDS = {"quirks_v2-unknown_dtype", "quirks_v2-object_without_codec"}
 
 

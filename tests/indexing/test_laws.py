@@ -20,7 +20,7 @@ QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(Hea
 
 
 def split(array, grid):
-    """Cut an array into chunks of full size; what lies beyond the edge is -1."""
+    """Cut an array into chunks of full size; what is beyond the edge is -1."""
     chunks = {}
     for coords in grid.coords():
         chunk = np.full(grid.shape_of(coords), -1, array.dtype)

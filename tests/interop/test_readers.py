@@ -96,7 +96,7 @@ READ = {"zarr-python": read_by_zarr_python, "TensorStore": read_by_tensorstore, 
 
 
 def reads(reader, path, expected):
-    """Return whether a program reads an array as it is."""
+    """Return whether a program reads an array unchanged."""
     try:
         found = np.asarray(READ[reader](path))
     except Exception:  # noqa: BLE001 - whatever it says: it does not read it

@@ -99,7 +99,7 @@ def is_empty_text(attribute: Attribute) -> bool:
 
 
 def loses_ends(attribute: Attribute) -> bool:
-    """Whether the text is one word between blanks, or nothing but blanks with a DEL among them."""
+    """Whether the text is one word between blanks, or only blanks with a DEL among them."""
     text = _text(attribute)
     if text is None:
         return False

@@ -1,7 +1,7 @@
 """netCDF-C itself, called through its C interface: what netCDF4-python hides (char or string, lengths) is seen here.
 
 Run by `peers` in a process of its own, because odd NCZarr kills netCDF-C: it reads requests from standard input and
-writes answers to standard output, each a pickle behind its length. Needs nothing but a wheel of netCDF4.
+writes answers to standard output, each a pickle behind its length. Needs only a wheel of netCDF4.
 
 A dataset travels as plain Python: a group is a dict of its ``name``, ``dimensions`` (name, size, unlimited),
 ``attributes`` (name, type code, values), ``variables`` and ``groups``; values are bytes in the order of the machine,
@@ -19,7 +19,7 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, create_string_buffe
 from pathlib import Path
 
 GLOBAL = -1
-CREATE = 0x1000  # NC_NETCDF4; what is there is replaced
+CREATE = 0x1000  # NC_NETCDF4; what exists is replaced
 NO_CLOBBER = 0x4  # which 4.10.2 needs in S3: to replace something there ends it, as it reads memory that is not set
 WRITE = 0x1
 CHAR, STRING = 2, 12

@@ -1,4 +1,4 @@
-"""Datasets: where they lie, what many definers leave, and what is kept current."""
+"""Datasets: where they are, what many definers leave, and what is kept current."""
 
 import json
 import subprocess

@@ -59,7 +59,7 @@ def test_example_2_prints_a_zip(cdl, tmp_path):
 
 US_WEST = "https://s3.us-west-1.amazonaws.com/datasetbucket"
 S3 = [
-    # The URL (in the fourth, the specification's "uswest-1" and its open quote put right), and what it says
+    # The URL (in the fourth, the specification's "uswest-1" and its open quote corrected), and what it says
     ("s3://s3.us-west-1.amazonaws.com/datasetbucket", US_WEST, None),
     ("s3://s3.us-west-1.amazonaws.com/datasetbucket#mode=zarr", US_WEST, "zarr"),
     (

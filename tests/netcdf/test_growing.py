@@ -1,4 +1,4 @@
-"""Unlimited dimensions: growing shows no more than was written, whatever lies beyond the end, and whatever failed."""
+"""Unlimited dimensions: growing shows no more than was written, whatever is beyond the end, and whatever failed."""
 
 import numpy as np
 import pytest

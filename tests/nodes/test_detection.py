@@ -1,4 +1,4 @@
-"""`omnizarr.nodes.detection`: which format lies at a place, from the documents alone."""
+"""`omnizarr.nodes.detection`: which format is at a place, from the documents alone."""
 
 import json
 import zipfile

@@ -467,7 +467,7 @@ def test_an_empty_path_neither_deletes_nor_replaces_the_group_itself(path):
 
 
 class TestFailingStore:
-    """What a store fails to say is not taken for what is not there."""
+    """What a store fails to say is not taken for what does not exist."""
 
     def test_consolidating_fails(self):
         store = FaultyStore(MemoryStore())

@@ -373,7 +373,7 @@ class TestCopy:
 
 
 class TestOverlap:
-    """A node is not replaced by what lies in it: that would be gone before it is read."""
+    """A node is not replaced by what is in it: that would be gone before it is read."""
 
     @pytest.mark.parametrize("path", ["a", ""])
     def test_a_node_does_not_replace_one_above_it(self, path):

@@ -145,7 +145,7 @@ def test_colours_follow_the_page(root):
         ((10,), (10,), [0]),
         ((4, 9), (2, 3), [1 + 2]),
         ((20, 30, 40), (10, 10, 10), [3 + 1, 1 + 2, 3 + 2]),  # top, side, front
-        ((7, 20, 30, 40), (1, 10, 10, 10), [6, 3 + 1, 1 + 2, 3 + 2]),  # what lies before the last three is a sheet
+        ((7, 20, 30, 40), (1, 10, 10, 10), [6, 3 + 1, 1 + 2, 3 + 2]),  # what is before the last three is a sheet
         ((10,), ((3, 4, 3),), [2]),
     ],
 )

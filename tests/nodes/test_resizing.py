@@ -1,4 +1,4 @@
-"""`omnizarr.nodes.resizing`: what lies beyond an edge is never seen, whoever left it there, and whatever failed."""
+"""`omnizarr.nodes.resizing`: what is beyond an edge is never seen, whoever left it there, and whatever failed."""
 
 import json
 import math

@@ -244,7 +244,7 @@ def test_reading_into_the_callers_array_fills_it_whatever_its_layout(data, pair)
 
 
 def resized(values, shape):
-    """Return what resizing means: what lies in both shapes stays, the rest is the fill value."""
+    """Return what resizing means: what is in both shapes stays, the rest is the fill value."""
     new = np.zeros(shape, values.dtype)
     both = tuple(slice(min(old, side)) for old, side in zip(values.shape, shape, strict=True))
     new[both] = values[both]

@@ -13,7 +13,7 @@ from omnizarr.tools.describe import ArrayFacts, UnreadableFacts, describe, walk
 
 
 class Unlistable(MemoryStore):
-    """A store that refuses to list what lies under "bad/"."""
+    """A store that refuses to list what is under "bad/"."""
 
     def list_dir(self, prefix):
         self._check(prefix)

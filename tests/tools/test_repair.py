@@ -104,7 +104,7 @@ def test_damage_is_mended_or_left_with_a_remedy_and_nothing_else_is_touched(case
     before, values = tree(folder), arrays(folder)
     account = mend(folder, data=case.data)
     after = tree(folder)
-    # nothing but what the account names
+    # only what the account names
     assert {key for key in {*before, *after} if before.get(key) != after.get(key)} == {a.key for a in account}
     # what could be read is read the same
     now = arrays(folder)

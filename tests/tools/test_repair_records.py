@@ -60,7 +60,7 @@ def test_complete_records_are_adopted_and_can_be_given_back(layout, tmp_path):
     assert values["t"] == [0, 1, 2, 3, 4, 5, 6]
     assert len(values["unused"]) == 7
     assert omnizarr.open_array(store, path="v", mode="r").shape == (7, 4)
-    # Of the two records beyond, the second one's chunks lie outside still.
+    # Of the two records beyond, the second one's chunks are outside still.
     assert {finding.code for finding in omnizarr.check(store).findings} <= {"chunk-beyond-grid", "missing-chunks"}
     omnizarr.undo_repair(account, store, dry_run=False)
     assert contents(store) == left
@@ -99,7 +99,7 @@ def lack(store):
 
 
 def empty(store):
-    """Store nothing but the fill value."""
+    """Store only the fill value."""
     leave(store, "v", slice(4, 9), -1)
 
 

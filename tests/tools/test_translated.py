@@ -25,7 +25,7 @@ GRID = np.arange(70).reshape(10, 7)
 
 
 def old_hierarchy(store, zarr_format=1):
-    """Make two arrays, one of which has chunks that are handed on, the other some that are compressed anew."""
+    """Make two arrays, one of which has chunks that are handed on, the other some that are compressed again."""
     raw = {"shape": (10, 7), "dtype": "i4", "compressors": None, "fill_value": -1}
     omnizarr.create_array(store, name="raw", chunks=(4, 3), zarr_format=zarr_format, **raw)[:7] = GRID[:7]
     zlib = {"data": GRID * 1.5, "compressors": {"id": "gzip" if zarr_format == "3-draft2019" else "zlib", "level": 1}}

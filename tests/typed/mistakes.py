@@ -62,7 +62,7 @@ def keywords_of_files(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> N
 
 
 def members(group: omnizarr.Group) -> None:
-    """What lies in a group may be an array or a group, and in a list of members what cannot be read."""
+    """What is in a group may be an array or a group, and in a list of members what cannot be read."""
     group["a"][:]  # type: ignore[index]
     assert group["a"].shape  # type: ignore[union-attr]
     assert group.get("a").path  # type: ignore[union-attr]

@@ -158,7 +158,7 @@ def page(browser):
 
 def show(page, server, **look):
     """Open the page at a look, and wait for its picture."""
-    page.goto("about:blank")  # another address of the same page would not load it anew
+    page.goto("about:blank")  # another address of the same page would not load it again
     page.goto(f"{server}/#" + "&".join(f"{name}={value}" for name, value in look.items()))
     page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
     page.wait_for_selector(".histogram")

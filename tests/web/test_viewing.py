@@ -50,7 +50,7 @@ def url(page, group):
 
 
 def get(url, path="/", method="GET", **headers):
-    """Return status, headers and body of an answer; the path is sent as it is."""
+    """Return status, headers and body of an answer; the path is sent unchanged."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
     try:

@@ -14,7 +14,7 @@ fn as_usize(place: i64) -> usize {
 /// The runs of bytes that hold what is selected, in order; those with gaps of no more than `gap` bytes are one.
 ///
 /// # Errors
-/// If a place lies outside the chunk.
+/// If a place is outside the chunk.
 pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec<Range<usize>>> {
     let Some(span) = layout.span_of(selection)? else { return Ok(Vec::new()) };
     let mut places: Vec<Option<&Places>> = vec![None; layout.shape.len()];
@@ -26,7 +26,7 @@ pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec
             points = Some(scattered);
         }
     }
-    // From the axis along which elements lie closest: as long as they lie close, they are one run.
+    // From the axis along which elements are closest: as long as they are close, they are one run.
     let mut by_stride: Vec<usize> = (0..places.len()).collect();
     by_stride.sort_by_key(|&axis| layout.strides[axis]);
     let mut run = layout.item;

@@ -1,4 +1,4 @@
-//! Many chunks and an index of where they lie, in one value: what `omnizarr.codecs.sharding` is in Python.
+//! Many chunks and an index of where they are, in one value: what `omnizarr.codecs.sharding` is in Python.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::scatter::Memory;
 use crate::store::Value;
 use crate::threads::{joined, on_threads};
 
-/// Chunks are fetched together if no more bytes than these lie between them.
+/// Chunks are fetched together if no more bytes than these are between them.
 const GAP: u64 = 16 * 1024;
 /// Chunks are fetched together until they have as many bytes: what fits into a processor's cache.
 const LARGEST: u64 = 1024 * 1024;
@@ -20,7 +20,7 @@ const SMALLEST: u64 = 32 * 1024;
 const ALIGNMENT: usize = 4096;
 const MISSING: u64 = u64::MAX;
 
-/// Where a chunk lies in the shard: offset and size; None if it is not stored.
+/// Where a chunk is in the shard: offset and size; None if it is not stored.
 pub type Entry = Option<(u64, usize)>;
 
 /// A shard.
@@ -103,7 +103,7 @@ impl Shard {
     /// Decode an index; `size` is that of the shard.
     ///
     /// # Errors
-    /// If it is broken, or has entries that lie outside the shard.
+    /// If it is broken, or has entries that are outside the shard.
     pub fn entries(&self, stored: &[u8], size: u64, scratch: &mut Scratch) -> Result<Vec<Entry>> {
         let mut numbers = filled(0, self.count * 16)?;
         self.index.decode(stored, &mut numbers, scratch)?;
@@ -128,7 +128,7 @@ impl Shard {
         self.index_size
     }
 
-    /// Whether the index lies at the end, and not at the beginning.
+    /// Whether the index is at the end, and not at the beginning.
     #[must_use]
     pub fn index_at_end(&self) -> bool {
         self.index_at_end
@@ -226,7 +226,7 @@ impl Shard {
         on_threads(scratch.threads.min(groups.len()), work)
     }
 
-    /// Fetch chunks that lie near each other, and place them.
+    /// Fetch chunks that are near each other, and place them.
     fn read_group(
         &self,
         value: &dyn Value,
@@ -426,7 +426,7 @@ impl Shard {
     }
 }
 
-/// Append chunks to a shard, and say where they lie.
+/// Append chunks to a shard, and say where they are.
 fn encode_run(
     encode: &Encode<'_>,
     numbers: std::ops::Range<usize>,

@@ -253,7 +253,7 @@ impl Header {
         self.size.div_ceil(self.block_size)
     }
 
-    /// Return where the bytes of a block lie in the whole.
+    /// Return where the bytes of a block are in the whole.
     fn range_of(&self, block: usize) -> Range<usize> {
         let start = block * self.block_size;
         start..(start + self.block_size).min(self.size)
@@ -264,7 +264,8 @@ impl Header {
         bytes.start / self.block_size..bytes.end.div_ceil(self.block_size)
     }
 
-    /// Fill `out` with those bytes of a block that lie between `start` and the end of `out`, counted in the whole.
+    /// Fill `out` with those bytes of a block that are between `start` and the end of `out`, counted in
+    /// the whole.
     ///
     /// `streams` begins where the block does.
     fn place_block(
@@ -384,7 +385,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Where the streams of blocks lie. Threads write blocks in any order, so each ends where the next larger start is.
+/// Where the streams of blocks are. Threads write blocks in any order, so each ends where the next larger
+/// start is.
 struct Table {
     starts: Vec<usize>,
     /// In order, and the end of the last.
@@ -402,7 +404,7 @@ impl Table {
         Ok(Self { starts, bounds })
     }
 
-    /// Where the streams of a block lie, as far as they do not overlap with others.
+    /// Where the streams of a block are, as far as they do not overlap with others.
     fn streams_of(&self, block: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(block)?;
         let end = *self.bounds.get(self.bounds.partition_point(|&bound| bound <= start))?;

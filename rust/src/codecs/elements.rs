@@ -14,34 +14,34 @@ const LAST_CODE_POINT: u32 = 0x0010_FFFF;
 pub enum Fix {
     /// Reverse the bytes of values.
     Swap {
-        /// Where the first lies in an element.
+        /// Where the first is in an element.
         offset: usize,
         /// Bytes of a value.
         width: usize,
-        /// How many lie side by side.
+        /// How many are side by side.
         count: usize,
     },
     /// Any byte but 0 is true, which is 1. In decoding only.
     Bool {
-        /// Where the first lies in an element.
+        /// Where the first is in an element.
         offset: usize,
-        /// How many lie side by side.
+        /// How many are side by side.
         count: usize,
     },
     /// Bits that mean nothing are 0. In decoding only.
     Mask {
-        /// Where the first lies in an element.
+        /// Where the first is in an element.
         offset: usize,
-        /// How many lie side by side.
+        /// How many are side by side.
         count: usize,
         /// The bits that mean something.
         mask: u8,
     },
     /// Text holds code points, or is broken. In decoding only.
     Text {
-        /// Where the first lies in an element.
+        /// Where the first is in an element.
         offset: usize,
-        /// How many numbers of four bytes lie side by side.
+        /// How many numbers of four bytes are side by side.
         count: usize,
         /// In memory they are in the byte order that this machine has not.
         swapped: bool,
@@ -152,7 +152,8 @@ impl Elements {
         self.each(elements, Fix::decode)
     }
 
-    /// Turn elements in memory into stored ones, in place. Bytes behind the last whole element are left as they are.
+    /// Turn elements in memory into stored ones, in place. Bytes behind the last whole element are left
+    /// unchanged.
     pub fn encode(&self, elements: &mut [u8]) {
         let whole = elements.len() - elements.len() % self.item;
         // Encoding never fails.

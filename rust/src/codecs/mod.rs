@@ -90,8 +90,8 @@ pub trait Codec: Send + Sync {
     }
 
     /// Fill `out`, which begins with the first of `runs` and ends with the last, with the decoded bytes within them, of
-    /// which there are `size` in all; fetch only what it takes. What lies between runs may be filled with anything.
-    /// Return false, with `out` left alone, if all had better be fetched.
+    /// which there are `size` in all; fetch only what it takes. What is between runs may be filled with
+    /// anything. Return false, with `out` left alone, if all had better be fetched.
     ///
     /// # Errors
     /// If what was fetched is broken, or of a form that can be decoded as a whole only.

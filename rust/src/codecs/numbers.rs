@@ -95,7 +95,7 @@ impl Type {
 
 /// A number as a type of Rust's.
 pub trait Value: Copy {
-    /// What can be taken from any number, and leaves it as it is.
+    /// What can be taken from any number, and leaves it unchanged.
     const NOTHING_LESS: Self;
     /// What any number can be added to, and is as it was.
     const NOTHING_MORE: Self;

@@ -86,7 +86,7 @@ pub(super) fn acquire<'a>(
     loop {
         match lock.attempt() {
             Ok(true) => return Ok(lock),
-            Ok(false) => {} // the holder has removed it: begin anew
+            Ok(false) => {} // the holder has removed it: begin again
             Err(Errno::NOENT) => make_parent()?,
             Err(Errno::WOULDBLOCK) => {
                 waiting()?;

@@ -296,7 +296,7 @@ fn a_change_is_settled_once_the_clock_has_gone_on_for_sure() {
     assert!(!is_settled(fine, fine, at(fine)));
     assert!(!is_settled(fine, fine, at(fine + tenth)));
     assert!(is_settled(fine, fine, at(fine + tenth + 1)));
-    // Both times count, whichever is later; and neither may lie in the future.
+    // Both times count, whichever is later; and neither may be in the future.
     assert!(!is_settled(0, fine, at(fine + tenth)));
     assert!(!is_settled(fine, 0, at(fine + tenth)));
     assert!(is_settled(-fine, fine, at(fine + 2 * tenth)));
@@ -760,7 +760,7 @@ fn the_directory_of_an_array_is_not_made_again_once_its_document_is_gone() {
     std::fs::remove_dir_all(folder.path("root/a")).unwrap();
     assert_eq!(kind_of(store.set("a/c/0", b"1")), Some(Kind::Refused));
     assert!(!folder.path("root/a").exists());
-    // Where documents lie elsewhere, the directory of the chunks comes and goes.
+    // Where documents are elsewhere, the directory of the chunks comes and goes.
     let store = Files::new(folder.path("root"), false).of_array("data/a", "meta/a.array");
     Files::new(folder.path("root"), false).set("meta/a.array", b"{}").unwrap();
     store.set("data/a/0", b"1").unwrap();

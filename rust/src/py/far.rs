@@ -1,4 +1,4 @@
-//! Stores that are far away: clients, and plans that are carried out by them.
+//! Stores that are remote: clients, and plans that are carried out by them.
 
 use std::any::Any;
 use std::sync::Arc;

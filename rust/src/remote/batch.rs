@@ -1,4 +1,4 @@
-//! Plans whose chunks lie in stores that are far away: what [`crate::run`] is for those that are near.
+//! Plans whose chunks are in remote stores: what [`crate::run`] is for those that are near.
 //!
 //! Tasks take units of work by number until there are none: they fetch a chunk, decode it, and put what is selected of it
 //! into place, while others fetch. Pieces of several plans that need the same chunk are one unit.
@@ -581,7 +581,7 @@ pub type Chunk = Result<Option<Stored>, Reason>;
 /// The index of a shard, the same.
 pub type Indexed = Result<Option<Arc<Index>>, Reason>;
 
-/// A chunk as it came, or as it is.
+/// A chunk as it came, or unchanged.
 #[derive(Clone, Debug)]
 pub enum Stored {
     /// As it is stored.

@@ -69,7 +69,7 @@ pub struct Setup {
     pub missing_places: Vec<String>,
 }
 
-/// A store, connected anew by each process.
+/// A store, connected again by each process.
 #[derive(Debug)]
 pub struct Client {
     setup: Setup,

@@ -1,7 +1,8 @@
 //! Connections to servers: free ones, requests that wait for one, and connections that are being made.
 //!
-//! A request gets the first connection that is there, whether new or returned by another request. A new connection is dialled
-//! only while a request waits. So a server that accepts few connections is read over those few.
+//! A request gets the first connection that exists, whether new or returned by another request. A new
+//! connection is dialled only while a request waits. So a server that accepts few connections is read
+//! over those few.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error as StdError;

@@ -1,4 +1,4 @@
-//! What goes wrong with requests, in the words of the client of obstore.
+//! What goes wrong with requests, in the terms of the client of obstore.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -24,7 +24,7 @@ pub fn declined(why: &'static str) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, Declined(why))
 }
 
-/// What went wrong, in the words of the client of obstore.
+/// What went wrong, in the terms of the client of obstore.
 #[derive(Debug)]
 struct Failed {
     what: &'static str,

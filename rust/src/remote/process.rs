@@ -1,4 +1,5 @@
-//! What belongs to one process, and is made anew in each child: threads do not survive a fork, nor do connections.
+//! What belongs to one process, and is made again in each child: threads do not survive a fork, nor do
+//! connections.
 #![allow(unsafe_code)]
 
 use std::process;
@@ -17,7 +18,7 @@ const WORKERS: std::ops::RangeInclusive<usize> = 2..=8;
 /// Something that each process makes for itself, when it first needs it.
 ///
 /// No lock guards it, which a child could find taken. What the parent of a process has made is neither used nor dropped:
-/// it may wait for threads that are not there.
+/// it may wait for threads that do not exist.
 #[derive(Debug)]
 pub struct OfProcess<T>(AtomicPtr<(u32, Arc<T>)>);
 

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0: success. 1: the data does not exist, or something is wrong with it. 2: the command makes no sense.
+        0: success. 1: the data does not exist, or something is wrong with it. 2: the command is not valid.
         130: interrupted.
     """
     if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:

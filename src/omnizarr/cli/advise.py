@@ -69,7 +69,7 @@ def advise(path: str | None, storage: Storage, *, reads: Sequence[str], as_json:
     Exit codes:
       0  done
       1  not found
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if (path is None) == (options["shape"] is None):
         raise click.UsageError("give PATH, or --shape and --dtype")

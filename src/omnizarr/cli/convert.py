@@ -118,7 +118,7 @@ def convert(
       0  done; losses are printed
       1  failed, or a node or chunk could not be read (with --strict: or
          something would be lost)
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     _check(target, {**options, "codecs": codecs})
     begin = _source(source, options)

@@ -53,7 +53,7 @@ def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_jso
     Exit codes:
       0  done
       1  a node or a chunk cannot be read
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if of_bytes:
         _refuse(options, summary=summary)

@@ -66,7 +66,7 @@ def du(
     Exit codes:
       0  done
       1  not found, or a node cannot be read
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if summarize and max_depth:
         raise click.UsageError("--summarize prints the total only, and --max-depth more: give one of them")

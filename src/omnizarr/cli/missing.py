@@ -67,7 +67,7 @@ def missing(path: str, storage: Storage, *, form: str, inner: bool, only_count: 
     Exit codes:
       0  done, whether or not chunks are missing
       1  not found, or an array cannot be read
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if inner and form == "keys":
         raise click.UsageError("inner chunks have no keys: leave out --inner or --keys")

@@ -238,5 +238,5 @@ class Command(help.Page):
 
 
 def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
-    """Make a command of a function, as `click.command` does."""
+    """Make a command of a function, like `click.command`."""
     return click.command(name, cls=Command, **settings)

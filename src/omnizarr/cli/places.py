@@ -64,7 +64,7 @@ def _local(folder: str, *, is_hidden: bool) -> Iterator[str]:
 
 
 def _above(place: Path) -> tuple[Path, ...]:
-    """Return the directories that a group without a document of its own may lie in."""
+    """Return the directories that a group without a document of its own may be in."""
     return tuple(place.resolve().parents)[:8]
 
 
@@ -119,7 +119,7 @@ def _inside_file(place: Path) -> Iterator[str]:
 
 
 def _members(keys: Iterable[str], path: str, read: Callable[[str], bytes]) -> Iterator[str]:
-    """Yield the nodes right below a path; those that are groups with a slash."""
+    """Yield the nodes directly below a path; those that are groups with a slash."""
     known = set(keys)
     prefix = f"{path}/" if path else ""
     found: dict[str, bool] = {}

@@ -198,7 +198,7 @@ def select(array: Array, selection: Sequence[Any]) -> Part:
     SelectionError
         If there are too many selectors, two lists, or no such fields.
     BoundsCheckError
-        If an index lies outside.
+        If an index is outside.
     """
     items = list(selection)
     names = [item for item in items if _names_fields(item)]

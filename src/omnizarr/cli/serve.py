@@ -99,7 +99,7 @@ def serve(
     """Serve a hierarchy over HTTP, read-only, until Ctrl-C.
 
     Clients see Zarr v3, whichever format the hierarchy has: documents are translated, and chunks are handed on as they
-    are, or encoded anew where the formats differ. Only programs of this machine reach the server, unless you say
+    are, or encoded again where the formats differ. Only programs of this machine reach the server, unless you say
     otherwise. Keys are not listed: clients open nodes by their paths, or find them in consolidated metadata.
 
     \b
@@ -112,7 +112,7 @@ def serve(
     Exit codes:
       0  ended by Ctrl-C
       1  not found, or the port is taken
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if raw and zarr_format is not None:
         raise click.UsageError("--raw serves the bytes as they are: leave out --as")

@@ -63,7 +63,7 @@ def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     Exit codes:
       0  done
       1  an array cannot be read
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     found = stat_hierarchy(open_node(path, storage), progress=wanted(), **options)
     if as_json:

@@ -57,7 +57,7 @@ def view(
     Exit codes:
       0  ended by Ctrl-C
       1  not found, or the port is taken
-      2  the command makes no sense
+      2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     token = checked_token(host, token, public=public)
     has_urls = any(map(is_url, paths))

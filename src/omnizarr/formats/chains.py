@@ -115,7 +115,7 @@ def _with_element_size(
 def _read_sharding(
     reader: Reader, configuration: Mapping[str, JSON], pointer: str, elements: _Elements
 ) -> dict[str, JSON]:
-    """Return the configuration of ``sharding_indexed``, with the codecs in it in the words of today."""
+    """Return the configuration of ``sharding_indexed``, with the codecs in it in their current form."""
     result = dict(configuration)
     if "codecs" in configuration:
         codecs = _read_list(reader, configuration["codecs"], join(pointer, "codecs"), elements)

@@ -70,7 +70,7 @@ def _collect(reader: Reader, document: JSON, pointer: str, path: str, nodes: dic
 
 
 def dump_inline(nodes: Nodes) -> dict[str, JSON]:
-    """Return the member ``consolidated_metadata`` of the v3 group that `nodes` lie below."""
+    """Return the member ``consolidated_metadata`` of the v3 group that `nodes` are below."""
     metadata: dict[str, JSON] = {path: documents["zarr.json"] for path, documents in sorted(nodes.items()) if path}
     return {"kind": "inline", "must_understand": False, "metadata": metadata}
 
@@ -78,7 +78,7 @@ def dump_inline(nodes: Nodes) -> dict[str, JSON]:
 def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
     """Return the documents in ``.zmetadata``, those of the group itself under ``""``.
 
-    Keys that are not documents of Zarr v2 are passed over.
+    Keys that are not documents of Zarr v2 are ignored.
     """
     reader = Reader(report)
     nodes: dict[str, dict[str, JSON]] = {}

@@ -55,7 +55,7 @@ class Dump(Protocol):
 
 
 class Enter(Protocol):
-    """From the entry point of a hierarchy to where its keys lie."""
+    """From the entry point of a hierarchy to where its keys are."""
 
     def __call__(self, document: JSON, root: str, report: Report = strict) -> Split | None:
         """Return the keyspace of the hierarchy at `root`; None if `document` is not an entry point of a draft."""
@@ -120,20 +120,20 @@ class NewArrays(NamedTuple):
 
 
 class EntryPoint(NamedTuple):
-    """The document that opens a hierarchy whose keys lie where it says."""
+    """The document that opens a hierarchy whose keys are where it says."""
 
     enter: Enter
     new: Callable[[], JSON]
     """The document of a new hierarchy."""
     is_optional: bool = False
-    """The text knows of no such document: where there is none, keys lie as in a new hierarchy."""
+    """The text knows of no such document: where there is none, keys are as in a new hierarchy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One on-disk format.
 
-    Of a format whose entry point decides where everything else lies, each hierarchy has its own value, made
+    Of a format whose entry point decides where everything else is, each hierarchy has its own value, made
     with ``dataclasses.replace(dialect, keyspace=...)``.
     """
 
@@ -142,7 +142,7 @@ class Dialect:
     zarr_format: int | str
     """What a user gives as ``zarr_format=``."""
     keyspace: Keyspace
-    """Where documents and chunks lie."""
+    """Where documents and chunks are."""
     array_document: str
     """Name of the document that makes a node an array: ``".zarray"``."""
     group_document: str

@@ -69,7 +69,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     """Return the JSON value that `data` holds.
 
     The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
-    byte order mark is passed over. Integers never go through floats. An object becomes a `Document`, which knows
+    byte order mark is ignored. Integers never go through floats. An object becomes a `Document`, which knows
     its text; one that is not JSON, or not Zarr's, only in the ways of netCDF-C has notes of them.
 
     Parameters
@@ -147,7 +147,7 @@ def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) 
 
 
 def render_shared(document: object) -> bytes:
-    """Return what `render` does. If a `Document` has been changed, `parse_shared` need not read the result anew."""
+    """Return what `render` does. If a `Document` has been changed, `parse_shared` need not read the result again."""
     data, plain = _rendered(document)
     if isinstance(plain, Document) and not plain.notes:
         _add_dumped(data, plain)
@@ -155,7 +155,7 @@ def render_shared(document: object) -> bytes:
 
 
 def resized(document: JSON, before: Sequence[int], shape: Sequence[int]) -> bytes | None:
-    r"""Return the bytes of an array's document with another ``shape``, in a tenth of the time of writing it anew.
+    r"""Return the bytes of an array's document with another ``shape``, in a tenth of the time of writing it again.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def _rendered(document: object) -> tuple[bytes, JSON]:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """From plain JSON to text; what is not ASCII is left as it is, since netCDF-C knows no escapes for it."""
+    """From plain JSON to text; what is not ASCII is left unchanged, since netCDF-C knows no escapes for it."""
 
     ensure_ascii: bool = False
 
@@ -444,7 +444,7 @@ class _Conversion:
     found_texts: bool = False
 
     def convert(self, value: Any, depth: int, known: Any) -> JSON:
-        """Return `value` in plain JSON types; as it is, if it is `known`, which is plain already."""
+        """Return `value` in plain JSON types; unchanged, if it is `known`, which is plain already."""
         kind = type(value)
         if kind in _PLAIN or (value is known and self.keeps_texts):
             return value  # type: ignore[no-any-return]
@@ -519,10 +519,10 @@ def _place_below(key: str | int, error: MetadataError) -> None:
 
 
 def _from_numpy(value: np.ndarray[Any, Any] | np.generic) -> object:
-    """Return a NumPy value as Python objects; those without a form in JSON as they are."""
+    """Return a NumPy value as Python objects; those without a form in JSON unchanged."""
     if value.dtype.kind in "biufUT":
         plain = value.tolist()
-        # tolist leaves long doubles as they are
+        # tolist leaves long doubles unchanged
         return plain if value.dtype.char != "g" else np.asarray(value, np.float64).tolist()
     if value.dtype.kind == "O":
         return value.tolist()

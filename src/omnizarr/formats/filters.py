@@ -1,4 +1,4 @@
-"""Filters, compressor and order of Zarr v2, as a chain of codecs in the words of v3, and back.
+"""Filters, compressor and order of Zarr v2, as a chain of codecs in the terms of v3, and back.
 
 A filter has the name of v3 where the bytes are the same (``blosc``, ``zstd``, ``gzip``, ``crc32c``, ``vlen-utf8``,
 ...), else ``numcodecs.<id>`` with the configuration of numcodecs. Filters of arrays that stand before any filter of
@@ -230,7 +230,7 @@ def _netcdf_size(dtype: np.dtype[Any]) -> int:
 
 
 def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:
-    """Return one codec of bytes, with what netcdf-c writes in its own way put right.
+    """Return one codec of bytes, with what netcdf-c writes in its own way corrected.
 
     `item_size` is that of what stands before the codec, `element_size` that of netCDF's type.
     """
@@ -397,7 +397,7 @@ def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
 
 
 def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None, label: str) -> None:
-    """Refuse a byte order that there are no words for: what a filter returns is stored as it is."""
+    """Refuse a byte order that there are no words for: what a filter returns is stored unchanged."""
     if not filters or endian is None:
         return
     name = filters[-1].get("astype") or filters[-1].get("encode_dtype") or filters[-1].get("dtype")

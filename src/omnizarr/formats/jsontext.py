@@ -1,4 +1,4 @@
-"""JSON changed in its own text: what is not changed stays as it is, to the last space and digit.
+"""JSON changed in its own text: what is not changed stays unchanged, to the last space and digit.
 
 `revised` changes a text from what it says to something else; `JSONText` changes what pointers name.
 
@@ -218,7 +218,7 @@ class JSONText:
         self._cut(start, places, number)
 
     def unrepeat(self) -> bool:
-        """Take out members that are there again with the same value; return whether none is left that is repeated."""
+        """Take out members that exist again with the same value; return whether none is left that is repeated."""
         pointer = self._repeated(0, "")
         while pointer is not None:
             start = self.span(pointer)[0]

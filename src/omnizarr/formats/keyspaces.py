@@ -1,4 +1,4 @@
-"""Where the keys of a hierarchy lie: the documents of its nodes, their chunks, and how a listing shows both.
+"""Where the keys of a hierarchy are: the documents of its nodes, their chunks, and how a listing shows both.
 
 In Zarr v1, v2 and v3 a node has everything below its own path (`Flat`). The drafts of v3 kept documents and chunks
 apart, below the entry point of the hierarchy (`Split`), which tells where everything is.
@@ -30,7 +30,7 @@ class Belongings(NamedTuple):
 
 
 class Keyspace(Protocol):
-    """Where keys lie. All paths are paths in the store."""
+    """Where keys are. All paths are paths in the store."""
 
     def documents(self, path: str, /) -> dict[str, str]:
         """Return document name -> store key, for the node at `path`; first those that make a node one."""
@@ -39,7 +39,7 @@ class Keyspace(Protocol):
         """Return what the keys of all chunks of the array at `path` begin with."""
 
     def directory(self, path: str, /) -> str:
-        """Return the prefix whose listing shows the nodes right below `path`."""
+        """Return the prefix whose listing shows the nodes directly below `path`."""
 
     def child(self, entry: str, /) -> str | None:
         """Return the name of the node that an entry of that listing shows: ``"b/"``, ``"b.array.json"``; or None."""
@@ -56,7 +56,7 @@ class Keyspace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """Everything of a node lies below its own path.
+    """Everything of a node is below its own path.
 
     >>> Flat((".zarray", ".zattrs")).documents("a/b")
     {'.zarray': 'a/b/.zarray', '.zattrs': 'a/b/.zattrs'}
@@ -131,7 +131,7 @@ class Split:
         return f"{prefix(self.root)}{self.data}{self._below(path)}/"
 
     def directory(self, path: str, /) -> str:
-        """Return where the documents of the nodes below lie."""
+        """Return where the documents of the nodes below are."""
         return f"{prefix(self.root)}{self.meta}{self._below(path)}/"
 
     def child(self, entry: str, /) -> str | None:
@@ -144,7 +144,7 @@ class Split:
         return None
 
     def belongings(self, path: str, /) -> Belongings:
-        """Return the documents of the node, and the prefixes of what lies below it; of the root everything."""
+        """Return the documents of the node, and the prefixes of what is below it; of the root everything."""
         keys = tuple(self.documents(path).values())
         if path == self.root:
             top = prefix(self.root)

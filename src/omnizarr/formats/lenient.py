@@ -1,7 +1,7 @@
 r"""Documents as netCDF-C wrote them where they are not JSON, or not Zarr.
 
-Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes as they are). All versions leave control
-characters within strings as they are, and write text that looks like a number or a truth value to C as users typed it:
+Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes unchanged). All versions leave control
+characters within strings unchanged, and write text that looks like a number or a truth value to C as users typed it:
 ``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. In a directory they write a new document over the old one,
 whose end stays behind it if that was longer. What else is broken stays broken.
 
@@ -39,7 +39,7 @@ class Token(str):
 
 
 def mend(text: str) -> tuple[str, tuple[Note, ...]]:
-    r"""Return text with what is known of netCDF-C put right, and notes of it; none if there is nothing of the kind.
+    r"""Return text with what is known of netCDF-C corrected, and notes of it; none if there is nothing of the kind.
 
     >>> mended, notes = mend('{"a": "say \\\'hi\\\'", "b": [1., .5, +1, 0x10, TRUE]}')
     >>> print(mended)
@@ -104,7 +104,7 @@ def is_strict(token: str) -> bool:
 
 
 def _atom(token: str, found: set[str]) -> str:
-    """Return a number or word as JSON has it; other tokens as they are."""
+    """Return a number or word as JSON has it; other tokens unchanged."""
     if is_strict(token):
         return token
     decimal = _DECIMAL.fullmatch(token)
@@ -156,7 +156,7 @@ def tokens(text: str) -> JSON:
 
 
 def spelled(value: JSON) -> bool:
-    """Tell whether there is a number in JSON, or a truth value, which may have been spelled in many ways."""
+    """Return whether there is a number in JSON, or a truth value, which may have been spelled in many ways."""
     if isinstance(value, bool | int | float):
         return True
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """The formats before v3 that no current program writes, described, but not imported before one of them is met.
 
 What detection asks of every format on every look (names, keys, rules) stands here; what reads and writes documents
-lies in a module for each, which is imported when its first document turns up: who works with v2 and v3 alone
+is in a module for each, which is imported when its first document turns up: who works with v2 and v3 alone
 need not wait for it.
 
 Spec: Zarr v1; zarr 0.4; Zarr v3 drafts of 2019 and of 2020.

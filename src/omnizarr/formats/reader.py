@@ -27,7 +27,7 @@ class Reader:
         self.report(Problem(pointer, message, **fields))
 
     def note(self, pointer: str, message: str, spec: str = "") -> None:
-        """Say that something was put right."""
+        """Say that something was corrected."""
         self.notes.append(Note(pointer, message, spec))
 
 

@@ -39,7 +39,7 @@ class _Impossible(Exception):  # noqa: N818
 
 
 def spliced(revision: Revision, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> str | None:
-    r"""Return a text that says `old` changed to say `new`, as `omnizarr.formats.jsontext.revised` does.
+    r"""Return a text that says `old` changed to say `new`, like `omnizarr.formats.jsontext.revised`.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
 def _load_node(
     reader: Reader, documents: Documents, stored: Documents, below: dict[str, dict[str, JSON]] | None
 ) -> Metadata | None:
-    """Return the node that `documents` describe; `stored` are those that lie in the store."""
+    """Return the node that `documents` describe; `stored` are those that are in the store."""
     if ".zarray" in documents and ".zgroup" in documents:
         reader.problem("", "one node has both .zarray and .zgroup", remedy="delete the wrong one", spec=_SPEC)
     kind = ".zarray" if ".zarray" in documents else ".zgroup"

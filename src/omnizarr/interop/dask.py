@@ -66,7 +66,7 @@ def from_zarr(
     Raises
     ------
     ArrayNotFoundError
-        If there is nothing.
+        If nothing exists.
     MissingDependencyError
         If dask is not installed.
 
@@ -107,7 +107,7 @@ def to_zarr(
     target : Array, path, URL, Store, StorePath or mutable mapping
         An array of the same shape, which is written to; or where a new one is created.
     compute : bool
-        Store now. If not, a `dask.delayed.Delayed` is returned that does it; a new array is there already.
+        Store now. If not, a `dask.delayed.Delayed` is returned that does it; a new array exists already.
     storage_options, **options
         Keywords of `create_array`, for a new array. Its chunks are those of dask where they are of one shape.
 
@@ -176,7 +176,7 @@ def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], 
         stored = array.read_chunk_sizes
     room = limit // max(array.dtype.itemsize * math.prod(max(lengths, default=1) for lengths in stored), 1)
     merged: list[tuple[int, ...]] = []
-    for lengths in reversed(stored):  # the last dimension first, as elements lie beside each other there
+    for lengths in reversed(stored):  # the last dimension first, as elements are beside each other there
         several = max(1, min(room, len(lengths)))
         room //= several
         merged.append(tuple(sum(lengths[at : at + several]) for at in range(0, len(lengths), several)) or (0,))
@@ -207,11 +207,11 @@ def _regular(chunks: tuple[tuple[int, ...], ...]) -> Any:
 
 
 def _is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
-    """Tell whether chunks of dask end where stored ones do."""
+    """Return whether chunks of dask end where stored ones do."""
     return all({*accumulate(ours)} <= {*accumulate(theirs)} for ours, theirs in zip(chunks, stored, strict=True))
 
 
 def is_elsewhere() -> bool:
-    """Tell whether dask would compute in other processes."""
+    """Return whether dask would compute in other processes."""
     get = import_module("dask.base").get_scheduler()
     return get not in {None, import_module("dask.threaded").get, import_module("dask.local").get_sync}

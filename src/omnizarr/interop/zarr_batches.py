@@ -1,6 +1,6 @@
 """Batches of zarr-python's codec pipelines, as plans.
 
-zarr-python takes a selection apart and hands its pipeline one item per chunk: where the chunk lies, what of it is
+zarr-python takes a selection apart and hands its pipeline one item per chunk: where the chunk is, what of it is
 selected, and where that goes. `planned` finds the selection again: a product of what is selected along each
 dimension, or points. Only the items along the edges of a product are looked into; lists are compared to see that the
 others are what the product says. Neighbouring chunks, the usual case, are compared with what a slice would say.
@@ -256,7 +256,7 @@ def _length(selector: Selector) -> int:
 
 
 def _pieces(parts: list[Fixed | Run]) -> Any:
-    """Return the pieces of parts; one of slices alone as it is, which is the shortest way."""
+    """Return the pieces of parts; one of slices alone unchanged, which is the shortest way."""
     single = [part for part in parts if isinstance(part, Fixed) and part.chunks == 1 and part.arrays == (False, False)]
     if len(single) < len(parts):
         return product_of(parts)

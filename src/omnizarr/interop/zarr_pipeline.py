@@ -266,7 +266,7 @@ _COMPARABLE: Final = {BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCo
 
 
 def _shared(metadata: Any, spec: Any) -> Binding | None:
-    """Return what all arrays with these metadata are bound to, wherever they lie; None if zarr-python has to serve."""
+    """Return what all arrays with these metadata are bound to, wherever they are; None if zarr-python has to serve."""
     question = _question(metadata, spec)
     if question not in _known:
         if len(_known) >= _MOST_KNOWN:

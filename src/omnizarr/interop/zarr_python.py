@@ -239,7 +239,7 @@ class OmnizarrStore(TheirStore):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> TheirBuffer | None:
-        """Do what `get` does, at once."""
+        """Like `get`, at once."""
         return _as_theirs(self._store.get(key, _span_of(byte_range)), prototype)
 
     async def get_partial_values(
@@ -282,7 +282,7 @@ class OmnizarrStore(TheirStore):
         await self._run(self.set_sync, key, value)
 
     def set_sync(self, key: str, value: TheirBuffer) -> None:
-        """Do what `set` does, at once."""
+        """Like `set`, at once."""
         self._check_writable()
         self._store.set(key, _as_ours(value))
 
@@ -292,11 +292,11 @@ class OmnizarrStore(TheirStore):
         await self._run(self._store.set_if_absent, key, _as_ours(value))
 
     async def delete(self, key: str) -> None:
-        """Remove a key; one that is not there counts as removed."""
+        """Remove a key; one that does not exist counts as removed."""
         await self._run(self.delete_sync, key)
 
     def delete_sync(self, key: str) -> None:
-        """Do what `delete` does, at once."""
+        """Like `delete`, at once."""
         self._check_writable()
         self._store.delete(key)
 
@@ -329,7 +329,7 @@ class OmnizarrStore(TheirStore):
     # -- the store itself
 
     def with_read_only(self, read_only: bool = False) -> OmnizarrStore:  # noqa: FBT001, FBT002 - zarr-python's
-        """Return a store upon the same values that may be written, or (True) may not."""
+        """Return a store on the same values that may be written, or (True) may not."""
         return type(self)(self._store.with_read_only(read_only))
 
     def close(self) -> None:

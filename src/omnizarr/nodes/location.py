@@ -40,7 +40,7 @@ class StorePath:
         return self.at(normalize(f"{self.path}/{name}"))
 
     def at(self, path: str) -> StorePath:
-        """Return another place in the store. It belongs to the same hierarchy if its path lies within that."""
+        """Return another place in the store. It belongs to the same hierarchy if its path is within that."""
         home = self.home
         if home is not None and home.root and not f"{path}/".startswith(f"{home.root}/"):
             home = None

@@ -1,4 +1,4 @@
-"""What lies along the sides of a picture: coordinates, and the few of them that are written beside it."""
+"""What is along the sides of a picture: coordinates, and the few of them that are written beside it."""
 
 from __future__ import annotations
 

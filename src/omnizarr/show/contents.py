@@ -231,7 +231,7 @@ def _photograph(subject: Subject, style: Style) -> Image:
 
 
 def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
-    """Return the channels of a photograph from 0 to 255: bytes as they are, others between their limits."""
+    """Return the channels of a photograph from 0 to 255: bytes unchanged, others between their limits."""
     if values.dtype == np.uint8 and style.limits is None:
         return values
     numbers = numbers_of(values)
@@ -239,7 +239,7 @@ def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
 
 
 def _between(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """Return where values lie between two, from 0 to 1."""
+    """Return where values are between two, from 0 to 1."""
     # Each by itself: the difference of two finite numbers may be none.
     scale = max(abs(low), abs(high))
     return ((values / scale - low / scale) / (high / scale - low / scale)).clip(0, 1)

@@ -36,13 +36,13 @@ def advise(
     shape, dtype
         Instead of an array: those of one that is to be created.
     reads : str, sequence of str or of tuples, or mapping, optional
-        What is typically read: windows, which may lie anywhere in the array. ``"time series"`` (all of the time
+        What is typically read: windows, which may be anywhere in the array. ``"time series"`` (all of the time
         dimension, or of the first one, at a point), ``"maps"`` (all of the last two dimensions), ``"points"``,
         ``"all"``; lengths, as ``"*,1,1"``, ``"time=*,lat=10"`` (1 for other dimensions) or ``(None, 1, 1)``. Weights
         say how often each is read: ``{"maps": 3, "time series": 1}`` or ``["3x maps", "time series"]``. Default: rows
         and columns, or time series and maps.
     place : {"local", "object"}, optional
-        A local disk or an object store; default: where the array lies, or a local disk.
+        A local disk or an object store; default: where the array is, or a local disk.
     shards : bool, default True
         False: no shards. Formats other than Zarr v3 have none.
     ratio : float, optional
@@ -61,7 +61,7 @@ def advise(
     Raises
     ------
     ValueError
-        If a window makes no sense for the array, or elements have no known size.
+        If a window is not valid for the array, or elements have no known size.
     NodeNotFoundError, ContainsGroupError
         If there is no array.
 

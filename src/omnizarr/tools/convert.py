@@ -101,7 +101,7 @@ def convert(
         Where other chunks could only be written by reading the source more than twice in so much memory, the elements
         go through temporary objects, which together are as large as the array is in memory.
     temporary : path, URL, Store, StorePath or mutable mapping, optional
-        Where temporary objects lie until an array is complete; default: beside the target, and with an archive or a
+        Where temporary objects are until an array is complete; default: beside the target, and with an archive or a
         database, in a directory beside its file.
     progress : bool or callable, optional
         True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
@@ -120,14 +120,14 @@ def convert(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at the source.
+        If the source does not exist.
     NodeExistsError
         If there is something at the target, or an unfinished conversion, and neither `overwrite` nor `resume`; or if
         what should be resumed is another conversion.
     NotRepresentableError
         If something would be lost and `strict`; if `in_place` is not possible.
     NodeNameError
-        If source and target lie in each other.
+        If source and target are in each other.
     ChunkError
         If the target differs from the source; if a chunk of the source cannot be decoded and `strict`, or the target is
         a netCDF file.

@@ -338,7 +338,7 @@ def _showing(progress: Shows, nodes: Iterable[Any], *, shallow: bool) -> Iterato
 
 
 def _arrays(nodes: Iterable[Any], *, shallow: bool) -> Iterator[Any]:
-    """Yield the arrays among nodes, and those below the groups among them; of a shallow copy, right below."""
+    """Yield the arrays among nodes, and those below the groups among them; of a shallow copy, directly below."""
     level, depth = list(nodes), 0
     while level:
         yield from filter(_is_array, level)
@@ -439,7 +439,7 @@ def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | No
 
 
 def _convert(job: _Job, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
-    """Copy the chunks of an array as they are, and its document after them."""
+    """Copy the chunks of an array unchanged, and its document after them."""
     options = {"zarr_format": None, "overwrite": overwrite, "verify": False, "strict": True}
     convert = import_module("omnizarr.tools.convert").convert
     convert(source, target, scheduler=job.executor, progress=lambda **_: _Part(job.shown), **options)
@@ -468,7 +468,7 @@ def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:
 
 
 def _may_replace(job: _Job, there: Any) -> bool:
-    """Tell whether a node that is there may be replaced; count it as skipped if not."""
+    """Return whether a node that exists may be replaced; count it as skipped if not."""
     if job.if_exists == "raise":
         raise NodeExistsError(
             "there is a node already",

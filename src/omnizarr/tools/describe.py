@@ -20,7 +20,7 @@ from omnizarr.tools.survey import Survey
 
 
 def members(group: Group) -> Iterator[tuple[str, Any]]:
-    """Yield name and node of each member right below; where the store cannot list them, the group as unreadable."""
+    """Yield name and node of each member directly below; where the store cannot list them, the group as unreadable."""
     try:
         yield from group.items()
     except OmnizarrError as error:
@@ -28,7 +28,7 @@ def members(group: Group) -> Iterator[tuple[str, Any]]:
 
 
 def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]]:
-    """Yield depth (0: right below the group) and node of each node below, a group before its members.
+    """Yield depth (0: directly below the group) and node of each node below, a group before its members.
 
     Nothing is kept but the way down, so a hierarchy may be as large as it likes.
     """

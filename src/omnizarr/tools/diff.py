@@ -63,7 +63,7 @@ def diff(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing in one of the places.
+        If one of the places has no node.
     ValueError
         If a tolerance is negative, or one chunk has more than `max_memory`.
     SchedulerError, StoreError

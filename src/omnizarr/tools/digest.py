@@ -35,7 +35,7 @@ def digest(
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
-        Where documents of several formats lie side by side, those to read.
+        Where documents of several formats are side by side, those to read.
     algorithm : {"sha256", "blake2b", "blake3"}
         ``"blake3"`` needs the package of that name.
     allow_pickle : bool
@@ -54,7 +54,7 @@ def digest(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing of Zarr.
+        If there is no Zarr node.
     ChunkError, UnknownExtensionError
         If a chunk, or a node, cannot be read.
     NotRepresentableError

@@ -42,7 +42,7 @@ def du(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing of Zarr.
+        If there is no Zarr node.
     StoreError
         If the store fails. Where it cannot list keys at all, sizes are None.
 

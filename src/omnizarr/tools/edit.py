@@ -35,14 +35,14 @@ def copy_node(
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
         The node. A store that cannot be listed, such as a web server, is copied from its consolidated metadata.
     target : the same
-        Where to: the place of the copy, not the group that it will lie in.
+        Where to: the place of the copy, not the group that it will be in.
     path, target_path : str, optional
         Paths within `source` and `target`.
     overwrite : bool
         Replace the node that is at the target. In a directory and in an archive, the old one stays until the new one
         is complete. Elsewhere it is deleted first.
     resume : bool
-        Continue a copy that was interrupted: values that are there and equal are not written again. A copy that is
+        Continue a copy that was interrupted: values that exist and equal are not written again. A copy that is
         complete already is compared with the source; if it differs, NodeExistsError is raised and nothing changes.
     verify : bool
         Read each value again, and compare it.
@@ -63,13 +63,13 @@ def copy_node(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at the source.
+        If the source does not exist.
     ContainsArrayError, ContainsGroupError, NodeExistsError
         If there is something at the target, or an array above it, or an unfinished copy.
     NodeNameError
-        If source and target lie in each other, or the format of the source does not allow the new name.
+        If source and target are in each other, or the format of the source does not allow the new name.
     NotRepresentableError
-        If the target lies in a group of another format: use `convert`.
+        If the target is in a group of another format: use `convert`.
     StoreError
         If the copy differs, or files that belong to no node would be replaced.
 
@@ -131,7 +131,7 @@ def move_node(
     NodeNotFoundError, ContainsArrayError, ContainsGroupError, NodeExistsError, NodeNameError, NotRepresentableError
         As `copy_node`.
     StoreError
-        If it must be copied, and files that belong to no node lie below it.
+        If it must be copied, and files that belong to no node are below it.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def delete_node(
     path : str, optional
         Path within the store.
     recursive : bool
-        Delete a group with all that lies below it.
+        Delete a group with all that is below it.
     dry_run, progress, storage_options
         As for `copy_node`.
 
@@ -191,7 +191,7 @@ def delete_node(
     ContainsGroupError
         If a group has members, and not `recursive`.
     StoreError
-        If files that belong to no node lie below it; nothing was deleted then.
+        If files that belong to no node are below it; nothing was deleted then.
 
     Examples
     --------

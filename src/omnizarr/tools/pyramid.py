@@ -38,7 +38,7 @@ def pyramid(
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
-        An array, or a multiscale image, whose first level is taken. The group that an array lies in becomes the image.
+        An array, or a multiscale image, whose first level is taken. The group that an array is in becomes the image.
     target : the same, optional
         Where a new image is made; its full resolution is a copy of the array, byte for byte.
     path : str, optional
@@ -60,9 +60,9 @@ def pyramid(
     unit : mapping of str to str, optional
         Units of axes, by name or for all of a type: ``{"space": "micrometer"}``.
     overwrite : bool
-        Make levels anew that are there, or with `target` the whole image.
+        Make levels again that exist, or with `target` the whole image.
     resume : bool
-        Continue what was interrupted: chunks that are there are not made again.
+        Continue what was interrupted: chunks that exist are not made again.
     dry_run : bool
         Write nothing; return what would be made.
     scheduler, progress, storage_options
@@ -84,7 +84,7 @@ def pyramid(
     MetadataError
         If a group is not an image.
     TypeError
-        If the method makes no sense for the data type.
+        If the method is not valid for the data type.
 
     Examples
     --------

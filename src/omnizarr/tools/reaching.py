@@ -1,6 +1,7 @@
 """What can be seen of a hierarchy whose store cannot list its keys: the nodes that documents name.
 
-Consolidated metadata names all nodes below a group; NCZarr those right below each; OME-Zarr images, labels and wells.
+Consolidated metadata names all nodes below a group; NCZarr those directly below each; OME-Zarr images, labels and
+wells.
 """
 
 from __future__ import annotations

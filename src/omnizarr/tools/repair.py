@@ -68,7 +68,7 @@ def repair(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing of Zarr.
+        If there is no Zarr node.
     ReadOnlyError
         If the store cannot be written.
     StoreError

@@ -36,7 +36,7 @@ def stat(
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
-        Where documents of several formats lie side by side, those to read.
+        Where documents of several formats are side by side, those to read.
     skip_fill : bool
         Leave elements that equal the fill value out of smallest, largest, mean and standard deviation.
     allow_pickle : bool
@@ -55,7 +55,7 @@ def stat(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing of Zarr.
+        If there is no Zarr node.
     SchedulerError, StoreError
 
     Examples

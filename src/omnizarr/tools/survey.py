@@ -1,4 +1,4 @@
-"""What one listing tells of all nodes below a group: for stores far away, where each question costs a request."""
+"""What one listing tells of all nodes below a group: for remote stores, where each question costs a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnizarr.nodes.location import StorePath, dialect_of
 
 @dataclass(slots=True)
 class _Count:
-    """What lies below an array."""
+    """What is below an array."""
 
     is_chunk: Callable[[str], bool] | None
     stored: int = 0
@@ -100,9 +100,9 @@ def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
 
 
 def is_worthwhile(group: Group) -> bool:
-    """Return whether one listing costs less than to ask for each node: in stores far away, or that cannot list.
+    """Return whether one listing costs less than to ask for each node: in remote stores, or that cannot list.
 
-    In hierarchies of the drafts chunks do not lie below the documents of their array.
+    In hierarchies of the drafts chunks are not below the documents of their array.
     """
     where = group.store_path
     is_far = where.store.concurrency > 1 or not where.store.supports_listing

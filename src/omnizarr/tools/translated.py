@@ -38,7 +38,7 @@ class TranslatedStore(Store):
     """A hierarchy of any format, seen as one of Zarr v3 or v2, without being copied.
 
     It has the keys and the values that `omnizarr.convert` would write: documents are translated when they are asked
-    for, chunks whose bytes mean the same in both formats are handed on as they are, and others are encoded anew, one
+    for, chunks whose bytes mean the same in both formats are handed on unchanged, and others are encoded again, one
     by one. `copy_store` of it is a conversion. Nothing can be written.
 
     Parameters
@@ -50,12 +50,12 @@ class TranslatedStore(Store):
     path : str, optional
         Path in the source of the node that becomes the root.
     source_format : int or str, optional
-        Where documents of several formats lie side by side, those to read.
+        Where documents of several formats are side by side, those to read.
     compressors : {"portable", "keep"}
-        In v3, compressors of other formats that few readers know become others, so that chunks are compressed anew;
+        In v3, compressors of other formats that few readers know become others, so that chunks are compressed again;
         ``"keep"`` keeps them.
     strict : bool
-        Refuse what would lose something, as `omnizarr.convert` does: here, and when a document is asked for that has
+        Refuse what would lose something, like `omnizarr.convert`: here, and when a document is asked for that has
         changed since.
     allow_pickle : bool
         Let pickled objects be read, which can run any code.
@@ -65,7 +65,7 @@ class TranslatedStore(Store):
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at the source.
+        If the source does not exist.
     NotRepresentableError
         If something would be lost and `strict`.
     MetadataError
@@ -81,7 +81,7 @@ class TranslatedStore(Store):
     ``omnizarr.convert(source, dry_run=True)`` says more. A chunk that cannot be read raises what reading it raises.
 
     *Listing* a group takes as many requests as in the source. So a name may be shown of what turns out to be no node,
-    and, where chunks are encoded anew, the key of a chunk that holds nothing but the fill value and is not stored.
+    and, where chunks are encoded again, the key of a chunk that holds only the fill value and is not stored.
 
     *Consolidated metadata* is there if the source has some, and says of the same nodes what that says.
 
@@ -134,7 +134,7 @@ class TranslatedStore(Store):
 
     @property
     def source(self) -> Store:
-        """The store in which the hierarchy lies."""
+        """The store in which the hierarchy is."""
         return self._store
 
     @property
@@ -436,7 +436,7 @@ class _Document(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """A chunk that is not handed on as it is."""
+    """A chunk that is not handed on unchanged."""
 
     array: ShownArray
     coords: Coords

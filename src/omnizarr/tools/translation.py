@@ -76,13 +76,13 @@ class Translation:
     remarks : tuple of str
         What is carried in other words.
     same_bytes : bool
-        Stored chunks are, as they are, chunks of the target. Their keys may differ.
+        Stored chunks are, unchanged, chunks of the target. Their keys may differ.
     same_elements : bool
         Stored chunks become chunks of the target by decompressing and compressing them; elements are not touched.
     same_fill : bool
         Chunks that are missing read the same. If not, they have to be written to keep the values.
     of_missing : tuple of Loss
-        Those of the losses that concern nothing but chunks that are missing.
+        Those of the losses that concern only chunks that are missing.
     values : {"same", "cast", "integers", "raw"}
         What `carry` does to elements.
     conventions : mapping of str to (tuple of str)
@@ -145,10 +145,10 @@ def translate(
     siblings : collection of str
         Names of the nodes beside it: where names may not differ in case alone, the one that sorts first is carried.
     chunks, shards, filters, serializer, compressors, codecs
-        As for `create_array`; what is not given stays as it is. With `chunks` alone there are no shards. Compressors
+        As for `create_array`; what is not given does not change. With `chunks` alone there are no shards. Compressors
         of other formats that few readers of v3 know give way to others in v3, unless they are ``"keep"``.
     in_place : bool
-        The documents will lie beside the source's, and chunks stay as and where they are.
+        The documents will be beside the source's, and chunks stay as and where they are.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def translate(
     Raises
     ------
     MetadataError, NotRepresentableError, CodecError, UnknownExtensionError
-        If an option makes no sense, or is nothing that the target can have.
+        If an option is not valid, or is nothing that the target can have.
 
     Examples
     --------

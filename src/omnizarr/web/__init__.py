@@ -1,4 +1,4 @@
-"""Hierarchies over HTTP: any format as Zarr v3 or v2, or the stored bytes as they are; needs the extra ``serve``."""
+"""Hierarchies over HTTP: any format as Zarr v3 or v2, or the stored bytes unchanged; needs the extra ``serve``."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def application(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at the source.
+        If the source does not exist.
 
     Examples
     --------
@@ -96,9 +96,9 @@ def store_of(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at the source.
+        If the source does not exist.
     NotRepresentableError
-        If stored bytes are wanted of a node of a draft of Zarr v3, whose keys lie in several places.
+        If stored bytes are wanted of a node of a draft of Zarr v3, whose keys are in several places.
     """
     if not raw:
         return TranslatedStore(
@@ -121,7 +121,7 @@ def store_of(
 
 
 def _root_of(where: StorePath) -> str:
-    """Return the path below which everything of a node lies."""
+    """Return the path below which everything of a node is."""
     if where.home is None:
         return where.path
     if where.path != where.home.root:
@@ -156,7 +156,7 @@ def guarded(
     Raises
     ------
     ValueError
-        If a URL cannot hold the token as it is.
+        If a URL cannot hold the token unchanged.
     """
     middleware = [
         Middleware(CORSMiddleware, tuple(origins), ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)

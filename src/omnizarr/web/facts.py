@@ -54,7 +54,7 @@ MOST_FINDINGS: Final = 10_000
 
 _MOST_COUNTED: Final = 50_000
 _MOST_COUNTED_FAR: Final = 1000
-"""Keys that are listed to say how much of an array is stored; of a store far away, as many as one request lists."""
+"""Keys that are listed to say how much of an array is stored; of a remote store, as many as one request lists."""
 _MOST_ASKED: Final = 400
 """Chunks that are asked for one by one where a store cannot list."""
 _MOST_SEARCHED: Final = 200_000
@@ -182,7 +182,7 @@ class Dataset:
         return Nodes(_Looked(self))
 
     def tree(self, path: str = "", offset: int = 0, limit: int = 500) -> dict[str, Any]:
-        """Return a page of what is right below a group.
+        """Return a page of what is directly below a group.
 
         ``next`` is the offset of the next page; None: this is the last. What a listing shows of a group may be no node,
         so a page may have fewer nodes than its limit.
@@ -566,7 +566,7 @@ def _kind(node: Array | Group | UnreadableNode) -> str:
 
 
 def _names(group: Group) -> list[str]:
-    """Return the names of what may be nodes right below a group, sorted."""
+    """Return the names of what may be nodes directly below a group, sorted."""
     snapshot = group._snapshot  # noqa: SLF001 - as all nodes below share it
     return detection.children(group.store_path) if snapshot is None else snapshot.children(group.path)
 
@@ -695,7 +695,7 @@ def _times(attributes: Mapping[str, Any]) -> Times | None:
 
 
 def _moment(times: Times, value: float) -> str | None:
-    """Return a time in ISO 8601; a number that is none as it is."""
+    """Return a time in ISO 8601; a number that is none unchanged."""
     if not np.isfinite(value):
         return None
     text = times.text(value)

@@ -63,7 +63,7 @@ class TokenRequired:
 
 
 def check_token(token: str) -> None:
-    """Raise ValueError if URLs and cookies cannot hold a token as it is."""
+    """Raise ValueError if URLs and cookies cannot hold a token unchanged."""
     if not _is_token(token):
         raise ValueError("a token consists of letters, digits and the characters . _ ~ -")
 

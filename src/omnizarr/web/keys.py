@@ -1,6 +1,6 @@
 """The values of a store over HTTP: ``GET`` and ``HEAD`` of keys, with ranges and ETags.
 
-A key is the path of the URL. What is no key, lies outside the store, or is behind a symbolic link that leads out of it,
+A key is the path of the URL. What is no key, is outside the store, or is behind a symbolic link that leads out of it,
 is not found, as keys without a value are. Nothing is listed, and nothing can be written.
 
 Spec: RFC 9110.
@@ -205,7 +205,7 @@ def refusal(status: HTTPStatus, text: str, **fields: str) -> Response:
 def failure(error: Exception, what: str) -> Response:
     """Return the answer to a request that failed for what is stored, or for the store.
 
-    The log gets all of the error, the client nothing of where the data lies.
+    The log gets all of the error, the client nothing of where the data is.
     """
     LOGGER.warning("%s", error)
     is_late = isinstance(error, StoreTimeoutError)

@@ -54,7 +54,7 @@ class Dimension:
     coordinate : str or None
         Path of the array that has its labels.
     step, origin : float
-        Of OME-Zarr: what is between two samples (None: not known), and where the first lies.
+        Of OME-Zarr: what is between two samples (None: not known), and where the first is.
     """
 
     name: str | None

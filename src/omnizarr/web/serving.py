@@ -40,7 +40,7 @@ def serve(
     """Serve a hierarchy of any format over HTTP, read-only, until Ctrl-C.
 
     Clients see Zarr v3 (or v2), whichever format the hierarchy has: documents are translated when they are asked for,
-    chunks are handed on as they are where their bytes mean the same, and encoded anew where they do not, as in
+    chunks are handed on as they are where their bytes mean the same, and encoded again where they do not, as in
     `omnizarr.storage.TranslatedStore`. Ranges, ETags and CORS are there.
 
     Parameters
@@ -58,7 +58,7 @@ def serve(
     path : str, optional
         Path in the source of the node that becomes the root.
     source_format : int or str, optional
-        Where documents of several formats lie side by side, those to read.
+        Where documents of several formats are side by side, those to read.
     token : str, optional
         What every request must carry: ``?token=...``, ``Authorization: Bearer ...``, or the cookie that the first sets.
     public : bool
@@ -77,7 +77,7 @@ def serve(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at the source.
+        If the source does not exist.
     MissingDependencyError
         If Starlette or uvicorn is not installed.
     ServerError

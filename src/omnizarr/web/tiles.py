@@ -271,11 +271,11 @@ class TileArray:
         return thinning
 
     def _cost(self, places: Sequence[range], thinning: Sequence[int]) -> int:
-        """Return the bytes of the chunks that elements lie in."""
+        """Return the bytes of the chunks that elements are in."""
         return math.prod(self._spans(places, thinning)) * (self._facts.nbytes_of(self._chunks or ()) or 0)
 
     def _spans(self, places: Sequence[range], thinning: Sequence[int]) -> list[int]:
-        """Return how many chunks elements lie in, along each dimension; 1 where chunks differ in shape."""
+        """Return how many chunks elements are in, along each dimension; 1 where chunks differ in shape."""
         spans = []
         strides = self.steps.strides
         for place, thin, stride, chunk in zip(places, thinning, strides, self._chunks or strides, strict=True):

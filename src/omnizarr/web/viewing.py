@@ -108,7 +108,7 @@ def view(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at a source.
+        If a source does not exist.
     MissingDependencyError
         If Starlette or uvicorn is not installed.
     ServerError
@@ -170,7 +170,7 @@ def viewer(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing at a source.
+        If a source does not exist.
     ServerError
         If the page was not built.
     ValueError

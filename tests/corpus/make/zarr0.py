@@ -29,7 +29,7 @@ warnings.simplefilter("ignore")
 BLOSC = " ".join(part for part in zarr.blosc_version() if "$" not in part)
 PROGRAM = f"zarr-python {zarr.__version__}, c-blosc {BLOSC}, numpy {np.__version__}"
 GRID = np.arange(35).reshape(5, 7)
-SQUARE = np.arange(48).reshape(6, 8)  # whole chunks: what lies beyond the edge of others is filled with nothing known
+SQUARE = np.arange(48).reshape(6, 8)  # whole chunks: what is beyond the edge of others is filled with nothing known
 PAGE = np.arange(1000).reshape(20, 50) % 97
 NONE = np.s_[:0]
 

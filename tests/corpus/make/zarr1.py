@@ -8,7 +8,7 @@ env/bin/python tests/corpus/make/zarr1.py
 One environment for each of 1.1.0, 1.0.0 and 1.0.0b4. A case whose name ends in a version is what that release writes
 differently; all others are by 1.1.0, and 1.0.0 writes the same bytes, but for those of Blosc: 1.0.0 has c-blosc 1.9.0
 and takes blosclz by default, 1.1.0 has a 1.10.0.dev with Zstandard 0.7.4 and takes lz4. Blosc works with threads, so
-that the blocks of a chunk lie in another order in every run.
+that the blocks of a chunk are in another order in every run.
 
 What the program cannot read back, or not even write, and what is not here for that:
 
@@ -38,7 +38,7 @@ warnings.simplefilter("ignore")
 BLOSC = " ".join(part for part in zarr.blosc.version() if "$" not in part)
 PROGRAM = f"zarr-python {zarr.__version__}, c-blosc {BLOSC}, numpy {np.__version__}"
 GRID = np.arange(35).reshape(5, 7)
-SQUARE = np.arange(48).reshape(6, 8)  # whole chunks: what lies beyond the edge of others is filled with nothing known
+SQUARE = np.arange(48).reshape(6, 8)  # whole chunks: what is beyond the edge of others is filled with nothing known
 PAGE = np.arange(1000).reshape(20, 50) % 97
 NONE = np.s_[:0]
 

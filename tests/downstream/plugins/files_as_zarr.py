@@ -24,7 +24,7 @@ _SIGNATURES = (b"CDF", b"\x89HDF")
 
 
 def place(name: Any, mode: str) -> Any:
-    """Return the Zarr directory of a file; what is not a local name stays as it is."""
+    """Return the Zarr directory of a file; what is not a local name does not change."""
     if not isinstance(name, str | os.PathLike) or "://" in str(name):
         return name
     file = Path(name).absolute()

@@ -97,7 +97,7 @@ def dropped(selection: Any) -> tuple[int, ...]:
 
 
 class Lacking(Loader):
-    """Makes a module that has nothing but names."""
+    """Makes a module that has only names."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return ModuleType(spec.name)
@@ -120,7 +120,7 @@ class Finder(MetaPathFinder):
 
 
 def is_there(name: str) -> bool:
-    """Tell whether there is a module of this name."""
+    """Return whether there is a module of this name."""
     try:
         return find_spec(name) is not None
     except ModuleNotFoundError:

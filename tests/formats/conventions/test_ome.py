@@ -137,7 +137,7 @@ def without_versions(value):
 
 
 def nodes_of(path):
-    """Return the nodes that lie at a path of this machine."""
+    """Return the nodes that are at a path of this machine."""
     found = {}
     for document in sorted(Path(path).rglob("*")):
         at = document.parent.relative_to(path).as_posix().removeprefix(".")

@@ -1,4 +1,4 @@
-"""Data types and fill values in the words of Zarr v2."""
+"""Data types and fill values in the terms of Zarr v2."""
 
 import base64
 import json

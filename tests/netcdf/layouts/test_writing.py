@@ -1,4 +1,4 @@
-"""What is written, in the words of the NCZarr document and of netCDF-C, and read by netCDF-C 4.10."""
+"""What is written, in the terms of the NCZarr document and of netCDF-C, and read by netCDF-C 4.10."""
 
 from __future__ import annotations
 

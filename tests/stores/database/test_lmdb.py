@@ -76,7 +76,7 @@ def test_lmdb_finds_keys_and_values(path, subdir):
         store.set_many([("a/b", b"\0\xff"), ("ä", b"")])
     assert path.is_dir() == subdir
     assert records(path, subdir=subdir) == {b"a/b": b"\0\xff", "ä".encode(): b""}
-    with LMDBStore(path, subdir=not subdir, read_only=True) as store:  # one that is there stays what it is
+    with LMDBStore(path, subdir=not subdir, read_only=True) as store:  # one that exists stays what it is
         assert store.get("a/b") == b"\0\xff"
 
 

@@ -362,7 +362,7 @@ class TestLinks:
 
 def test_has_any_takes_no_name_of_another_case_for_absent(tmp_path):
     store = LocalStore(tmp_path)
-    store.set("Zarr.JSON", b"")  # where file systems do not tell them apart, it is there
+    store.set("Zarr.JSON", b"")  # where file systems do not tell them apart, it exists
     assert store.has_any("", ["zarr.json"])
 
 

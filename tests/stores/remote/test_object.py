@@ -385,7 +385,7 @@ def test_credentials_do_not_follow_to_another_host(server, is_awaited):
     assert first["authorization"] == "Bearer secret-token"
     assert second["authorization"] == "Basic " + base64.b64encode(b"me:secret-pass@word").decode()
     assert path == "/data/a?sig=secret-signature"
-    # As the manual warns: nothing but these goes along.
+    # As the manual warns: nothing else goes along.
     assert forwarded[0][2].pop("x-own") == "1"
     assert "secret-signature" in forwarded[1][2].pop("referer")
     assert "secret" not in str(forwarded)

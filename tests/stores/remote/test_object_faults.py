@@ -196,7 +196,7 @@ class Awaited:
 
 
 class Sync:
-    """An array, as it is."""
+    """An array, unchanged."""
 
     def __init__(self, url, options):
         self.node = omnizarr.open_array(url, mode="r+", storage_options=options)

@@ -49,7 +49,7 @@ def array_document(dataset, compressor=None):
 
 
 def references_of(file, url):
-    """Return references to the chunks of an HDF5 file, as h5py tells where they lie."""
+    """Return references to the chunks of an HDF5 file, as h5py tells where they are."""
     found = {".zgroup": '{"zarr_format": 2}', ".zattrs": {"title": "made by hand"}}
     for name, dataset in file.items():
         compressor = {"id": "zlib", "level": 4} if dataset.compression else None
@@ -89,7 +89,7 @@ def same_as_h5py(group, path):
 
 
 def rewritten(folder, name, change):
-    """Write other references beside those that are there; return their path."""
+    """Write other references beside those that exist; return their path."""
     document = json.loads((folder / "refs.json").read_text())
     (folder / name).write_text(json.dumps(change(document)))
     return folder / name
@@ -256,7 +256,7 @@ def test_references_that_are_not_there_are_not_found(tmp_path):
         omnizarr.open(tmp_path / "no.json")
 
 
-# -- where targets lie ---------------------------------------------------------------------
+# -- where targets are ---------------------------------------------------------------------
 
 
 def test_relative_paths_begin_where_the_references_lie(folder, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Wrapper stores upon object stores: their verbs as coroutines, and arrays that are read through them."""
+"""Wrapper stores on object stores: their verbs as coroutines, and arrays that are read through them."""
 
 import asyncio
 import logging

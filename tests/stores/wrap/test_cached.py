@@ -527,7 +527,7 @@ def test_directory_is_shared_by_stores_of_other_data_without_mixing_them(tmp_pat
 
 def test_values_of_one_process_are_not_taken_for_those_of_another(tmp_path):
     first, second = MemoryStore({"a": b"1"}), MemoryStore({"a": b"2"})
-    second.origin = first.origin  # as if it had come to lie where the other one did
+    second.origin = first.origin  # as if it had come to be where the other one did
     assert bytes(CacheStore(first, tmp_path, max_age=math.inf).get("a")) == b"1"
     assert bytes(CacheStore(second, tmp_path, max_age=math.inf).get("a")) == b"2"
 

@@ -181,7 +181,7 @@ SOUND = {
 
 
 def reads(path, reader):
-    """Tell whether a reader opens the array and all its elements."""
+    """Return whether a reader opens the array and all its elements."""
     is_v3 = (path / "zarr.json").exists()
     driver = {"driver": "zarr3" if is_v3 else "zarr", "kvstore": {"driver": "file", "path": f"{path}/"}}
     try:

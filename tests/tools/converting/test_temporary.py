@@ -1,4 +1,4 @@
-"""`omnizarr.tools.converting.temporary`: rechunking in several passes, and what lies about meanwhile."""
+"""`omnizarr.tools.converting.temporary`: rechunking in several passes, and what is about meanwhile."""
 
 import threading
 import tracemalloc
@@ -280,7 +280,7 @@ def test_check_names_temporary_objects_of_what_was_interrupted():
     assert not found & {"orphan-chunks", "foreign-file", "foreign-chunk-key"}
 
 
-# -- where they lie ----------------------------------------------------------------------
+# -- where they are ----------------------------------------------------------------------
 
 
 def test_temporary_objects_lie_where_the_user_wants_them(tmp_path):

@@ -13,7 +13,7 @@ from omnizarr.tools.sizing import absent
 
 
 def covered(regions, shape):
-    """Return how often each element lies in a region."""
+    """Return how often each element is in a region."""
     found = np.zeros(shape, int)
     for region in regions:
         found[region] += 1

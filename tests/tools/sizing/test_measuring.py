@@ -28,7 +28,7 @@ OF_NO_NODE = {
 
 
 def files_below(place):
-    """Return the sizes of all files, added up, as `du -b` does without directories."""
+    """Return the sizes of all files, added up, like `du -b` without directories."""
     return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(place) for name in names)
 
 
@@ -54,7 +54,7 @@ def test_hierarchy_of_each_format_takes_what_its_files_take(case, tmp_path):
 
 @pytest.fixture
 def hierarchy(tmp_path):
-    """A hierarchy in which all kinds of files lie that belong to no node."""
+    """A hierarchy in which all kinds of files are that belong to no node."""
     place = tmp_path / "x.zarr"
     root = omnizarr.create_group(place)
     temp = root.create_array("ocean/temp", shape=(6, 4), chunks=(2, 2), dtype="int16", compressors=None, fill_value=0)

@@ -1,4 +1,4 @@
-"""`omnizarr.tools.streaming.regions`: each chunk lies in one region, no region is too large."""
+"""`omnizarr.tools.streaming.regions`: each chunk is in one region, no region is too large."""
 
 import numpy as np
 from hypothesis import given

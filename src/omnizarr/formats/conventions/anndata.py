@@ -25,7 +25,7 @@ _PARTS: Final = {
     "nullable-integer": ("values", "mask"),
     "nullable-boolean": ("values", "mask"),
 }
-"""What lies in a group that stands for one of these."""
+"""What is in a group that stands for one of these."""
 
 
 def is_element(node: Metadata) -> bool:

@@ -1,6 +1,6 @@
 """What a convention is: a way of writing meaning into a hierarchy that no Zarr specification defines.
 
-A convention is a frozen value of pure functions. They see nothing but metadata in the words of the model, and do no
+A convention is a frozen value of pure functions. They see only metadata in the terms of the model, and do no
 I/O. `omnizarr.convert` asks each convention how its documents change between formats, `omnizarr.check` asks what is
 wrong with them.
 """
@@ -34,7 +34,7 @@ class Nodes(Mapping[str, Metadata]):
         return len(self._nodes)
 
     def all_beside(self, path: str, holds: Callable[[ArrayMetadata], bool]) -> bool:
-        """Return whether a predicate holds for all arrays right below the group that the node at a path lies in.
+        """Return whether a predicate holds for all arrays directly below the group that the node at a path is in.
 
         Each group is looked at once for each predicate.
         """

@@ -1,4 +1,4 @@
-"""What attributes mean for showing an array: missing values, scale and offset, and where OME-Zarr's samples lie.
+"""What attributes mean for showing an array: missing values, scale and offset, and where OME-Zarr's samples are.
 
 Spec: CF conventions, sections 2.5.1 and 8.1; OME-Zarr, "coordinateTransformations".
 """
@@ -17,7 +17,7 @@ from omnizarr.model import JSON, ArrayMetadata, datatypes, dimensions
 
 
 class Placement(NamedTuple):
-    """Where the samples of a level of an image lie, in the unit of each axis.
+    """Where the samples of a level of an image are, in the unit of each axis.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Placement(NamedTuple):
 
 
 def placement(ndim: int, dataset: Mapping[str, Any], image: Mapping[str, Any]) -> Placement | None:
-    """Return where samples lie by the transformations of a level, and then of its image; None if neither has a scale.
+    """Return where samples are by the transformations of a level, and then of its image; None if neither has a scale.
 
     >>> level = {"coordinateTransformations": [{"type": "scale", "scale": [2.0, 4.0]}]}
     >>> placement(2, level, {"coordinateTransformations": [{"type": "translation", "translation": [1.0, 0.0]}]})

@@ -358,7 +358,7 @@ def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 
 
 def _dump_chain(metadata: ArrayMetadata) -> tuple[filters.Stack, JSON]:
-    """Return the codecs in the words of numcodecs, and the memory layout."""
+    """Return the codecs in the terms of numcodecs, and the memory layout."""
     codecs = metadata.codecs
     layout: JSON = None
     if codecs and _is_uri(codecs[0].name) and "type" in codecs[0].configuration:

@@ -1,6 +1,6 @@
 """Consolidated metadata of hierarchies in the 2020 draft of v3: a convention of zarr-python, not part of any text.
 
-The document lies at ``meta/root/consolidated/.zmetadata`` and holds the documents of all nodes by their store keys,
+The document is at ``meta/root/consolidated/.zmetadata`` and holds the documents of all nodes by their store keys,
 relative to the root of the hierarchy, together with the entry point. The copies are handed on unread, so that one
 broken node does not hide its siblings.
 """
@@ -27,7 +27,7 @@ _SPEC = "consolidated metadata of zarr-python 2.12 to 2.18, format 1"
 def load_consolidated(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
     """Return path -> ``"array"`` or ``"group"`` -> document; those of the root under ``""``.
 
-    Keys that are not documents of nodes, and the entry point, are passed over.
+    Keys that are not documents of nodes, and the entry point, are ignored.
 
     >>> load_consolidated({"zarr_consolidated_format": 1, "metadata": {"meta/root/a/b.group.json": {"attributes": {}}}})
     {'a/b': {'group': {'attributes': {}}}}

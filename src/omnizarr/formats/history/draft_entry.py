@@ -1,4 +1,4 @@
-"""The entry point of a hierarchy of the drafts of v3: ``zarr.json``, which says where all other keys lie.
+"""The entry point of a hierarchy of the drafts of v3: ``zarr.json``, which says where all other keys are.
 
 Read are those of the texts from June 2019 to November 2022, and what programs wrote in between:
 
@@ -37,7 +37,7 @@ _SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")
 
 
 def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
-    """Return where the keys of a hierarchy lie whose entry point ``zarr.json`` is `document`.
+    """Return where the keys of a hierarchy are whose entry point ``zarr.json`` is `document`.
 
     None if `document` is not an entry point of a draft (in the final v3 ``zarr.json`` is the document of one node). The
     drafts of 2019 and of 2020 have entry points of one form; an ``http`` URI is that of 2019.
@@ -46,7 +46,7 @@ def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
     ----------
     document : JSON
     root : str
-        Path in the store at which the entry point lies.
+        Path in the store at which the entry point is.
     report : callable
         Where problems go; by default the first is raised, as a MetadataError.
 

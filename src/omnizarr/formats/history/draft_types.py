@@ -1,4 +1,4 @@
-"""Data types and fill values of the drafts of v3, in the words of the model, and back.
+"""Data types and fill values of the drafts of v3, in the terms of the model, and back.
 
 Both drafts take their identifiers from NumPy, with the byte order in front (``<i4``; ``bool``, ``i1`` and ``u1`` have
 none), and know extension types, objects of which ``type`` is left to the extension. Those that programs wrote, and
@@ -55,7 +55,7 @@ class Elements(NamedTuple):
     is_core: bool = True
     """False: the type is that of an extension, which also says what fill values look like."""
     is_fallback: bool = False
-    """The type is what an unknown extension falls back upon."""
+    """The type is what an unknown extension uses instead."""
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -176,7 +176,7 @@ def _read_extension(reader: Reader, value: Mapping[str, JSON], steps: Sequence[S
 
 
 def _read_type(reader: Reader, value: JSON, steps: Sequence[Step], spec: str) -> Elements | None:
-    """Return what ``type`` says in the words of NumPy; None if it does not, or says what needs no extension."""
+    """Return what ``type`` says in the terms of NumPy; None if it does not, or says what needs no extension."""
     if not isinstance(value, str) and not (is_list(value) and value):
         return None
     if is_list(value) and len(value) == 1 and is_list(value[0]) and len(value[0]) == 2 and value[0][0] == "":

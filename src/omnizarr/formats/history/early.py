@@ -127,7 +127,7 @@ def _note_departures(reader: Reader, document: JSON, pointer: str, spec: str) ->
 
 
 def read_fill_value(reader: Reader, value: JSON, elements: Elements, spec: str) -> JSON | Undefined:
-    """Return what the member ``fill_value`` says, in the words of v3."""
+    """Return what the member ``fill_value`` says, in the terms of v3."""
     if value is None:
         return UNDEFINED
     if elements.bound is None:
@@ -210,7 +210,7 @@ def refuse_group(metadata: Metadata, form: Format) -> ArrayMetadata:
 def dump_array(
     metadata: ArrayMetadata, form: Format, aspects: Mapping[str, Aspect], head: Mapping[str, JSON], load: Load
 ) -> dict[str, JSON]:
-    """Return the document of an array: what is unchanged as it was read, the rest in the words of the text.
+    """Return the document of an array: what is unchanged as it was read, the rest in the terms of the text.
 
     Raises
     ------

@@ -21,7 +21,7 @@ VERSION: Final = "3.1.6"
 
 
 class _Loader(Loader):
-    """Hands out a module that is there under its own name."""
+    """Hands out a module that exists under its own name."""
 
     def __init__(self, name: str) -> None:
         self._name = name

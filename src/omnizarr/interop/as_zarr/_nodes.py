@@ -98,7 +98,7 @@ class _KindOfGroup(ABCMeta):
 
 
 def named(node: Any) -> Any:
-    """Return an array or group of omnizarr, or several, as those here; anything else as it is."""
+    """Return an array or group of omnizarr, or several, as those here; anything else unchanged."""
     if isinstance(node, CoreArray):
         return node if type(node) is Array else _warned(_with_state(Array, _in_c_order(node)))
     if isinstance(node, CoreGroup):
@@ -111,7 +111,7 @@ def named(node: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return what omnizarr takes in place of a node, a store or metadata here; anything else as it is."""
+    """Return what omnizarr takes in place of a node, a store or metadata here; anything else unchanged."""
     if isinstance(value, (AsyncArray, AsyncGroup)):
         return value.array if isinstance(value, AsyncArray) else value.group
     if type(value) is Array:
@@ -339,13 +339,13 @@ class Array(CoreArray, metaclass=_KindOfArray):
         return Info(plain(self).info_complete(), self)
 
     def __getitem__(self, selection: Any) -> Any:
-        """Return the selected elements; lists beside integers and slices select as `oindex` does."""
+        """Return the selected elements; lists beside integers and slices select like `oindex`."""
         if is_orthogonal(selection, self.ndim):
             return self.oindex[selection]
         return super().__getitem__(selection)
 
     def __setitem__(self, selection: Any, value: Any) -> None:
-        """Store elements; lists beside integers and slices select as `oindex` does."""
+        """Store elements; lists beside integers and slices select like `oindex`."""
         with worded():
             if is_orthogonal(selection, self.ndim):
                 self.oindex[selection] = value
@@ -555,7 +555,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
         max_nodes: int = 500,
         plain: bool = False,
     ) -> TreeRepr:
-        """Return a drawing of what lies below; see `omnizarr.Group.tree`."""
+        """Return a drawing of what is below; see `omnizarr.Group.tree`."""
         if expand is not None:
             raise NotImplementedError("'expand' is not yet implemented.")
         return TreeRepr(self, level, max_nodes, plain=plain)
@@ -742,7 +742,7 @@ class AsyncGroup(aio.AsyncGroup):
         max_nodes: int = 500,
         plain: bool = False,
     ) -> Any:
-        """Return a drawing of what lies below; see `omnizarr.Group.tree`."""
+        """Return a drawing of what is below; see `omnizarr.Group.tree`."""
         group = named(self.group)
         return await waited(lambda: group.tree(expand, level, max_nodes=max_nodes, plain=plain))
 

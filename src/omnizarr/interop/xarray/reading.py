@@ -444,7 +444,7 @@ class _ZarrArray(BackendArray):
         self.dtype = _TEXT if is_text else array.dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return elements; every selection that xarray knows is read as it is."""
+        """Return elements; every selection that xarray knows is read unchanged."""
         support = indexing.IndexingSupport.VECTORIZED
         return self._typed(indexing.explicit_indexing_adapter(key, self.shape, support, self._reader(key)))
 

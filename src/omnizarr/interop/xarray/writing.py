@@ -64,7 +64,7 @@ def to_zarr(
     chunkmanager_store_kwargs: Mapping[str, Any] | None = None,
     write_inherited_coords: bool = False,
 ) -> Any:
-    """Write a dataset, a data array or a tree, as `xarray.Dataset.to_zarr` does, by omnizarr.
+    """Write a dataset, a data array or a tree, like `xarray.Dataset.to_zarr`, by omnizarr.
 
     Keywords mean what they mean there; what follows is what differs.
 
@@ -74,7 +74,7 @@ def to_zarr(
     store : path, URL, Store, StorePath, Group or mutable mapping, optional
         As for `omnizarr.open`. Default: in memory.
     mode : {"w", "w-", "a", "a-", "r+"}, optional
-        "w" replaces what is there; "w-" refuses to; "a" writes values of existing variables, and creates the others;
+        "w" replaces what exists; "w-" refuses to; "a" writes values of existing variables, and creates the others;
         "a-" leaves existing variables alone that lack `append_dim`; "r+" changes values only. Default: "a" with
         `append_dim`, "r+" with `region`, else "w-".
     group : str, optional
@@ -87,7 +87,7 @@ def to_zarr(
         Write the data of dask now. If not, documents and all other data are written, and a `dask.delayed.Delayed`
         is returned that does the rest.
     consolidated : bool, optional
-        Whether consolidated metadata is written. If not, what is there is kept current all the same.
+        Whether consolidated metadata is written. If not, what exists is kept current all the same.
     append_dim : hashable, optional
         The dimension along which variables become longer. Readers see the new elements when those of all variables
         are stored. If something fails, the variables are as long as before.
@@ -104,7 +104,7 @@ def to_zarr(
     zarr_format : int or str, optional
         Any that `omnizarr.create_group` knows. Default: that of the group, else 3.
     write_empty_chunks : bool, optional
-        Store chunks that hold nothing but the fill value.
+        Store chunks that hold only the fill value.
     chunkmanager_store_kwargs : mapping, optional
         Keywords of `dask.array.store`.
     write_inherited_coords : bool
@@ -119,7 +119,7 @@ def to_zarr(
     ContainsGroupError, ContainsArrayError
         If there is something, in mode "w-" (a FileExistsError).
     GroupNotFoundError
-        If there is nothing, in mode "r+" (a FileNotFoundError).
+        If nothing exists, in mode "r+" (a FileNotFoundError).
     NotRepresentableError
         If the format has no words for it.
     SchedulerError
@@ -192,7 +192,7 @@ class _Options(NamedTuple):
 
 @dataclass(frozen=True)
 class _Target:
-    """The group that is written to, and what is there."""
+    """The group that is written to, and what exists."""
 
     root: StorePath
     """What `store` meant; consolidated metadata is that of this group."""
@@ -226,7 +226,7 @@ class _Target:
         return cls(root, where, found, dialect, how, options.consolidated, is_owned)
 
     def writer(self, path: str, dataset: Dataset, encoding: Mapping[Any, Any]) -> _GroupWriter:
-        """Return what writes one dataset, prepared: whatever makes no sense raises here."""
+        """Return what writes one dataset, prepared: whatever is not valid raises here."""
         group = self.found
         if group is not None and path:
             group = group.get_group(path) if self.how.mode == "r+" or path in group else None
@@ -321,14 +321,14 @@ class _GroupWriter(internals.WritableStore):
         self._stored = ArraysStore(self._arrays, {})
         self._variables: dict[str, Variable] | None = None
 
-    # -- what is there
+    # -- what exists
 
     def array_keys(self) -> tuple[str, ...]:
-        """Return the names of the arrays that are there."""
+        """Return the names of the arrays that exist."""
         return tuple(self._arrays)
 
     def open_store_variable(self, name: Any) -> Variable:
-        """Return an array that is there, as it is stored."""
+        """Return an array that exists, as it is stored."""
         if self._variables is None:
             self._variables = self._stored.get_variables()
         return self._variables[internals.encode_variable_name(name)]
@@ -387,7 +387,7 @@ class _GroupWriter(internals.WritableStore):
             )
 
     def _encoded_as_stored(self, variables: Mapping[Any, Variable]) -> dict[Any, Variable]:
-        """Return variables encoded as the arrays are that are there."""
+        """Return variables encoded as the arrays are that exist."""
         if not variables:
             return {}
         known, _, _ = conventions.decode_cf_variables({name: self.open_store_variable(name) for name in variables}, {})

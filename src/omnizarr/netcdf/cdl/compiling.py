@@ -87,7 +87,7 @@ class Parsed(NamedTuple):
 def load(file: str | os.PathLike[str] | IO[bytes] | IO[str]) -> Parsed:
     """Compile a file of CDL, in UTF-8 with or without a byte order mark.
 
-    Bytes in strings that are not UTF-8 are kept. Raises as `parse` does, with the name of the file.
+    Bytes in strings that are not UTF-8 are kept. Raises like `parse`, with the name of the file.
     """
     if isinstance(file, str | os.PathLike):
         content: bytes | str = Path(file).read_bytes()

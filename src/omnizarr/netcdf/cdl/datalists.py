@@ -24,7 +24,7 @@ from omnizarr.netcdf.types import NcType
 
 _BRACES = re.compile(f"{literals.STRING_PATTERN}|{literals.CHAR_PATTERN}|{literals.COMMENT_PATTERN}|[{{}}]")
 _MAXIMUM_DEPTH: Final = 64
-# Lists of nothing but decimal numbers and fill marks take the short way; an octal number or a fill mark that touches
+# Lists of only decimal numbers and fill marks take the short way; an octal number or a fill mark that touches
 # a number does not.
 _PLAIN = re.compile(r"(?:[-+0-9.eE,\s_]++|NaNf?|Infinityf?)*+", re.ASCII)
 _OCTAL = re.compile(r"0(?<![0-9.]0)(?<![eE]0)(?<![eE][+-]0)[0-9]", re.ASCII)

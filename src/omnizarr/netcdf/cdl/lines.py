@@ -41,7 +41,7 @@ def escaped_name(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""Return text as a string constant of CDL; what is not ASCII stays as it is.
+    r"""Return text as a string constant of CDL; what is not ASCII does not change.
 
     >>> print(quoted('a "b"\n\x00é'))
     "a \"b\"\n\000é"

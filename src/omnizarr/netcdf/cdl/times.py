@@ -207,7 +207,7 @@ class Times:
         return _between(_JULIAN, _LAST_JULIAN, self.origin) + _between(_GREGORIAN, moment, _FIRST_GREGORIAN)
 
     def texts(self, values: NDArray[Any]) -> list[str]:
-        """Return the texts of a vector of numbers: quoted dates, but NaN and Infinity as they are."""
+        """Return the texts of a vector of numbers: quoted dates, but NaN and Infinity unchanged."""
         numbers = data(values.astype("f8"), DOUBLE, "%.15g")
         for index in np.flatnonzero(np.isfinite(values)).tolist():
             text = self.text(float(values[index]))

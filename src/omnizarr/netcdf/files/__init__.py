@@ -129,7 +129,7 @@ def write_file(
         From a file, CDL, or a Zarr hierarchy.
     format : {"NETCDF4", "NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"}
     overwrite : bool
-        Replace a file that is there.
+        Replace a file that exists.
     progress : callable, optional
         Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``.
 

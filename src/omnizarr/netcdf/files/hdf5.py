@@ -3,7 +3,7 @@
 netCDF4-python returns both char and string attributes as str, without NULs and with invalid UTF-8 replaced. It knows
 few filters by name, and skips variables of opaque types. h5py has all this information.
 
-Spec: NetCDF-4 Format (how the netCDF-4 model lies in HDF5).
+Spec: NetCDF-4 Format (how the netCDF-4 model is in HDF5).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHOWN_BY_NAME = (_DEFLATE, _SHUFFLE, _FLETCHER32)
 
 
 def members(group: Any) -> dict[str, Any]:
-    """Return what lies in an HDF5 group, by the names of netCDF, in the order of definition if the file keeps it."""
+    """Return what is in an HDF5 group, by the names of netCDF, in the order of definition if the file keeps it."""
     names = list(group)
     if group.id.get_create_plist().get_link_creation_order() & h5py.h5p.CRT_ORDER_TRACKED:
         names.sort(key=lambda name: group.id.links.get_info(name.encode()).corder)

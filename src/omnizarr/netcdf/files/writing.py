@@ -267,7 +267,7 @@ def _storer(variable: Any) -> Callable[[Selection, NDArray[Any]], None]:
 
 
 def _encoded(values: NDArray[Any]) -> NDArray[Any]:
-    """Return strings as bytes; anything else as it is."""
+    """Return strings as bytes; anything else unchanged."""
     if values.dtype != object:
         return values
     encoded = np.empty(values.shape, object)

@@ -1,6 +1,6 @@
 """The layouts of NCZarr: how netCDF is stored in Zarr, read and written.
 
-Reading never raises an error about NCZarr's metadata. What makes no sense becomes a `Note`, and the plain Zarr view is
+Reading never raises an error about NCZarr's metadata. What is not valid becomes a `Note`, and the plain Zarr view is
 used instead.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E".

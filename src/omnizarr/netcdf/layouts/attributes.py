@@ -88,7 +88,7 @@ def _type_named(recorded: str) -> NcType | None:
 
 
 def is_plain(attribute: Attribute, value: JSON) -> bool:
-    """Tell whether an attribute is known from its value alone, so that its type need not be recorded.
+    """Return whether an attribute is known from its value alone, so that its type need not be recorded.
 
     >>> is_plain(Attribute.of("m"), "m"), is_plain(Attribute.of(np.int16(2)), 2), is_plain(Attribute.of(0.5), 0.5)
     (True, False, True)
@@ -144,13 +144,13 @@ def read(value: JSON, recorded: object = None, expected: NcType | None = None) -
 
 
 def fits(value: JSON, recorded: object, found: Attribute) -> bool:
-    """Tell whether an attribute's value, which was read as `found`, is of its recorded type, JSON as text aside."""
+    """Return whether an attribute's value, which was read as `found`, is of its recorded type, JSON as text aside."""
     nc_type = type_of(recorded)
     return nc_type is not None and (found.type is nc_type or _is_complex(value))
 
 
 def is_nonfinite(value: JSON) -> bool:
-    """Tell whether a value is made of words that JSON has for floats, and nothing else.
+    """Return whether a value is made of words that JSON has for floats, and nothing else.
 
     >>> is_nonfinite("NaN"), is_nonfinite(["-Infinity", "Infinity"]), is_nonfinite("nan"), is_nonfinite([])
     (True, True, False, False)
@@ -162,7 +162,7 @@ def is_nonfinite(value: JSON) -> bool:
 
 
 def depends_on_spelling(value: JSON, recorded: object, text: str | None = None) -> bool:
-    """Tell whether an attribute is not known from its value alone, but from how a document spells the numbers in it.
+    """Return whether an attribute is not known from its value alone, but from how a document spells the numbers in it.
 
     netCDF-C stores text that looks like a number as the number, and -0.0 as the integer -0. `text` is the document, if
     it is known: without that there, no number is it.
@@ -253,7 +253,7 @@ def _float(item: JSON, dtype: np.dtype[Any]) -> Any:
 
 
 def _is_complex(value: JSON) -> bool:
-    """Tell whether netCDF has no vector for a value: it is not an atom, and no list of atoms."""
+    """Return whether netCDF has no vector for a value: it is not an atom, and no list of atoms."""
     if is_list(value):
         return any(each is None or is_list(each) or is_object(each) for each in value)
     return value is None or is_object(value)
@@ -354,7 +354,7 @@ def _without_spaces(text: str) -> str:
 
 
 def _is_exact(value: JSON) -> bool:
-    """Tell whether there is no number in JSON that readers may get wrong."""
+    """Return whether there is no number in JSON that readers may get wrong."""
     if is_object(value):
         return all(map(_is_exact, value.values()))
     if is_list(value):

@@ -107,7 +107,7 @@ class FoundVariable(Protocol):
 
     @property
     def header(self) -> VariableHeader:
-        """What it is, with notes of what was put right."""
+        """What it is, with notes of what was corrected."""
 
     @property
     def stored(self) -> Stored:
@@ -121,7 +121,7 @@ class Loaded:
     Attributes
     ----------
     root : GroupHeader
-        Complete, with notes of what was put right.
+        Complete, with notes of what was corrected.
     layout : Layout
         In which it is written on.
     variables : mapping of str to FoundVariable

@@ -26,7 +26,7 @@ def anonymous(length: int) -> str:
 
 
 def is_anonymous(name: str) -> bool:
-    """Tell whether a dimension is called as dimensions without a name are."""
+    """Return whether a dimension is called as dimensions without a name are."""
     return _ANONYMOUS.fullmatch(name) is not None
 
 

@@ -109,7 +109,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _GroupNode(_Node):
-    """A group on its way to a header: what is right below, and what there is to say of that."""
+    """A group on its way to a header: what is directly below, and what there is to say of that."""
 
     members: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -233,7 +233,7 @@ def _named(node: _Node) -> list[str] | None:
 
 
 def named(where: StorePath, metadata: Metadata) -> list[str] | None:
-    """Return the names that NCZarr says nodes right below a group have; None if it says nothing."""
+    """Return the names that NCZarr says nodes directly below a group have; None if it says nothing."""
     found = marks.find(metadata)
     if found.arrays is None and found.groups is None and metadata.dialect == "v2":
         found = marks.find(metadata, objects_at(where, metadata))
@@ -244,7 +244,7 @@ def named(where: StorePath, metadata: Metadata) -> list[str] | None:
 
 
 def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _GroupNode:
-    """Return the group that a node lies in, made up if nothing spoke of it."""
+    """Return the group that a node is in, made up if nothing spoke of it."""
     above = path.rpartition("/")[0]
     there = nodes.get(above)
     if isinstance(there, _GroupNode):
@@ -285,7 +285,7 @@ def _find_spellings(nodes: Iterable[_Node]) -> None:
 
 
 def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
-    """Return the documents of layout A that lie beside those of a node, by name; broken ones are passed over."""
+    """Return the documents of layout A that are beside those of a node, by name; broken ones are ignored."""
     kinds: tuple[marks.Kind, ...] = (
         ("superblock", "group", "attr") if metadata.node_type == "group" else ("array", "attr")
     )
@@ -491,7 +491,7 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
 
 
 def _is_char(metadata: ArrayMetadata, writer: Writer) -> bool:
-    """Tell whether ``S1`` is a char: where it is called ``>S1``, to xarray where it names dimensions, and in v3.
+    """Return whether ``S1`` is a char: where it is called ``>S1``, to xarray where it names dimensions, and in v3.
 
     Spec: NCZarr, "Appendix D".
     """
@@ -801,7 +801,7 @@ def _by_group(sizes: Mapping[str, DimensionHeader]) -> dict[str, dict[str, Dimen
 
 
 def _group_of(where: StorePath, sizes: Mapping[str, DimensionHeader]) -> str:
-    """Return the innermost group with dimensions that can be the one a node lies in."""
+    """Return the innermost group with dimensions that can be the one a node is in."""
     above = f"/{where.parent.path}"
     groups = {path.rpartition("/")[0] for path in sizes}
     return max((group for group in groups if group and f"{above}/".endswith(f"{group}/")), key=len, default="")

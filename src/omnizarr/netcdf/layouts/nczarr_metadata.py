@@ -1,4 +1,4 @@
-"""The marks of NCZarr on a node: what its layouts put beside the documents of Zarr, found wherever it lies.
+"""The marks of NCZarr on a node: what its layouts put beside the documents of Zarr, found wherever it is.
 
 Broken marks are left out with a note: they never hide what Zarr says by itself.
 
@@ -66,7 +66,7 @@ class NodeMarks:
     dimensions : mapping of str to DimensionHeader
         That a group defines.
     arrays, groups : tuple of str, or None
-        Names of what is right below a group.
+        Names of what is directly below a group.
     references : tuple of str, or None
         Full names of an array's dimensions.
     is_scalar : bool
@@ -129,7 +129,7 @@ def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None, in_group
     ----------
     metadata : Metadata
     objects : mapping, optional
-        The documents of layout A that lie beside its own.
+        The documents of layout A that are beside its own.
     in_group : JSON, optional
         What its group says of it: see `listed`.
     """

@@ -1,4 +1,4 @@
-"""Arrays as their writers meant them: what old versions of netCDF-C wrote wrong, put right.
+"""Arrays as their writers meant them: what old versions of netCDF-C wrote wrong, corrected.
 
 Spec: NCZarr; the mistakes are those of netCDF-C 4.8.0 to 4.9.2, by what they wrote.
 """
@@ -71,7 +71,7 @@ class Writer(NamedTuple):
 
 
 def as_meant(metadata: ArrayMetadata, writer: Writer, alias: str | None) -> tuple[ArrayMetadata, tuple[Note, ...]]:
-    """Return an array's metadata with elements as its writer meant them, and notes of what was put right."""
+    """Return an array's metadata with elements as its writer meant them, and notes of what was corrected."""
     notes: list[Note] = []
     metadata = _text(metadata, writer, alias, notes)
     if writer.mislabels and _endian(metadata) == "big":

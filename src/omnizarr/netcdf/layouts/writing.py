@@ -56,7 +56,7 @@ _STYLES: Final[Mapping[Name, Style]] = {
 }
 _FORMATS: Final[Mapping[Name, Literal[2, 3]]] = {name: 3 if name in {"v3", "E", "pure-v3"} else 2 for name in _STYLES}
 _FOR_NETCDF: Final = frozenset({"A", "B", "C", "D", "E"})
-"""Layouts in the words of netCDF-C, whatever others make of them."""
+"""Layouts in the terms of netCDF-C, whatever others make of them."""
 _LONG_STRINGS: Final = frozenset({"v3", "pure-v3"})
 _WITHOUT_NULS: Final = frozenset({"A", "B", "C", "D", "xarray", "pure", "v3", "pure-v3"})
 """Layouts in which no NULs stand at the end of text, where programs in C like to leave them: netCDF-C would show them
@@ -237,7 +237,7 @@ def _variable(
 
 
 def _are_for_xarray(name: Name, header: VariableHeader, group_path: str) -> bool:
-    """Tell whether ``_ARRAY_DIMENSIONS`` is written: not below the root, nor of dimensions that are not in the root.
+    """Return whether ``_ARRAY_DIMENSIONS`` is written: not below the root, nor of dimensions that are not in the root.
 
     Where nothing else keeps the names, they are written nevertheless, as netCDF-C does, unless they are not names.
 

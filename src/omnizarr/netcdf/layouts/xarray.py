@@ -126,7 +126,7 @@ def _without_nuls(attribute: Attribute) -> Attribute:
 
 
 def is_no_fill(header: VariableHeader) -> bool:
-    """Tell whether elements that were never written are undefined."""
+    """Return whether elements that were never written are undefined."""
     found = header.special.get("_NoFill")
     return found is not None and found.value == "true"
 
@@ -175,7 +175,7 @@ def believed(found: NodeMarks, array: ArrayMetadata, nc_type: AnyType) -> NodeMa
 
 
 def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
-    """Tell whether a value is the fill value of an array."""
+    """Return whether a value is the fill value of an array."""
     if not isinstance(nc_type, NcType) or array.fill_value is UNDEFINED:
         return False
     try:
@@ -189,7 +189,7 @@ def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
 
 
 def _are_filters(said: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyType) -> bool:
-    """Tell whether filters are those that the codecs of an array stand for."""
+    """Return whether filters are those that the codecs of an array stand for."""
     if not said:
         return True
     special = special_of(said)

@@ -211,7 +211,7 @@ def _chart(chart: Chart, terminal: Terminal) -> Iterator[str]:
 
 
 def _cell_of(place: float, count: int, samples: float) -> int:
-    """Return in which of so many cells a place along an axis with so many samples lies."""
+    """Return in which of so many cells a place along an axis with so many samples is."""
     inset = 0.5 / samples
     return min(count - 1, max(0, int((inset + place * (1 - 2 * inset)) * count)))
 

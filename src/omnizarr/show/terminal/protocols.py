@@ -1,6 +1,6 @@
 """Pixels in the three languages in which terminals are told to show them.
 
-All three paint over cells that are there already. Save the cursor before: each leaves it elsewhere.
+All three paint over cells that exist already. Save the cursor before: each leaves it elsewhere.
 
 Spec: https://sw.kovidgoyal.net/kitty/graphics-protocol/, https://iterm2.com/documentation-images.html, and for Sixel
 the programmer reference of VT330 and VT340, chapter 14.
@@ -56,7 +56,7 @@ def iterm(pixels: Pixels, columns: int, rows: int) -> str:
 
 
 def sixel(pixels: Pixels) -> str:
-    r"""Return the command of Sixel that shows pixels; those with an alpha below one half are left as they are.
+    r"""Return the command of Sixel that shows pixels; those with an alpha below one half are left unchanged.
 
     >>> sixel(np.full((2, 3, 4), 255, np.uint8))
     '\x1bP0;1;0q"1;1;3;2#0;2;100;100;100#0BBB\x1b\\'
@@ -71,7 +71,7 @@ def sixel(pixels: Pixels) -> str:
         for number in used
     )
     bands = "-".join(_band(shown[top : top + _BAND]) for top in range(0, height, _BAND))
-    # 1: what is not painted stays as it is.
+    # 1: what is not painted does not change.
     return f'{_ESCAPE}P0;1;0q"1;1;{width};{height}{registers}{bands}{_END}'
 
 

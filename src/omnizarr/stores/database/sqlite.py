@@ -429,7 +429,7 @@ class _Connection(sqlite3.Connection):
             return None
         statement = "SELECT identity, epoch, zarr.rowid FROM zarr, omnizarr_stamps WHERE k = ?"
         row = self.execute(statement, (key,)).fetchone()
-        # The version of the schema: zarr-python 2 clears the table by making a new one, and numbers begin anew.
+        # The version of the schema: zarr-python 2 clears the table by making a new one, and numbers begin again.
         return None if row is None else (self._schema, *row)
 
 

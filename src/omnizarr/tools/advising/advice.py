@@ -25,7 +25,7 @@ class Advice:
     advised : Layout
         With `chunks`, `shards`, `objects`, `nchunks` and `nbytes`.
     current : Layout or None
-        Of an array that exists, as it is.
+        Of an array that exists, unchanged.
     ratio : float
         Bytes in memory to a stored one.
     sampled : int

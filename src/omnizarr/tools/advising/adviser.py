@@ -86,7 +86,7 @@ def _advice(subject: _Subject, windows: tuple[Window, ...]) -> Advice:
     return Advice(shape, subject.data_type, place.name, windows, advised, current, ratio, subject.sampled, reasons)
 
 
-# -- what is there ---------------------------------------------------------------------
+# -- what exists ---------------------------------------------------------------------
 
 
 def _of_shape(shape: Shape, dtype: Any, zarr_format: int | str | None) -> _Subject:

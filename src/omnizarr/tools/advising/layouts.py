@@ -1,6 +1,6 @@
 """Shapes of chunks and shards, and what reading windows takes with them.
 
-How many chunks a window touches is averaged over all places at which it can lie: along each dimension by itself, as
+How many chunks a window touches is averaged over all places at which it can be: along each dimension by itself, as
 these do not depend on each other. The shape of chunks is the one among many candidates for which the windows, weighted,
 take least longer than each would with the chunks that suit it best. For two windows that cross each other this gives
 chunks of which both touch about as many, as Rew recommends ("Chunking Data: Choosing Shapes", Unidata, 2013).
@@ -45,7 +45,7 @@ class Touched(NamedTuple):
     Attributes
     ----------
     mean : float
-        Over all places at which it can lie.
+        Over all places at which it can be.
     most : int
     full : float
         Mean of those, made of several inner chunks, of which it touches all inner chunks.
@@ -88,7 +88,7 @@ def _sum_of_floors(offset: int, count: int, divisor: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What reading a window takes, on average over all places at which it can lie.
+    """What reading a window takes, on average over all places at which it can be.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class Expected:
     lengths : tuple of int
     requests : float
     most_requests : int
-        Where the window lies least favourably.
+        Where the window is least favourably.
     chunks : float
         Chunks (inner chunks of shards) that are decoded.
     nbytes : float
-        Stored bytes that are fetched. Inner chunks that lie near each other are fetched with what is between them,
+        Stored bytes that are fetched. Inner chunks that are near each other are fetched with what is between them,
         which is not counted here.
     """
 

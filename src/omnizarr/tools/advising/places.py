@@ -1,8 +1,8 @@
-"""Where data lies, and what reading costs there.
+"""Where data is, and what reading costs there.
 
 The figures are round ones, for comparing layouts and not for predicting times. Those of a local disk are of a
 solid-state drive whose files are not in the page cache, those of an object store of S3 from a machine in the same
-region. What a request and decoding cost the processor lies between omnizarr and zarr-python as docs/benchmarks.md
+region. What a request and decoding cost the processor is between omnizarr and zarr-python as docs/benchmarks.md
 measures them ("Small chunks", "Stores that are far away"): data is read by other programs too. Guides recommend chunks
 of 100 kB to 16 MB as they are stored, zarr-python at least 1 MB in memory.
 """

@@ -1,6 +1,6 @@
 """What is typically read of an array: windows, given by their lengths or by words.
 
-A window is a box that lies anywhere in the array. ``"*,1,1"`` is a time series: all of the first dimension, one element
+A window is a box that is anywhere in the array. ``"*,1,1"`` is a time series: all of the first dimension, one element
 of the others. How often windows are read, relative to each other, is their weight.
 """
 
@@ -21,7 +21,7 @@ _ALL: Final = frozenset({"all", "everything"})
 
 
 class Window(NamedTuple):
-    """A box that is read, wherever it lies.
+    """A box that is read, wherever it is.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def parse(given: Any, shape: Shape, names: Sequence[str | None] | None = None) -
     Raises
     ------
     ValueError
-        If a window makes no sense for the array.
+        If a window is not valid for the array.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def _check(chain: Chain, data: Buffer) -> Iterator[Trouble]:
         return
     if isinstance(serializer, Sharding):
         for trouble in _check_shard(serializer, data):
-            # What lies within something else cannot be cut off there.
+            # What is within something else cannot be cut off there.
             is_within = bool(chain.compressors) and trouble.code == "shard-tail-torn"
             yield trouble._replace(code="shard-index-broken") if is_within else trouble
         return
@@ -182,7 +182,7 @@ def intact_size(shard: Sharding, data: Buffer) -> int | None:
 
 
 def _plausible(octets: AnyArray, size: int, offset: int) -> list[int]:
-    """Return where an index may begin, the last first: its first row lies before it, or says that there is nothing."""
+    """Return where an index may begin, the last first: its first row is before it, or says that there is nothing."""
     places = len(octets) - size + 1
     if places <= 0 or size < _ROW:
         return []
@@ -211,7 +211,7 @@ def _check_inner(chain: Chain, data: Buffer) -> Iterator[Trouble]:
 
 
 def _overlaps(entries: list[tuple[int, int, tuple[int, ...]]], start: int, stop: int) -> Iterator[Trouble]:
-    """Yield inner chunks that share bytes with others, or with the index, which lies from `start` to `stop`."""
+    """Yield inner chunks that share bytes with others, or with the index, which is from `start` to `stop`."""
     for low, high, coords in entries:
         if low < stop and high > start and low < high:
             yield Trouble("shard-overlap", f"inner chunk {coords} overlaps the index", f"bytes {low} to {high}",

@@ -246,7 +246,7 @@ _RULES: Final = tuple(
 
 
 def enter_note(findings: Findings, node: Node, note: Note) -> None:
-    """Enter something that a reader put right."""
+    """Enter something that a reader corrected."""
     for rule in _RULES:
         if (
             re.match(rule.dialects, node.dialect.name)

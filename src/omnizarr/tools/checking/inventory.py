@@ -1,4 +1,4 @@
-"""Which documents lie where: everything below a place, also what no walk through the hierarchy comes to.
+"""Which documents are where: everything below a place, also what no walk through the hierarchy comes to.
 
 One listing finds them by their names. Of hierarchies with an entry point, that says where to look.
 """
@@ -31,7 +31,7 @@ _BATCH: Final = 256
 
 @dataclass(slots=True)
 class Document:
-    """A document as it lies in the store."""
+    """A document as it is in the store."""
 
     key: str
     data: Buffer
@@ -118,7 +118,7 @@ def copy_pointer(group: Node, path: str, name: str) -> str:
 
 
 def home_of(where: StorePath, zarr_format: int | str | None = None) -> StorePath:
-    """Return a place as one of the hierarchy whose entry point lies above it, if there is such.
+    """Return a place as one of the hierarchy whose entry point is above it, if there is such.
 
     In a format that is asked for and needs none, also as one of a hierarchy without.
     """
@@ -152,7 +152,7 @@ def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
 
 
 def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
-    """Return what lies at a place and below it, its documents read and parsed, but not yet understood."""
+    """Return what is at a place and below it, its documents read and parsed, but not yet understood."""
     wanted = dialects_for(zarr_format)
     flat = [dialect for dialect in wanted if dialect.entry_point is None]
     drafts = [dialect for dialect in wanted if dialect.entry_point is not None]
@@ -255,13 +255,13 @@ def _place(inventory: Inventory, where: StorePath, own: Mapping[str, Document], 
 
 
 def _enter(document: JSON, root: str, report: Report) -> Split | None:
-    """Return where the keys of a hierarchy lie; the drafts have entry points of one form."""
+    """Return where the keys of a hierarchy are; the drafts have entry points of one form."""
     points = [dialect.entry_point for dialect in DIALECTS if dialect.entry_point is not None]
     return points[0].enter(document, root, report)
 
 
 def _makes_node(dialect: Dialect, there: Mapping[str, Document]) -> bool:
-    """Tell whether documents are those of a node, or would be if they were whole."""
+    """Return whether documents are those of a node, or would be if they were whole."""
     markers = {dialect.array_document, dialect.group_document, str(dialect.consolidated.document)}
     found = [there[name] for name in there if name in markers]
     if not found:
@@ -355,7 +355,7 @@ def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Nod
 
 
 def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
-    """Enter documents of drafts whose entry point is not there, nor anything else that explains them."""
+    """Enter documents of drafts whose entry point does not exist, nor anything else that explains them."""
     broken = tuple(prefix(path) for path, _, problems in inventory.entries if problems)
     for key in keys:
         if broken and key.startswith(broken):

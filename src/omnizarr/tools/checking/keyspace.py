@@ -1,4 +1,4 @@
-"""Keys: which chunks are stored, and what lies about that is neither chunk nor document.
+"""Keys: which chunks are stored, and what is about that is neither chunk nor document.
 
 Spec: Zarr v3 core, "Chunk key encodings", "Storage"; Zarr v2, "Chunks".
 """
@@ -87,7 +87,7 @@ class Keys:
     others : iterable of str
         Keys that no listing has.
     is_complete : bool
-        Whether chunks that are not found are not there.
+        Whether chunks that are not found do not exist.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Keys:
         self._encodings = [chunk_keys.bind(named) for named in _ENCODINGS]
         self._orphans: dict[str, tuple[str, int]] = {}
         self._last: tuple[str, Sequence[Owner], str] = ("\0", (), "")
-        # What lies below a document that cannot be understood may belong to it.
+        # What is below a document that cannot be understood may belong to it.
         self._silent = {prefix(path) for path, _, problems in inventory.entries if problems}
         for node in inventory:
             if node.metadata is None:
@@ -273,7 +273,7 @@ class Keys:
         return prefix(home.root) + ((match["head"] or "") if match else below.rpartition("/")[0])
 
     def _node_above(self, key: str) -> str:
-        """Return the path of the nearest node that a key lies below; that where the check began if there is none."""
+        """Return the path of the nearest node that a key is below; that where the check began if there is none."""
         place = key.rpartition("/")[0]
         while place and place not in self.inventory.nodes:
             place = place.rpartition("/")[0]

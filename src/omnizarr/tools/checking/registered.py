@@ -50,7 +50,7 @@ _RAW = re.compile(r"r[1-9][0-9]*")
 
 
 def is_registered(point: str, name: str) -> bool:
-    """Tell whether the registry has a name at an extension point.
+    """Return whether the registry has a name at an extension point.
 
     >>> is_registered("codec", "zstd"), is_registered("codec", "numcodecs.lzma"), is_registered("data type", "r16")
     (True, False, True)

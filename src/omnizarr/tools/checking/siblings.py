@@ -74,7 +74,7 @@ def _plain_type(name: str) -> str:
     return {"variable_length_utf8": "string", "variable_length_bytes": "bytes", "structured": "struct"}.get(name, name)
 
 
-# What lies above
+# What is above
 
 
 def _above(where: StorePath, path: str) -> Iterator[str]:

@@ -28,9 +28,9 @@ _NAMES: Final = frozenset(
 
 
 class NamedKeys(WrapperStore):
-    """A store whose listing has the keys of the documents that are there, as far as other documents name them.
+    """A store whose listing has the keys of the documents that exist, as far as other documents name them.
 
-    They are fetched when it is made, and kept; a document that nothing names is not there.
+    They are fetched when it is made, and kept; a document that nothing names does not exist.
     """
 
     supports_listing = True

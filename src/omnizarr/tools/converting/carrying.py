@@ -91,7 +91,7 @@ class Carrying:
 
 
 def _is_read_and_written(step: Step) -> bool:
-    """Return whether chunks of an array lie as a storage transformer wants them, so that its elements are copied."""
+    """Return whether chunks of an array are as a storage transformer wants them, so that its elements are copied."""
     metadata = None if step.found is None else step.found.metadata
     return isinstance(metadata, ArrayMetadata) and bool(metadata.storage_transformers)
 

@@ -90,7 +90,7 @@ class NodeReport:
     node_type : {"array", "group", ""}
         Empty if unknown.
     how : {"copied", "recompressed", "encoded", "documents", "done before", "left out"}
-        Chunks were copied as they are; were decompressed, and compressed otherwise; were decoded and encoded anew; the
+        Chunks were copied unchanged; were decompressed, and compressed otherwise; were decoded and encoded again; the
         node has none, or they stay where they are; it was complete when an unfinished conversion was resumed; it has no
         document in the target.
     chunks, nbytes : int
@@ -104,12 +104,12 @@ class NodeReport:
     verified : {"values", "bytes", ""}
         What was read again, and found to be equal; empty if some chunks of the source cannot be read.
     unreadable : mapping of str to str
-        Keys of stored chunks of the source that cannot be read, and why. The target has them as they are, or if chunks
-        are encoded anew, the fill value instead of their elements.
+        Keys of stored chunks of the source that cannot be read, and why. The target has them unchanged, or if chunks
+        are encoded again, the fill value instead of their elements.
     stored : int
         Number of stored chunks of the source; 0 if `unreadable` is empty, as they are not counted then.
     passes : tuple of Pass
-        Where chunks are encoded anew: what moves the elements, one pass after the other. Comparing is not among them.
+        Where chunks are encoded again: what moves the elements, one pass after the other. Comparing is not among them.
     estimate : Estimate or None
         Of an array, if it was asked for: what moving and comparing its chunks would take.
     """
@@ -176,7 +176,7 @@ class Conversion:
     source_format, target_format : str
         Names of the formats: ``"v2"``.
     nodes : tuple of NodeReport
-        Groups before what lies in them.
+        Groups before what is in them.
     dry_run, in_place : bool
     verify : bool
         The target was read again.
@@ -198,7 +198,7 @@ class Conversion:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """What moves elements that are encoded anew, of all nodes."""
+        """What moves elements that are encoded again, of all nodes."""
         return tuple(each for node in self.nodes for each in node.passes)
 
     @property

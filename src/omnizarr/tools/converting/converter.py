@@ -79,7 +79,7 @@ def run(
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source.
 
-    Without `zarr_format` the format stays as it is.
+    Without `zarr_format` the format does not change.
     """
     dry_run = dry_run or estimate
     _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
@@ -155,7 +155,7 @@ def _matters(note: Note) -> bool:
 
 
 def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
-    """Return a node in the format that it is to be converted from in place, if documents of that lie beside others.
+    """Return a node in the format that it is to be converted from in place, if documents of that are beside others.
 
     They do if this was done already, or interrupted.
     """
@@ -202,7 +202,7 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
 
 
 def _temporary(opened: ExitStack, given: Any, target: StorePath, storage_options: Any) -> StorePath | None:
-    """Return where temporary objects lie, if not below the target: as the user says, or beside its file."""
+    """Return where temporary objects are, if not below the target: as the user says, or beside its file."""
     if given is not None:
         is_new = isinstance(given, (str, os.PathLike)) and "://" not in str(given) and not Path(given).exists()
         options = storage_options if isinstance(given, str) and "://" in given else None
@@ -261,7 +261,7 @@ class _Work:
     overwrite: bool
     strict: bool
     elsewhere: StorePath | None = None
-    """Where temporary objects lie, if not beside the target."""
+    """Where temporary objects are, if not beside the target."""
     root: StorePath = field(init=False)
     """The same as `place`, in the hierarchy that it belongs to."""
     resumed: Journal | None = None
@@ -274,7 +274,7 @@ class _Work:
         except NotRepresentableError:
             if not self.overwrite or self.place.home is not None or self.place.path:
                 raise
-            self.root = self.place  # what lies here, and would be hidden, is removed before
+            self.root = self.place  # what is here, and would be hidden, is removed before
 
     @property
     def verify(self) -> bool:
@@ -283,7 +283,7 @@ class _Work:
 
     @property
     def temporary(self) -> StorePath:
-        """What all temporary objects lie below."""
+        """What all temporary objects are below."""
         return self.elsewhere or temporary.home_in(self.root)
 
     def _settled(self) -> StorePath:
@@ -350,7 +350,7 @@ class _Work:
                 ours.write(self.root)
         return is_complete
 
-    # -- what is there already ------------------------------------------------------
+    # -- what exists already ------------------------------------------------------
 
     def _look(self, ours: Journal, *, resume: bool) -> bool:
         """Find out whether the target is free, unfinished or (True) complete; refuse anything else."""
@@ -423,7 +423,7 @@ class _Work:
         return self.root.at(f"{self.root.prefix}{step.path}".rstrip("/"))
 
     def _there(self, step: Step) -> Found[Metadata] | None:
-        """Return the node of the target's format that lies where one belongs."""
+        """Return the node of the target's format that is where one belongs."""
         return detection.detect(self._at(step), self.plan.dialect.name)
 
     def _is_there(self, step: Step) -> bool:
@@ -436,7 +436,7 @@ class _Work:
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
 
     def _node(self, step: Step, shown: Progress) -> NodeReport:
-        """Write a node, unless it is there, and return what became of it."""
+        """Write a node, unless it exists, and return what became of it."""
         report = step.report()
         if step.target is None:
             return report

@@ -137,7 +137,7 @@ def _fine_target(sides: Sides) -> tuple[Grid, ArrayMetadata]:
 
 
 def _chosen(move: Move, fine: Grid) -> Iterator[Coords]:
-    """Yield some parts of the target that stored chunks of the source lie in, spread over the array."""
+    """Yield some parts of the target that stored chunks of the source are in, spread over the array."""
     source = move.sides()[0]
     found = sorted(itertools.islice(source.stored(), _LOOKED_THROUGH))
     step = max(len(found) // (_SAMPLES + 1), 1)
@@ -205,7 +205,7 @@ def _taken(move: Move, sides: Sides, metadata: ArrayMetadata, box: Box) -> _Samp
 
 
 def _stored_in(source: Chunks, box: Box) -> int:
-    """Return how many elements of a box lie in stored chunks of the source."""
+    """Return how many elements of a box are in stored chunks of the source."""
     own = box[: len(source.grid.axes)]
     chunks = Regions(source.grid, (1,) * len(own))
     found = 0

@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 def run(plan: Plan, *, remove_old: bool, overwrite: bool, dry_run: bool) -> tuple[str, ...]:
-    """Carry out a plan where the source lies, and return the keys of the documents that were (would be) removed.
+    """Carry out a plan where the source is, and return the keys of the documents that were (would be) removed.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _documents_there(where: StorePath, dialect: Dialect) -> tuple[Mapping[str, J
 
 
 def _agrees(step: Step, nodes: Nodes, plan: Plan, old: Dialect) -> bool:
-    """Whether documents that are there say what would be written, or what is there follows from them."""
+    """Whether documents that exist say what would be written, or what exists follows from them."""
     metadata = nodes.get(step.path)
     if metadata is None or step.found is None:
         return False

@@ -1,4 +1,4 @@
-"""The journal of a conversion: a document in the target that is there from the first write to the last.
+"""The journal of a conversion: a document in the target that exists from the first write to the last.
 
 Its presence shows that the target is not complete. It describes the conversion, so that only the same conversion can be
 resumed.

@@ -1,12 +1,12 @@
 """Moving the chunks of one array to another, and comparing the two: in parallel, and in bounded memory.
 
-Chunks whose bytes mean the same on both sides are copied as they are. Where only the compressors differ, each chunk is
+Chunks whose bytes mean the same on both sides are copied unchanged. Where only the compressors differ, each chunk is
 decompressed and compressed again. Others are read and written block by block, in one pass or through temporary objects
 (see `omnizarr.tools.converting.routes`): what is written last is made of whole chunks of the target, so that each is
 written once, and whole.
 
-A chunk of the source that cannot be read does not stop the others. It is reported; its bytes are copied as they are, or
-where elements are encoded anew, the target holds the fill value in their place.
+A chunk of the source that cannot be read does not stop the others. It is reported; its bytes are copied unchanged, or
+where elements are encoded again, the target holds the fill value in their place.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Move:
     compares : bool
         `compare` will follow, and find all chunks that cannot be read.
     temporary : StorePath, optional
-        What temporary objects may lie below until `discard`. Without it there is but one pass, however often that reads
+        What temporary objects may be below until `discard`. Without it there is but one pass, however often that reads
         the source.
     """
 
@@ -184,7 +184,7 @@ class Move:
         return passes(self._route(sides, width), wish)
 
     def count_written(self) -> int:
-        """Return how many chunks of the target elements are written to, where they are encoded anew."""
+        """Return how many chunks of the target elements are written to, where they are encoded again."""
         source, target = self.sides()
         return sum(1 for _ in self._wanted(source, target.grid))
 
@@ -215,7 +215,7 @@ class Move:
         return temporary.shelves(self._shelf_place(), found, spec, metadata, held, self._fill_of(sides))
 
     def _shelf_place(self) -> StorePath:
-        """Return what the temporary objects of this array lie below."""
+        """Return what the temporary objects of this array are below."""
         if self.temporary is None:
             raise TypeError("there is no place for temporary objects")
         return temporary.place_of(self.temporary, self.target.path)
@@ -398,7 +398,7 @@ class _OfChunks(Job[Coords]):
 
 @dataclass(frozen=True)
 class _Copying(_OfChunks):
-    """Copy it as it is."""
+    """Copy it unchanged."""
 
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Coords], int], Tally]:
         tally = Tally(self.move.target.store)
@@ -634,7 +634,7 @@ def _element_bytes(chunks: Chunks) -> int:
 
 
 def _chunks_in(grid: Grid, box: Box) -> Iterator[Coords]:
-    """Return an iterator over the coordinates of the chunks that a part of the array lies in."""
+    """Return an iterator over the coordinates of the chunks that a part of the array is in."""
     ends = ((axis.find(part.start)[0], axis.find(part.stop - 1)[0]) for axis, part in zip(grid.axes, box, strict=True))
     return itertools.product(*(range(first, last + 1) for first, last in ends))
 

@@ -170,7 +170,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     Raises
     ------
     MetadataError, NotRepresentableError, CodecError
-        If an option makes no sense for an array, or is nothing that the target can have.
+        If an option is not valid for an array, or is nothing that the target can have.
     """
     whole = Source(source)
     walked = list(whole.walk(whole.top(source)))
@@ -218,7 +218,7 @@ def _last_chunk(metadata: ArrayMetadata) -> Iterator[str]:
 
 
 def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[Step]:
-    """Say of groups in which no array will lie that they are lost to a format without groups."""
+    """Say of groups in which no array will be that they are lost to a format without groups."""
     above = {""} if any(step.is_array for step in steps) else set()
     for step in steps:
         names = step.path.split("/") if step.is_array else []
@@ -263,7 +263,7 @@ def step_of(
     Raises
     ------
     MetadataError, NotRepresentableError, CodecError
-        If an option makes no sense for an array.
+        If an option is not valid for an array.
     StoreError
         If the store fails.
     """
@@ -299,7 +299,7 @@ def _step(
     wanted: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings, **left, **keywords}
     made = translate(metadata, dialect, in_place=in_place, **wanted)
     if made.same_elements and keywords and not _has_codecs_already(made, translate(metadata, dialect, **left)):
-        # Readers would not mind the chunks as they are, but the user wants to have others.
+        # Readers would accept the chunks unchanged, but the user wants others.
         made = replace(made, same_bytes=False, same_elements=False)
     if not made.same_bytes and "compressors" not in keywords and (name := _that_cannot_encode(made.target)):
         # Read it can be: blosc with snappy, of old.

@@ -2,8 +2,8 @@
 
 A pass reads blocks and writes each of them; a block fits in memory. Blocks made of whole chunks of the target do where
 they touch few chunks of the source more than once. Otherwise the first pass reads blocks of whole source chunks,
-and the last one writes blocks of whole target chunks. In between lie temporary objects: what a block of the one shares
-with a block of the other, its *cell*, lies in one piece. So each chunk is read once and written once, however large the
+and the last one writes blocks of whole target chunks. In between are temporary objects: what a block of the one shares
+with a block of the other, its *cell*, is in one piece. So each chunk is read once and written once, however large the
 array is.
 
 Cells shrink with the square of the memory. Where they become so small that requests cost more than bytes, more passes
@@ -77,7 +77,7 @@ class Stage(NamedTuple):
     after: Grid
     """Blocks of the pass that reads them."""
     joined: int
-    """Cells of one block, in C order, that lie in one object."""
+    """Cells of one block, in C order, that are in one object."""
     cell_bytes: int
     """Of the largest cell."""
 
@@ -91,7 +91,7 @@ class Route:
     blocks : tuple of Grid
         Of each pass.
     stages : tuple of Stage
-        What lies between each pass and the next.
+        What is between each pass and the next.
     room : int
         Bytes for cells and temporary objects in memory, beside a block.
     """

@@ -53,7 +53,7 @@ class ShownArray:
         self.source, self.target = move.sides()
         translation = move.translation
         self.is_through = translation.same_bytes and translation.same_fill
-        """Stored chunks are handed on as they are, and no others."""
+        """Stored chunks are handed on unchanged, and no others."""
         self._counts = self.target.grid.grid_shape
 
     @cached_property
@@ -142,7 +142,7 @@ class ShownArray:
     def listed(self) -> Iterator[Coords]:
         """Yield the coordinates of all chunks of which something may be stored.
 
-        Where chunks are encoded anew, there may be some among them that hold nothing but the fill value.
+        Where chunks are encoded again, there may be some among them that hold only the fill value.
         """
         if not self._move.translation.same_fill:
             return self.target.grid.coords()
@@ -377,7 +377,7 @@ class ShownHierarchy:
         return rendered(StorePath(self.view, step.path), target)
 
     def _below(self, shown: Shown, step: Step) -> Iterator[tuple[str, Mapping[str, Buffer]]]:
-        """Yield the documents of a group and of all nodes below it, by paths from there, as `consolidated.gather` does.
+        """Yield the documents of a group and of all nodes below it, by paths from there, like `consolidated.gather`.
 
         Of the nodes that the group's own consolidated metadata has copies of, or else of all that there are.
         """

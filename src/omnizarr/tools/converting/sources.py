@@ -83,7 +83,7 @@ class Source:
             pending.extend(reversed(list(self.below(node))))
 
     def below(self, group: Node) -> Iterator[Node]:
-        """Yield the nodes right below a group; none of any other node. Raises StoreError if the store fails."""
+        """Yield the nodes directly below a group; none of any other node. Raises StoreError if the store fails."""
         if group.group is None:
             return
         below = list(_below(group.group, group.copies))
@@ -92,7 +92,7 @@ class Source:
             yield self._whole(self._child(group, name, found, names, is_copy=is_copy), group.copies)
 
     def names(self, group: Node) -> list[str]:
-        """Return the names of what may be nodes right below a group, sorted; raises as `below`."""
+        """Return the names of what may be nodes directly below a group, sorted. Raises the errors of `below`."""
         if group.group is None:
             return []
         where = group.group.where
@@ -100,7 +100,7 @@ class Source:
         return sorted({*copied, *(_listed(where, group.copies) or ())})
 
     def child(self, group: Node, name: str) -> Node | None:
-        """Return the node of a name right below a group, or None. Raises StoreError if the store fails."""
+        """Return the node of a name directly below a group, or None. Raises StoreError if the store fails."""
         if group.group is None:
             return None
         where, prefer = group.group.where, group.group.metadata.dialect
@@ -219,7 +219,7 @@ def _lists(where: StorePath) -> bool:
 
 
 def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[StoreError]:
-    """Return whether the store has failed, so that what is there is unknown."""
+    """Return whether the store has failed, so that what exists is unknown."""
     return isinstance(found, StoreError) and not isinstance(found, InvalidKeyError)
 
 

@@ -1,8 +1,8 @@
 """Temporary objects: elements on their way from one block to another, see `omnizarr.tools.converting.routes`.
 
-They lie below the name ``omnizarr-conversion``, beside the target or where the user wants them, and are gone when the
+They are below the name ``omnizarr-conversion``, beside the target or where the user wants them, and are gone when the
 array is complete. An object holds some cells of one block, one after the other, in C order. Elements are bytes as in
-memory, so that the place of each cell is known and nothing but its bytes is fetched. Elements of variable size are
+memory, so that the place of each cell is known and only its bytes is fetched. Elements of variable size are
 encoded as in the target, each cell in an object of its own. Nothing is compressed: that takes longer than to write and
 read the bytes, where stores are not much slower than local disks.
 """
@@ -35,13 +35,13 @@ _REMEDY: Final = "let nothing change temporary data, and continue with resume=Tr
 
 
 def home_in(place: StorePath, target: StorePath | None = None) -> StorePath:
-    """Return what all temporary objects of a conversion lie below, at a place; `target`: others may share the place."""
+    """Return what all temporary objects of a conversion are below, at a place; `target`: others may share the place."""
     home = place.at(f"{place.prefix}{NAME}")
     return home if target is None else home.at(f"{home.path}/{_digest(str(target.store.origin()), target.path)}")
 
 
 def place_of(home: StorePath, path: str) -> StorePath:
-    """Return what the temporary objects of one array lie below."""
+    """Return what the temporary objects of one array are below."""
     return home.at(f"{home.path}/{_digest(path)}")
 
 
@@ -73,7 +73,7 @@ class Shelf:
     Attributes
     ----------
     where : StorePath
-        All keys lie below.
+        All keys are below.
     stage : Stage
     spec : ArraySpec
         Of the elements.
@@ -82,7 +82,7 @@ class Shelf:
     room : int
         Bytes that may be in memory beside a block.
     held : frozenset of int
-        Blocks that have objects; None: all. The others hold nothing but `fill`.
+        Blocks that have objects; None: all. The others hold only `fill`.
     fill : array
         Without dimensions.
     """

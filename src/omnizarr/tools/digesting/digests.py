@@ -99,7 +99,7 @@ def expected(given: Any) -> dict[str, str]:
 
 
 def parse(text: str, name: str = "digests") -> dict[str, str]:
-    """Return the digests that lines tell, by path; lines that begin with ``#`` and empty ones are passed over.
+    """Return the digests that lines tell, by path; lines that begin with ``#`` and empty ones are ignored.
 
     >>> parse(f"omnizarr1:sha256:{'0' * 64}  /a")["a"].rpartition(":")[0]
     'omnizarr1:sha256'

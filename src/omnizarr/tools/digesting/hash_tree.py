@@ -1,7 +1,7 @@
 """From the digests of blocks to one: a tree that depends on the shape of an array alone.
 
 An array is cut into blocks of 2**14 elements, those into boxes of 2**8 blocks, and so on, until one is left. Neither
-chunks nor the order in which blocks are read matter. Blocks that hold nothing but the fill value are not counted one by
+chunks nor the order in which blocks are read matter. Blocks that hold only the fill value are not counted one by
 one: all of one shape have the same digest, and so have boxes of them.
 """
 
@@ -78,7 +78,7 @@ class HashTree:
         Of the array; no length is 0.
     hashed : callable
     fill : callable
-        Returns the digest of a block of a shape that holds nothing but the fill value.
+        Returns the digest of a block of a shape that holds only the fill value.
     """
 
     def __init__(self, shape: tuple[int, ...], hashed: Hash, fill: Callable[[tuple[int, ...]], bytes]) -> None:
@@ -154,12 +154,12 @@ class HashTree:
         return tuple(min(side, length - n * side) for side, length, n in zip(extents, self._shape, at, strict=True))
 
     def _children(self, level: int, at: tuple[int, ...]) -> tuple[int, ...]:
-        """Return how many boxes of the level below lie in a box along each dimension."""
+        """Return how many boxes of the level below are in a box along each dimension."""
         extents = self._extents[level - 1]
         return tuple(-(-length // side) for length, side in zip(self._lengths(level, at), extents, strict=True))
 
     def _fill_of(self, level: int, lengths: tuple[int, ...]) -> bytes:
-        """Return the digest of a box of so many elements that holds nothing but the fill value."""
+        """Return the digest of a box of so many elements that holds only the fill value."""
         found = self._filled.get((level, lengths))
         if found is None:
             if level == 0:

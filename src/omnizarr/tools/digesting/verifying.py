@@ -34,7 +34,7 @@ class Mismatch(NamedTuple):
 def verify(hierarchy: Hierarchy, expected: Mapping[str, str], effort: Effort, workers: Executor) -> Iterator[Mismatch]:
     """Yield the nodes that differ from what their digests say; of a group only if it differs itself.
 
-    Where nothing but the topmost node is listed, all below it is covered by its digest.
+    Where only the topmost node is listed, all below it is covered by its digest.
     """
     algorithms = {digest.split(":")[1] for digest in expected.values()}
     if len(algorithms) != 1:

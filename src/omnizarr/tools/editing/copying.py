@@ -46,7 +46,7 @@ def run(
     progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
-    """Do as `omnizarr.copy_node`."""
+    """Like `omnizarr.copy_node`."""
     if overwrite and resume:
         raise ValueError("overwrite begins anew, resume continues: choose one")
     options = _options_of(source, storage_options), _options_of(target, storage_options)
@@ -89,7 +89,7 @@ class Copy:
         self.continues = False
 
     def _placed(self, target: StorePath) -> StorePath:
-        """Return the target within the hierarchy that it will lie in; raise if the node cannot be there."""
+        """Return the target within the hierarchy that it will be in; raise if the node cannot be there."""
         if target.store.read_only:
             target.store.check_writable()
         dialect = dialect_of(self.source, self.found.metadata)
@@ -149,7 +149,7 @@ class Copy:
         return there
 
     def _refuse_others(self) -> None:
-        """Raise NodeExistsError if something lies at the target that is not a node."""
+        """Raise NodeExistsError if something is at the target that is not a node."""
         folder = places.folder_of(self.target)
         if folder is not None:
             is_there = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
@@ -279,7 +279,7 @@ def _remove_temporary(target: StorePath) -> None:
 
 
 def _at(store: Store, target: StorePath) -> StorePath:
-    """Return the root of a store in which a node is made that will lie elsewhere."""
+    """Return the root of a store in which a node is made that will be elsewhere."""
     return StorePath(store, "", None if target.home is None else replace(target.home, root=""))
 
 

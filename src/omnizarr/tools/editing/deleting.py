@@ -1,4 +1,4 @@
-"""Deleting a node: nothing but what belongs to it, its document first, so that none is seen without its chunks."""
+"""Deleting a node: only what belongs to it, its document first, so that none is seen without its chunks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(
     progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
-    """Do as `omnizarr.delete_node`."""
+    """Like `omnizarr.delete_node`."""
     with places.opened(given, path, "r+", storage_options) as where:
         found = node_at(where)
         if found is None:
@@ -88,7 +88,7 @@ def refuse(found: Found[Metadata], *, recursive: bool) -> None:
 
 
 def refuse_strangers(found: Found[Metadata]) -> None:
-    """Raise StoreError if something lies below a node that does not belong to it."""
+    """Raise StoreError if something is below a node that does not belong to it."""
     where = found.where
     kept = _files_of_conventions(where)
     others = list(islice((key for key in erasing.strangers(where, found.metadata) if key not in kept), _SHOWN + 1))

@@ -68,7 +68,7 @@ class Listed(NamedTuple):
 
 
 def listed(where: StorePath) -> Listed:
-    """Return what the group right above a node says of it."""
+    """Return what the group directly above a node says of it."""
     group = _group_above(where)
     if group is None:
         return Listed(is_nczarr=False, marks=None)
@@ -79,7 +79,7 @@ def listed(where: StorePath) -> Listed:
 
 
 def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:
-    """Let the group right above a node list it as what it is, or not at all if it is gone."""
+    """Let the group directly above a node list it as what it is, or not at all if it is gone."""
     group = _group_above(where)
     if group is None:
         return

@@ -27,7 +27,7 @@ def run(
     progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
-    """Do as `omnizarr.move_node`."""
+    """Like `omnizarr.move_node`."""
     options = [storage_options if isinstance(each, str) and "://" in each else None for each in (source, target)]
     with (
         places.opened(source, path, "r+", options[0]) as old,

@@ -20,7 +20,7 @@ class Edited:
     node_type : {"array", "group"} or None
         None for what an interrupted copy or deletion has left behind.
     keys : int
-        Number of keys concerned: documents, chunks, and whatever else lies below the node.
+        Number of keys concerned: documents, chunks, and whatever else is below the node.
     bytes_stored : int
         Their bytes as they are stored. What a rename moved is not counted: 0.
     is_rename : bool

@@ -1,4 +1,4 @@
-"""From what a user gives to a place in the outermost hierarchy that it lies in.
+"""From what a user gives to a place in the outermost hierarchy that it is in.
 
 A path may be that of a node within a hierarchy: ``era5.zarr/ocean/temp``. What is changed there concerns groups above,
 which keep copies of documents and lists of members. So the store is opened at the outermost group.
@@ -48,7 +48,7 @@ def opened(given: Any, path: str | None, mode: Mode, storage_options: Mapping[st
 
 
 def place(given: Any, path: str | None, mode: Mode, storage_options: Mapping[str, Any] | None = None) -> StorePath:
-    """Return the place that a user means, in the outermost hierarchy that it lies in.
+    """Return the place that a user means, in the outermost hierarchy that it is in.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def folder_of(where: StorePath) -> Path | None:
 
 
 def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) -> StorePath:
-    """Return a place in a directory or a file that is there, or the place of a new one."""
+    """Return a place in a directory or a file that exists, or the place of a new one."""
     inside: list[str] = []
     there = path
     while not there.exists() and there.parent != there:

@@ -27,7 +27,7 @@ class Resize:
     where : StorePath
     old, new : tuple of int
     deleted, cut : int
-        Stored chunks that lie beyond the new shape, wholly and in part.
+        Stored chunks that are beyond the new shape, wholly and in part.
     remarks : tuple of str
         Arrays beside it that share a dimension, which has another length there.
     """
@@ -58,7 +58,7 @@ class Resize:
 def plan(where: StorePath, shape: str) -> Resize:
     """Return what a shape means that is typed as ``400,:,:`` or ``time=400``.
 
-    Raises ShapeError if it makes no sense.
+    Raises ShapeError if it is not valid.
     """
     found = detection.open_array(where)
     metadata, where = found.metadata, found.where

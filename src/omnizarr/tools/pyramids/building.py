@@ -134,7 +134,7 @@ def run(
     progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Pyramid:
-    """Do as `omnizarr.pyramid`."""
+    """Like `omnizarr.pyramid`."""
     _check(wish)
     with executors.executor(scheduler) as executor:
         if target is not None:
@@ -242,7 +242,7 @@ class _Building:
         return unfinished.check(self.where, note, resume=resume)
 
     def _clear(self, *, overwrite: bool, continues: bool) -> None:
-        """Remove levels that are to be made anew; raise if there are some and they are not to be replaced."""
+        """Remove levels that are to be made again; raise if there are some and they are not to be replaced."""
         paths = dict.fromkeys((*self.image.others, *(level.path for level in self.levels[1:])))
         there = [found for path in paths if (found := detection.detect(self.where / path)) is not None]
         if continues or not there:

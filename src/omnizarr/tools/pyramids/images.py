@@ -220,7 +220,7 @@ def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float
 def of_new(
     found: Found[ArrayMetadata], axes: Sequence[str] | None, scale: Mapping[str, float], unit: Mapping[str, str]
 ) -> Image:
-    """Return the image in a new group, whose full resolution is a copy of an array; raises as `find`."""
+    """Return the image in a new group, whose full resolution is a copy of an array. Raises the errors of `find`."""
     version = _version(found)
     group = Found(found.where, GroupMetadata(dialect=found.metadata.dialect))
     named = _axes_of(found.where, found.metadata, axes, unit)

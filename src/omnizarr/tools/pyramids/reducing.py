@@ -1,7 +1,7 @@
 """Making an array smaller: each block of elements becomes one.
 
 A block has as many elements along each dimension as its factor says; at the end of a dimension it may have fewer, and
-then only those that are there count.
+then only those that exist count.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ METHODS: Final[Mapping[str, Callable[[AnyArray, Factors], AnyArray]]] = {
 
 
 def shift(factor: int, method: str) -> float:
-    """Return how far the middle of a block lies behind that of its first element, in elements.
+    """Return how far the middle of a block is behind that of its first element, in elements.
 
     >>> shift(2, "mean"), shift(4, "mode"), shift(2, "nearest"), shift(3, "nearest")
     (0.5, 1.5, 0.0, 1.0)

@@ -2,7 +2,7 @@
 
 A directory: ``journal.jsonl`` says of each change, before it is made, which value stood there and which will;
 ``values/`` has the old values; ``account.json`` is written at the end. A repair that was killed can be undone as well:
-whether a change was made shows the value that is there now.
+whether a change was made shows the value that exists now.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Backup:
 
 
 def _beside(store: Store) -> Path:
-    """Return a directory beside a store, and outside of all hierarchies, that is not there yet."""
+    """Return a directory beside a store, and outside of all hierarchies, that does not exist yet."""
     there = place_of(store)
     if there is None:
         raise StoreError(

@@ -21,7 +21,7 @@ _CODES: Final = codes_of("consolidated")
 _BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})
 """What keeps copies in a document of their own from being read: then they are broken."""
 _SPELLED: Final = frozenset({"repeated-member", "byte-order-mark", "bare-nan"})
-"""What goes away when copies in a document of their own are written anew."""
+"""What goes away when copies in a document of their own are written again."""
 CODES: Final = _CODES | _BROKEN | _SPELLED
 """What may be wrong with copies."""
 _MEMBER: Final = "consolidated_metadata"

@@ -89,7 +89,7 @@ def _write_group(bench: Bench, inventory: Inventory, finding: Finding) -> None:
 def _write(
     bench: Bench, where: StorePath, node: Node | None, own: dict[str, JSON], finding: Finding, what: str
 ) -> bool:
-    """Write documents that are not there: the one that makes the node last."""
+    """Write documents that do not exist: the one that makes the node last."""
     wrote = False
     keys = node.dialect.keyspace.documents(where.path) if node is not None else {}
     order = list(keys) or list(own)

@@ -497,7 +497,7 @@ def _axes(case: _Case, old: str) -> JSON:
 
 
 def _canonical(case: _Case, _: object) -> JSON:
-    """Return what stands at the place in a document that was written anew."""
+    """Return what stands at the place in a document that was written again."""
     array = case.array
     if case.pointer.startswith("/fill_value"):
         array = replace(array, fill_value=_fill_of(array))

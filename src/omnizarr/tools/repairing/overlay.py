@@ -9,7 +9,7 @@ from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, as_prefi
 
 
 class Overlay(Store):
-    """A store upon another one, which is not changed.
+    """A store on another one, which is not changed.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def adopt_records(bench: Bench, findings: list[Finding]) -> None:
 
 
 def _is_inside(bench: Bench, finding: Finding) -> bool:
-    """Whether a chunk lies in the grid by now."""
+    """Whether a chunk is in the grid by now."""
     found = detection.open_array(bench.where.at(finding.path))
     binding = detection.bind(found.where, found.metadata, ChunkPolicy())
     coords = binding.keys.decode(str(finding.key).removeprefix(binding.prefix), len(found.metadata.shape))

@@ -113,7 +113,7 @@ def _has(found: list[Finding], codes: AbstractSet[str]) -> bool:
 
 
 def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
-    """Return what lies there now, read and understood."""
+    """Return what exists now, read and understood."""
     taken = inventory.take(bench.where, zarr_format)
     for node in taken:
         documents.understand(Findings(), node)

@@ -128,7 +128,7 @@ def _troubles(place: _Place) -> Iterator[chunks.Trouble]:
 
 
 def _sharding(place: _Place) -> Sharding:
-    """Return the codec of a shard that is stored as it is."""
+    """Return the codec of a shard that is stored unchanged."""
     if place.coords is None:
         raise _CannotBeMendedError(_CHANGED)
     chain = place.binding.chain_for(place.coords)
@@ -139,7 +139,7 @@ def _sharding(place: _Place) -> Sharding:
 
 
 def _blank(place: _Place, _: Finding) -> _Cut:
-    """Enter in the index that the inner chunks are missing which lie outside the shard."""
+    """Enter in the index that the inner chunks are missing which are outside the shard."""
     shard = _sharding(place)
     data, size = bytes(place.data), shard.index_size
     if len(data) < size:

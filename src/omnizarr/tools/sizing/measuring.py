@@ -1,6 +1,6 @@
 """Counting what nodes take, with one walk through the documents and one listing of the keys.
 
-The walk finds the nodes. The listing gives each key to the nearest node that it lies below, as one of its chunks, one
+The walk finds the nodes. The listing gives each key to the nearest node that it is below, as one of its chunks, one
 of its documents, or as something else. Memory grows with the number of nodes, not with that of chunks.
 """
 
@@ -66,7 +66,7 @@ class _Node:
         self.transformed = False
 
     def take(self, folder: str, key: str, size: int, begin: str) -> None:
-        """Count a key that lies below the node."""
+        """Count a key that is below the node."""
         if self.decode is not None and begin == self.data and self.decode(key[len(begin) :]) is not None:
             self.chunks = (self.chunks[0] + 1, self.chunks[1] + size)
         elif folder == begin and key[len(folder) :] in self.names:
@@ -134,7 +134,7 @@ class _Count:
         self._places: dict[str, _Node] = {}
         """By the prefixes that their keys begin with."""
         self._documents: dict[str, _Node] = {}
-        """By key, where documents do not lie at the path of their node."""
+        """By key, where documents are not at the path of their node."""
         self._decoders: dict[tuple[object, ...], _Decode] = {}
         self._last: tuple[str, _Node, str] | None = None
 
@@ -167,7 +167,7 @@ class _Count:
         return entry
 
     def _settle(self, entry: _Node, where: StorePath) -> None:
-        """Remember where the keys of a node lie."""
+        """Remember where the keys of a node are."""
         home = where.home
         if entry.kind == "array":
             self._places[entry.data] = entry
@@ -237,7 +237,7 @@ class _Count:
                 yield key[len(skip) :], size
 
     def _owner(self, folder: str) -> tuple[_Node, str]:
-        """Return the nearest node that a folder lies in, and the prefix of its keys there."""
+        """Return the nearest node that a folder is in, and the prefix of its keys there."""
         last = self._last
         if last is not None and last[0] == folder:
             return last[1], last[2]

@@ -1,4 +1,4 @@
-"""The chunks of an array, wherever they lie: which are stored, and what they hold."""
+"""The chunks of an array, wherever they are: which are stored, and what they hold."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Chunks:
 
 
 def read(binding: Binding, box: Box, concurrency: int | None, broken: dict[str, str] | None = None) -> AnyArray:
-    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it is there."""
+    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it exists."""
     found = indexing.basic(box, binding.grid)
     out = np.empty(found.buffer_shape, binding.spec.dtype)
     try:
@@ -146,7 +146,7 @@ def read(binding: Binding, box: Box, concurrency: int | None, broken: dict[str, 
 
 
 def pieces(binding: Binding, box: Box) -> Iterator[Box]:
-    """Yield the parts of a box that lie in one chunk each, of the smallest that can be read alone."""
+    """Yield the parts of a box that are in one chunk each, of the smallest that can be read alone."""
     grid = fine(binding)
     chunks = Regions(grid, (1,) * len(grid.axes))
     own, lifted = box[: len(grid.axes)], box[len(grid.axes) :]
@@ -155,7 +155,7 @@ def pieces(binding: Binding, box: Box) -> Iterator[Box]:
 
 
 def overlap(one: slice, other: slice) -> slice:
-    """Return the elements along a dimension that lie in both slices."""
+    """Return the elements along a dimension that are in both slices."""
     return slice(max(one.start, other.start), min(one.stop, other.stop))
 
 

@@ -94,7 +94,7 @@ def _are_close(left: AnyArray, right: AnyArray, rtol: float, atol: float) -> Any
 
 
 def integer_distance(left: AnyArray, right: AnyArray) -> AnyArray:
-    """Return how far integers of one type lie apart, exactly, as unsigned ones.
+    """Return how far integers of one type are apart, exactly, as unsigned ones.
 
     >>> int(integer_distance(np.array(-128, "i1"), np.array(127, "i1")))
     255
@@ -106,7 +106,7 @@ def integer_distance(left: AnyArray, right: AnyArray) -> AnyArray:
 
 
 def largest_distance(left: AnyArray, right: AnyArray) -> Any:
-    """Return how far elements lie apart at most; None if they are not numbers or times, or no two can be compared.
+    """Return how far elements are apart at most; None if they are not numbers or times, or no two can be compared.
 
     left, right : (n,), of one data type. NaN and NaT are left out.
     """

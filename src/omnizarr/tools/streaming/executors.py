@@ -162,7 +162,7 @@ class Question(Task[Item, list[Result]], Generic[Item, Result]):
         return list(self.answers(items, tick))
 
     def answers(self, items: Iterable[Item], tick: Tick) -> Iterator[Result]:
-        """Yield what is found out about items as it is, in any order; never many at a time."""
+        """Yield what is found out about items unchanged, in any order; never many at a time."""
         work = self.begin()
         for _, (nbytes, result) in pool.gather(work, items, self.at_once):
             tick(nbytes)
@@ -212,7 +212,7 @@ class Local(Executor):
         return question.answers(items, tick)
 
     def expect(self, store: Store, keys: Iterable[str]) -> None:
-        """Every worker sees what is there."""
+        """Every worker sees what exists."""
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ class Regions:
         )
 
     def touched(self, box: Box) -> Iterator[int]:
-        """Yield the numbers of the regions that a part of the array lies in."""
+        """Yield the numbers of the regions that a part of the array is in."""
         ranges = []
         for axis, step, part in zip(self.grid.axes, self.per_axis, box, strict=True):
             if part.stop <= part.start:
@@ -73,7 +73,7 @@ class Regions:
             yield self._number(index)
 
     def holding(self, boxes: Iterable[Box]) -> Iterator[int]:
-        """Yield, each once and in order, the numbers of the regions that any of the boxes lies in.
+        """Yield, each once and in order, the numbers of the regions that any of the boxes is in.
 
         Takes memory for regions that are held, not for boxes.
         """

@@ -2,8 +2,8 @@
 
 A codec is kept if the target can say it, under whichever name. If not, one is taken that makes the same bytes, or one
 that is akin, or the target's own choice; what only checks or shuffles bytes is left out. Filters stay all or none, as
-each is made for what the one before it returns. Chunks that have to be encoded anew go through no filter that might
-change values once more: what was rounded stays rounded, and is stored as it is.
+each is made for what the one before it returns. Chunks that have to be encoded again go through no filter that might
+change values once more: what was rounded stays rounded, and is stored unchanged.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Wishes:
 
     @property
     def keeps_chunks(self) -> bool:
-        """Whether stored chunks shall stay as they are, where that is possible."""
+        """Whether stored chunks shall stay unchanged, where that is possible."""
         return self.in_place or self.compressors == KEEP
 
     @property
@@ -158,7 +158,7 @@ def with_nearest_codecs(
 ) -> ArrayMetadata:
     """Return `target` with codecs as near to those of `flat` (the source without shards) as it can have.
 
-    Raises CannotCarryError if chunks cannot be decoded here, and cannot stay as they are either.
+    Raises CannotCarryError if chunks cannot be decoded here, and cannot stay unchanged either.
     """
     if wishes.codecs is not None:
         _check_readable(source, account)
@@ -191,7 +191,7 @@ def _little(codec: Named) -> Named:
 
 
 def _check_readable(source: ArrayMetadata, account: Account) -> None:
-    """Raise CannotCarryError if chunks that have to be encoded anew cannot be decoded here."""
+    """Raise CannotCarryError if chunks that have to be encoded again cannot be decoded here."""
     for at, codec in enumerate(source.codecs):
         if _kind(codec) is None and codec.must_understand:
             why = f"codec {codec.name!r} is not known here, and {account.title} has no words for it"
@@ -285,7 +285,7 @@ def _by_distance(slots: Sequence[Sequence[_Option]]) -> Iterable[tuple[_Option, 
 
 
 def _is_possible(target: ArrayMetadata, dialect: Dialect) -> bool:
-    """Whether an array can be written and read back as it is, with a chain that runs, as far as that can be told."""
+    """Whether an array can be written and read back unchanged, with a chain that runs, as far as that can be told."""
     read, _ = attempt(target, dialect)
     if read is None or not have_same_bytes(target, read):
         return False

@@ -56,7 +56,7 @@ def with_nearest_type(
 ) -> tuple[ArrayMetadata, Values]:
     """Return a new array of the nearest data type that the target has, and what becomes of the elements.
 
-    `keeps_chunks`: no type for which chunks would have to be encoded anew, if there is another.
+    `keeps_chunks`: no type for which chunks would have to be encoded again, if there is another.
     Raises CannotCarryError if no type holds the values.
     """
     reasons = []

@@ -1,4 +1,4 @@
-"""When two arrays store the same chunks in the same bytes, so that chunks can be copied as they are.
+"""When two arrays store the same chunks in the same bytes, so that chunks can be copied unchanged.
 
 Of two chains of codecs only what decoding depends on is compared: every stored chunk that one of them decodes, the
 other decodes to equal values. That holds if
@@ -181,7 +181,7 @@ def _form_of_filter(named: Named, codec: ArrayToArray) -> object:
     if not isinstance(codec, ElementFilter):
         return bare(named.name), parameters, made
     memory, seen = codec.decoded.dtype, codec.seen
-    # the same numbers may be seen in either byte order, if they lie in memory so
+    # the same numbers may be seen in either byte order, if they are in memory so
     order: object = seen.str[0] == memory.str[0]
     if memory.str[0] not in "<>" or seen.str[0] not in "<>":
         order = seen.str[0], _layout(memory)

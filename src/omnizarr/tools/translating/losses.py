@@ -55,7 +55,7 @@ class Account:
     losses: list[Loss] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     of_missing: list[Loss] = field(default_factory=list)
-    """Those of the losses that concern nothing but chunks that are missing."""
+    """Those of the losses that concern only chunks that are missing."""
 
     @property
     def title(self) -> str:

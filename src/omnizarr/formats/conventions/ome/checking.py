@@ -22,7 +22,7 @@ _V3: Final = "v3"
 _WITHOUT_AXES: Final = EARLY[:2]
 _WITH_NAMES: Final = EARLY[2]
 _FLAT: Final = EARLY[0]
-"""The version whose chunks lie side by side; those up to 0.4 have directories."""
+"""The version whose chunks are side by side; those up to 0.4 have directories."""
 _COLOR: Final = re.compile("[0-9A-Fa-f]{6}")
 _WINDOW: Final = ("min", "max", "start", "end")
 _MOST: Final[Mapping[str, int]] = {"time": 1, "channel": 1, "other": 1, "space": 3}
@@ -51,7 +51,7 @@ def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A group, and where its OME-Zarr lies."""
+    """A group, and where its OME-Zarr is."""
 
     path: str
     nodes: Nodes
@@ -63,7 +63,7 @@ class _Place:
         return Fault(code, self.path, join(self.pointer, *below), message, found, expected)
 
     def missing(self, below: Sequence[str | int], relative: object) -> Iterator[Fault]:
-        """Yield a fault if no group lies where a path leads."""
+        """Yield a fault if no group is where a path leads."""
         if not isinstance(self.nodes.get(reading.resolve(self.path, relative)), GroupMetadata):
             message = "no group that can be read lies at the path"
             yield self.fault("ome-missing-group", below, message, relative, "the path of a group")
@@ -72,7 +72,7 @@ class _Place:
 def _of_form(
     path: str, node: GroupMetadata, within: Mapping[str, JSON] | None, without: Mapping[str, JSON]
 ) -> Iterator[Fault]:
-    """Yield what is wrong with where the metadata lie."""
+    """Yield what is wrong with where the metadata are."""
     first = join(_ATTRIBUTES, next(iter(without), ""))
     if within and without:
         message = f"metadata lie both in the attribute {OME!r} and outside of it"
@@ -235,7 +235,7 @@ def _of_transformation(at: _Place, value: Any, ndim: int | None, below: tuple[st
     for number, (kind, step) in enumerate(zip(kinds, steps, strict=True)):
         numbers = step.get(str(kind))
         if "path" in step and numbers is None:
-            continue  # the numbers lie in an array
+            continue  # the numbers are in an array
         if not is_list(numbers) or not all(type(each) in (int, float) for each in numbers):
             message = f"the {kind} is not a list of numbers"
             yield at.fault("ome-transformations", (*below, number), message, numbers, f"{ndim} numbers")

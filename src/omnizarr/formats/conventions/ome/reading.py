@@ -147,7 +147,7 @@ def axes(group: str, image: Mapping[str, Any], nodes: Nodes) -> tuple[str, ...] 
 
 
 def names_of_level(path: str, nodes: Nodes) -> tuple[str, ...] | None:
-    """Return the names of the axes of the image right below which a level lies; None if it is no such level."""
+    """Return the names of the axes of the image directly below which a level is; None if it is no such level."""
     found = level(path, nodes)
     if found is None or path.rpartition("/")[0] != found.group:
         return None

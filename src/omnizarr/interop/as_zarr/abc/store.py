@@ -56,7 +56,7 @@ class Store(ABC):
         return store
 
     def with_read_only(self, read_only: bool = False) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return a store upon the same data that may not be written, or (False) one that may."""
+        """Return a store on the same data that may not be written, or (False) one that may."""
         raise NotImplementedError(f"with_read_only is not implemented for the {type(self)} store type.")
 
     def __enter__(self) -> Self:
@@ -170,7 +170,7 @@ class Store(ABC):
 
     @abstractmethod
     def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names right below a prefix."""
+        """Yield the names directly below a prefix."""
 
     async def delete_dir(self, prefix: str) -> None:
         """Remove every key below a prefix."""

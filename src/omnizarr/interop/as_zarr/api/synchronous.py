@@ -61,7 +61,7 @@ def _read_only(store: Any) -> bool:
 
 
 def open(store: Any = None, *, mode: Any = None, **options: Any) -> Array | Group:  # noqa: A001 - zarr-python's name
-    """Open an array or group; create it if it is not there. See `omnizarr.open`."""
+    """Open an array or group; create it if it does not exist. See `omnizarr.open`."""
     mode = mode or ("r" if _read_only(store) else "a")
     options = checked(options)
     if "shape" not in options:
@@ -78,7 +78,7 @@ def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
 
 
 def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
-    """Open a group; create it if it is not there. See `omnizarr.open_group`."""
+    """Open a group; create it if it does not exist. See `omnizarr.open_group`."""
     options = without_copies(store, with_format(options))
     try:
         with worded():
@@ -186,7 +186,7 @@ def _refuse_others(arrays: Mapping[Any, Any]) -> None:
 
 
 def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Any:  # noqa: FBT001 - zarr-python's
-    """Return a drawing of what lies below a group. See `Group.tree`."""
+    """Return a drawing of what is below a group. See `Group.tree`."""
     errors.warn("Use Group.tree instead.", errors.ZarrDeprecationWarning)
     return named(grp).tree(expand=expand, level=level)
 

@@ -11,7 +11,7 @@ from omnizarr.nodes.info_tree import draw
 
 
 class TreeRepr:
-    """A drawing of what lies below a group, with the names in bold type where that can be seen.
+    """A drawing of what is below a group, with the names in bold type where that can be seen.
 
     Parameters
     ----------

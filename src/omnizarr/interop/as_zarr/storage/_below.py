@@ -80,7 +80,7 @@ class CalledStore(stores.Store):
         return sync(self.outer.exists(key))
 
     def size(self, key: str) -> int | None:
-        """Ask for it, if it is there."""
+        """Ask for it, if it exists."""
         return sync(self.outer.getsize(key)) if self.exists(key) else None
 
     def set(self, key: str, value: Buffer) -> None:
@@ -125,7 +125,7 @@ class CalledStore(stores.Store):
         return store._inner.origin() if isinstance(store, OwnStore) else (("as_zarr", id(store)), "")  # noqa: SLF001
 
     def with_read_only(self, read_only: bool = True) -> stores.Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same data that may not be written, or (False) one that may."""
+        """Return a store on the same data that may not be written, or (False) one that may."""
         clone = copy.copy(self)
         try:
             clone.outer = self.outer.with_read_only(read_only)

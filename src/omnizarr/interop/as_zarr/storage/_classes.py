@@ -87,7 +87,7 @@ class OwnStore(Store):
         return self
 
     def with_read_only(self, read_only: bool = False) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same data that may not be written, or (False) one that may."""
+        """Return a store on the same data that may not be written, or (False) one that may."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__)
         clone._opened = self._inner.with_read_only(read_only)
@@ -158,7 +158,7 @@ class OwnStore(Store):
                 yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names right below a prefix."""
+        """Yield the names directly below a prefix."""
         prefix = prefix.rstrip("/")
         found = await self._ask(self._inner.list_dir, prefix)
         skip = len(prefix) + 1 if prefix else 0
@@ -616,7 +616,7 @@ class StorePath:
 
     @classmethod
     async def open(cls, store: Store, path: str, mode: str | None = None) -> StorePath:
-        """Return a place, after what a mode says of it: "w" empties it, "w-" refuses what is there."""
+        """Return a place, after what a mode says of it: "w" empties it, "w-" refuses what exists."""
         await store._ensure_open()
         self = cls(store, path)
         if mode == "r" and not store.read_only:

@@ -150,12 +150,12 @@ class NDBuffer:
 
     @classmethod
     def from_ndarray_like(cls, ndarray_like: Any) -> Self:
-        """Return an array as it is."""
+        """Return an array unchanged."""
         return cls(ndarray_like)
 
     @classmethod
     def from_numpy_array(cls, array_like: _AnyArrayLike) -> Self:
-        """Return an array as it is."""
+        """Return an array unchanged."""
         return cls(np.asarray(array_like))
 
     def as_ndarray_like(self) -> NDArray[Any]:
