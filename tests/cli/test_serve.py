@@ -11,8 +11,10 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import main
+from omnizarr.cli.serve import FEW
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+application = pytest.importorskip("omnizarr.web.application", reason="the extra serve is not installed")
 
 
 @pytest.fixture
@@ -74,6 +76,13 @@ def test_other_formats_and_stored_bytes(serve, place, options, key, text):
     _, line = serve(*options, place)
     assert text in line
     assert json.loads(answer(f"{line.rpartition(': ')[2]}/{key}"))["zarr_format"] == 2
+
+
+def test_consolidated_metadata_is_made_unless_it_is_refused(serve, place):
+    assert FEW == application.FEW
+    for options, is_made in (((), True), (("--consolidated", "0"), False), (("--consolidated", "1"), True)):
+        _, line = serve(*options, place)
+        assert (b"consolidated_metadata" in answer(f"{line.rpartition(': ')[2]}/zarr.json")) is is_made
 
 
 def test_a_new_token_is_part_of_the_address(serve, place):

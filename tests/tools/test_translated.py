@@ -636,3 +636,108 @@ def test_native_engine_reads_the_files_of_a_view_itself(tmp_path, monkeypatch):
         for verb in ("get", "get_many", "get_spans", "read_into"):
             monkeypatch.setattr(TranslatedStore, verb, None)
         np.testing.assert_array_equal(seen[...], np.arange(6))
+
+
+# -- consolidated metadata that is made for readers -------------------------------------------
+
+
+def copied_in(view, path=""):
+    """Return the paths of which a group in a view has copies; None if it has no consolidated metadata."""
+    above = f"{path}/" if path else ""
+    if view.zarr_format == 2:
+        found = view.get(f"{above}.zmetadata")
+        keys = [] if found is None else json.loads(bytes(found))["metadata"]
+        below = sorted({key.rpartition("/")[0] for key in keys} - {""})
+        return None if found is None else below
+    found = json.loads(bytes(view.get(f"{above}zarr.json"))).get("consolidated_metadata")
+    return None if found is None else sorted(found["metadata"])
+
+
+@pytest.mark.parametrize("zarr_format", [3, 2])
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_every_group_gets_consolidated_metadata_if_wished(source_format, zarr_format):
+    source = MemoryStore()
+    old_hierarchy(source, source_format)
+    view = TranslatedStore(source, zarr_format, consolidated=True)
+    assert copied_in(view) == ["deep", "deep/zlib", "raw"]
+    assert copied_in(view, "deep") == ["zlib"]
+    assert copied_in(TranslatedStore(source, zarr_format)) is None
+    group = omnizarr.open_group(view, use_consolidated=True)
+    np.testing.assert_array_equal(group["deep/zlib"][...], GRID * 1.5)
+
+
+@pytest.mark.parametrize("consolidated", [True, 5])
+def test_documents_with_made_copies_are_listed_and_have_sizes(old, consolidated):
+    view = TranslatedStore(old, 2, consolidated=consolidated)
+    values = {key: bytes(view.get(key)) for key in view.list()}
+    assert {".zmetadata", "deep/.zmetadata"} <= values.keys()
+    assert dict(view.list_sizes("")) == {key: len(value) for key, value in values.items()}
+    assert "deep/.zmetadata" in view.list_dir("deep/").keys
+    assert view.exists("deep/.zmetadata")
+    assert not view.exists("raw/.zmetadata")
+
+
+def test_made_copies_say_what_is_there_at_this_moment():
+    source = MemoryStore()
+    root = old_hierarchy(source, 2)
+    view = TranslatedStore(source, consolidated=True)
+    before = bytes(view.get("zarr.json"))
+    assert bytes(view.get("zarr.json")) == before
+    root.create_array("deep/later", data=GRID)
+    assert copied_in(view) == ["deep", "deep/later", "deep/zlib", "raw"]
+    root["raw"].attrs["units"] = "K"
+    copy = json.loads(bytes(view.get("zarr.json")))["consolidated_metadata"]["metadata"]["raw"]
+    assert copy["attributes"] == {"units": "K"}
+
+
+@pytest.mark.parametrize("zarr_format", [3, 2])
+def test_copies_are_made_of_few_nodes_only(zarr_format):
+    source = FaultyStore(MemoryStore())
+    root = old_hierarchy(source, 2)
+    for number in range(20):
+        root.create_group(f"many/{number}")
+    view = TranslatedStore(source, zarr_format, consolidated=10)
+    source.reset()
+    assert copied_in(view) is None
+    assert not [key for _, key in source.log if key.startswith("many/") and key.count("/") > 1]
+    assert copied_in(view, "many") is None
+    assert copied_in(view, "deep") == ["zlib"]
+    assert view.exists(".zmetadata") is False
+    assert ".zmetadata" not in view.list_dir("").keys
+    assert len(copied_in(TranslatedStore(source, zarr_format, consolidated=24))) == 24
+    assert copied_in(TranslatedStore(source, zarr_format, consolidated=23)) is None
+
+
+def test_nodes_that_were_too_many_are_not_counted_again_at_once(monkeypatch):
+    source = FaultyStore(MemoryStore())
+    root = old_hierarchy(source, 2)
+    view = TranslatedStore(source, consolidated=2)
+    assert copied_in(view) is None
+    source.reset()
+    assert copied_in(view) is None
+    assert not source.requests["list_dir"]
+    root.store.delete_prefix("deep/")
+    monkeypatch.setattr(showing, "_CROWDED", 0.0)
+    assert copied_in(view) == ["raw"]
+
+
+def test_no_copies_are_made_if_the_source_cannot_be_listed():
+    class Web(FaultyStore):
+        supports_listing = False
+
+        def list_dir(self, prefix):
+            raise errors.StoreError("an HTTP server does not say what it has")
+
+    source = MemoryStore()
+    root = old_hierarchy(source, 2)
+    assert copied_in(TranslatedStore(Web(source), consolidated=True)) is None
+    omnizarr.consolidate_metadata(source)
+    root["raw"].attrs["later"] = True
+    view = TranslatedStore(Web(source), consolidated=True)
+    assert (copied_in(view), copied_in(view, "deep")) == (["deep", "deep/zlib", "raw"], ["zlib"])
+
+
+@pytest.mark.parametrize("consolidated", [-1, "always"])
+def test_wishes_for_copies_that_mean_nothing_are_refused(old, consolidated):
+    with pytest.raises(ValueError, match="consolidated"):
+        TranslatedStore(old, consolidated=consolidated)

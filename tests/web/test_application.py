@@ -98,6 +98,30 @@ def test_a_broken_chunk_is_an_error_and_not_a_missing_one():
     assert (answer.status, answer.error.partition(": ")[0]) == (500, "c/0")
 
 
+@pytest.mark.parametrize(("zarr_format", "key"), [(3, "/zarr.json"), (2, "/.zmetadata")])
+def test_consolidated_metadata_is_made_and_has_the_etag_of_what_it_says(zarr_format, key):
+    store = MemoryStore()
+    ocean = omnizarr.create_group(store, zarr_format=2).create_group("ocean")
+    ocean.create_array("temp", data=VALUES)
+    app = application(store, zarr_format=zarr_format)
+    before = ask(app, key)
+    assert b"ocean/temp" in before.body
+    assert ask(app, key).fields["etag"] == before.fields["etag"]
+    assert ask(app, key, If_None_Match=before.fields["etag"]).status == 304
+    assert ask(app, key, "HEAD").fields["content-length"] == str(len(before.body))
+    ocean.create_array("salt", data=VALUES)
+    after = ask(app, key, If_None_Match=before.fields["etag"])
+    assert (after.status, after.fields["etag"] == before.fields["etag"]) == (200, False)
+    assert b"ocean/salt" in after.body
+
+
+def test_consolidated_metadata_is_not_made_if_nodes_are_many():
+    root = hierarchy(3)
+    assert b"consolidated" in ask(application(root, consolidated=2), "/zarr.json").body
+    for few in (0, 1, False):
+        assert b"consolidated" not in ask(application(root, consolidated=few), "/zarr.json").body
+
+
 # -- pages of others -----------------------------------------------------------------------
 
 

@@ -1,10 +1,14 @@
 """A real server: addresses, many clients at once, and clients of other programs."""
 
 import http.client
+import json
+import shutil
 import socket
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +22,16 @@ from omnizarr.web.application import application
 from omnizarr.web.keys import Keys
 from omnizarr.web.serving import listening, running, serve, url_of
 from tests.web.client import ask
+
+ZARRITA = Path(__file__).parents[2] / "viewer" / "node_modules" / "zarrita"
+LISTING = """
+const [zarr, url] = [await import(process.argv[2]), process.argv[3]];
+const store = await zarr.withConsolidatedMetadata(new zarr.FetchStore(url));
+const temp = await zarr.open(zarr.root(store).resolve("ocean/temp"), { kind: "array" });
+const { data } = await zarr.get(temp, [1, null]);
+console.log(JSON.stringify([store.contents(), [...data]]));
+"""
+"""What prints the nodes that zarrita.js finds, and a row of an array."""
 
 VALUES = np.arange(40_000, dtype="<i4").reshape(200, 200)
 
@@ -60,6 +74,68 @@ def test_tensorstore_reads_what_is_served(url):
     tensorstore = pytest.importorskip("tensorstore", reason="TensorStore is not installed")
     spec = {"driver": "zarr3", "kvstore": {"driver": "http", "base_url": url, "path": "/temp/"}}
     np.testing.assert_array_equal(tensorstore.open(spec, open=True).result().read().result(), VALUES)
+
+
+@pytest.fixture(params=[(1, 3), (2, 2), (3, 3), ("3-draft2020", 2)], ids=str, scope="module")
+def listed(request, tmp_path_factory):
+    """Return the URL of ``ocean/temp`` and ``ocean/x`` in a format, seen in another, without consolidated metadata."""
+    source_format, seen_format = request.param
+    place = tmp_path_factory.mktemp("listed") / "x.zarr"
+    if source_format != 1:
+        omnizarr.create_group(place, zarr_format=source_format).create_group("empty")
+    for name, values, names in (("temp", VALUES[:3, :4], ["y", "x"]), ("x", np.arange(4) * 10, ["x"])):
+        named = {"dimension_names": names} if source_format == 3 else {}
+        attributes = {"_ARRAY_DIMENSIONS": names}
+        keywords = {"data": values, "attributes": attributes, "zarr_format": source_format, **named}
+        omnizarr.create_array(place, name=f"ocean/{name}", **keywords)
+    with running(application(place, zarr_format=seen_format)) as url:
+        yield url
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_zarr_python_finds_what_is_in_groups(listed):
+    zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
+    pytest.importorskip("aiohttp", reason="fsspec needs it for HTTP")
+    group = zarr.open_group(listed, mode="r")
+    found = {path: node.shape for path, node in group.members(max_depth=None) if isinstance(node, zarr.Array)}
+    assert found == {"ocean/temp": (3, 4), "ocean/x": (4,)}
+    assert not [node for path, node in group.members() if path == "empty" and list(node.members())]
+    assert sorted(name for name, _ in zarr.open_group(f"{listed}/ocean", mode="r").members()) == ["temp", "x"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_xarray_opens_what_is_served(listed):
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    pytest.importorskip("aiohttp", reason="fsspec needs it for HTTP")
+    for dataset in (xarray.open_zarr(listed, group="ocean", chunks=None), xarray.open_zarr(f"{listed}/ocean")):
+        np.testing.assert_array_equal(dataset["temp"].sel(x=20), VALUES[:3, 2])
+
+
+def test_zarrita_finds_what_is_served(listed, tmp_path):
+    if shutil.which("node") is None or not ZARRITA.exists():
+        pytest.skip("zarrita.js is not installed: make page")
+    script = tmp_path / "listing.mjs"
+    script.write_text(LISTING)
+    module = (ZARRITA / json.loads((ZARRITA / "package.json").read_text())["main"]).as_uri()
+    done = subprocess.run(
+        ["node", str(script), module, listed], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    contents, row = json.loads(done.stdout)
+    arrays = sorted(node["path"] for node in contents if node["kind"] == "array")
+    assert (arrays, row) == (["/ocean/temp", "/ocean/x"], VALUES[1, :4].tolist())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_served_copies_are_those_that_zarr_python_makes(listed):
+    zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
+    pytest.importorskip("aiohttp", reason="fsspec needs it for HTTP")
+    served = zarr.open_group(listed, mode="r")
+    copy = MemoryStore()
+    omnizarr.convert(listed, copy, zarr_format=served.metadata.zarr_format, verify=False)
+    to_zarr_python = pytest.importorskip("omnizarr.interop.zarr_python").to_zarr_python
+    theirs = zarr.consolidate_metadata(to_zarr_python(copy))
+    assert served.metadata.consolidated_metadata.to_dict() == theirs.metadata.consolidated_metadata.to_dict()
 
 
 def test_shards_are_read_in_parts(tmp_path):

@@ -19,6 +19,7 @@ else:  # imported when first used, as they need an extra
 
 NEW: Final = "new"
 PORT: Final = 8000
+FEW: Final = 1000
 
 port_option: Final = click.option(
     "--port",
@@ -70,6 +71,12 @@ def address(url: str, token: str | None) -> str:
 @path_argument
 @click.option("--as", "zarr_format", type=click.Choice(["v3", "v2"]), help="Format that clients see.  [default: v3]")
 @click.option("--raw", is_flag=True, help="Serve the bytes as they are stored, in their own format.")
+@click.option(
+    "--consolidated",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Make consolidated metadata for groups with up to N nodes below them; 0: never.  [default: {FEW}]",
+)
 @port_option
 @host_option
 @token_option
@@ -89,6 +96,7 @@ def serve(
     *,
     zarr_format: str | None,
     raw: bool,
+    consolidated: int | None,
     port: int,
     host: str,
     token: str | None,
@@ -99,8 +107,9 @@ def serve(
     """Serve a hierarchy over HTTP, read-only, until Ctrl-C.
 
     Clients see Zarr v3, whichever format the hierarchy has: documents are translated, and chunks are handed on as they
-    are, or encoded again where the formats differ. Only programs of this machine reach the server, unless you say
-    otherwise. Keys are not listed: clients open nodes by their paths, or find them in consolidated metadata.
+    are, or encoded anew where the formats differ. Only programs of this machine reach the server, unless you say
+    otherwise. Keys are not listed: clients open nodes by their paths, or find them in consolidated metadata, which is
+    made on request for groups that have none.
 
     \b
     Examples:
@@ -116,6 +125,8 @@ def serve(
     """  # noqa: D301 - click's mark of lines to be kept
     if raw and zarr_format is not None:
         raise click.UsageError("--raw serves the bytes as they are: leave out --as")
+    if raw and consolidated is not None:
+        raise click.UsageError("--raw serves the bytes as they are: leave out --consolidated")
     token = checked_token(host, token, public=public)
     what = "as it is stored" if raw else f"as Zarr {zarr_format or 'v3'}"
 
@@ -129,6 +140,7 @@ def serve(
         port=port,
         zarr_format=2 if zarr_format == "v2" else 3,
         raw=raw,
+        consolidated=FEW if consolidated is None else consolidated,
         token=token,
         public=public,
         hosts=hosts,

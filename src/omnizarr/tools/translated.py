@@ -54,6 +54,9 @@ class TranslatedStore(Store):
     compressors : {"portable", "keep"}
         In v3, compressors of other formats that few readers know become others, so that chunks are compressed again;
         ``"keep"`` keeps them.
+    consolidated : bool or int
+        Make consolidated metadata for groups that have none, so that readers find what is in them over HTTP, where
+        nothing can be listed. A number: only for groups with at most so many nodes below them.
     strict : bool
         Refuse what would lose something, like `omnizarr.convert`: here, and when a document is asked for that has
         changed since.
@@ -83,7 +86,9 @@ class TranslatedStore(Store):
     *Listing* a group takes as many requests as in the source. So a name may be shown of what turns out to be no node,
     and, where chunks are encoded again, the key of a chunk that holds only the fill value and is not stored.
 
-    *Consolidated metadata* is there if the source has some, and says of the same nodes what that says.
+    *Consolidated metadata* is there if the source has some, and says of the same nodes what that says. That which
+    `consolidated` asks for is made each time that it is asked for: the documents of all nodes below the group are read.
+    There is none if the source has none and cannot be listed.
 
     Examples
     --------
@@ -110,6 +115,7 @@ class TranslatedStore(Store):
         path: str | None = None,
         source_format: int | str | None = None,
         compressors: str = PORTABLE,
+        consolidated: bool | int = False,
         strict: bool = False,
         allow_pickle: bool = False,
         storage_options: Mapping[str, Any] | None = None,
@@ -119,7 +125,10 @@ class TranslatedStore(Store):
             raise ValueError(f"zarr_format={zarr_format!r}: hierarchies are shown in format 2 or 3")
         if compressors not in (PORTABLE, KEEP):
             raise ValueError(f"compressors={compressors!r}: expected {PORTABLE!r} or {KEEP!r}")
-        self._wishes = Wishes(dialect.name, source_format, Options(compressors=compressors), strict, allow_pickle)
+        if not isinstance(consolidated, int) or consolidated < 0:
+            raise ValueError(f"consolidated={consolidated!r}: expected True, False or a number of nodes")
+        options, most = Options(compressors=compressors), None if consolidated is True else int(consolidated)
+        self._wishes = Wishes(dialect.name, source_format, options, strict, allow_pickle, most)
         self._names = frozenset(dialect.keyspace.documents(""))
         where, _ = locate(source, path, "r", storage_options)
         try:

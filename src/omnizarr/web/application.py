@@ -23,6 +23,8 @@ from omnizarr.web.guards import EVERYWHERE, KnownHost, TokenRequired, check_toke
 from omnizarr.web.keys import Keys
 
 _EXPOSED: Final = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
+FEW: Final = 1_000
+"""Nodes below a group of which consolidated metadata is made, by default."""
 _ALLOWED: Final = ("Authorization", "If-Match", "If-None-Match", "If-Range", "Range")
 
 
@@ -33,6 +35,7 @@ def application(
     raw: bool = False,
     path: str | None = None,
     source_format: int | str | None = None,
+    consolidated: bool | int = FEW,
     token: str | None = None,
     hosts: Iterable[str] | None = None,
     origins: Iterable[str] = EVERYWHERE,
@@ -43,7 +46,7 @@ def application(
 
     Parameters
     ----------
-    source, zarr_format, raw, path, source_format, token, origins, allow_pickle, storage_options
+    source, zarr_format, raw, path, source_format, consolidated, token, origins, allow_pickle, storage_options
         As in `omnizarr.serve`.
     hosts : iterable of str, optional
         Names under which the server is called, besides those of the loopback; requests under others are refused. By
@@ -70,6 +73,7 @@ def application(
         raw=raw,
         path=path,
         source_format=source_format,
+        consolidated=consolidated,
         allow_pickle=allow_pickle,
         storage_options=storage_options,
     )
@@ -88,6 +92,7 @@ def store_of(
     raw: bool = False,
     path: str | None = None,
     source_format: int | str | None = None,
+    consolidated: bool | int = FEW,
     allow_pickle: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Store:
@@ -106,6 +111,7 @@ def store_of(
             zarr_format,
             path=path,
             source_format=source_format,
+            consolidated=consolidated,
             allow_pickle=allow_pickle,
             storage_options=storage_options,
         )

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from omnizarr.errors import ServerError
-from omnizarr.web.application import application
+from omnizarr.web.application import FEW, application
 from omnizarr.web.guards import EVERYWHERE, is_loopback
 
 _PATIENCE: Final = 3
@@ -29,6 +29,7 @@ def serve(
     raw: bool = False,
     path: str | None = None,
     source_format: int | str | None = None,
+    consolidated: bool | int = FEW,
     token: str | None = None,
     public: bool = False,
     hosts: Iterable[str] = (),
@@ -58,7 +59,10 @@ def serve(
     path : str, optional
         Path in the source of the node that becomes the root.
     source_format : int or str, optional
-        Where documents of several formats are side by side, those to read.
+        Where documents of several formats lie side by side, those to read.
+    consolidated : bool or int
+        Make consolidated metadata for groups that have none, so that clients find what is in them; a number: only for
+        groups with at most so many nodes below them. See `omnizarr.storage.TranslatedStore`.
     token : str, optional
         What every request must carry: ``?token=...``, ``Authorization: Bearer ...``, or the cookie that the first sets.
     public : bool
@@ -100,6 +104,7 @@ def serve(
         raw=raw,
         path=path,
         source_format=source_format,
+        consolidated=consolidated,
         token=token,
         hosts=hosts if token is None and is_loopback(host) else None,
         origins=origins,

@@ -34,6 +34,8 @@ from omnizarr.tools.streaming.regions import Regions
 
 _REMEMBERED: Final = 5.0
 """How many seconds the view remembers what a document said, unless you ask for the document again."""
+_CROWDED: Final = 60.0
+"""How many seconds the nodes below a group are not counted again that were too many for consolidated metadata."""
 _MOST_REMEMBERED: Final = 10_000
 """Nodes."""
 _ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) says what is lost"
@@ -196,6 +198,8 @@ class Wishes:
     options: Options
     strict: bool
     allow_pickle: bool
+    most_copied: int | None = 0
+    """Nodes below a group of which consolidated metadata is made although the source has none; None: all."""
 
     @property
     def dialect(self) -> Dialect:
@@ -257,6 +261,8 @@ class ShownHierarchy:
     view: Store
     source: Source = field(init=False)
     _known: dict[str, Shown] = field(init=False, default_factory=dict)
+    _crowded: dict[str, float] = field(init=False, default_factory=dict)
+    """When a group was found to have too many nodes below it."""
 
     def __post_init__(self) -> None:
         self.source = Source(self.root)
@@ -290,7 +296,7 @@ class ShownHierarchy:
             path = path.rpartition("/")[0]
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_known": {}}
+        return {**self.__dict__, "_known": {}, "_crowded": {}}
 
     def _remember(self, path: str, node: Node) -> Shown | None:
         if not isinstance(node.found, Found):
@@ -360,9 +366,11 @@ class ShownHierarchy:
             return None
         step, dialect = self.step(shown), self.wishes.dialect
         found = self._documents(step)
-        if step.has_copies and found and name == (dialect.consolidated.document or dialect.group_document):
+        is_place = name == (dialect.consolidated.document or dialect.group_document)
+        copied = self._copied(shown) if is_place and found else None
+        if copied is not None:
             try:
-                nodes = {path: _parsed(each) for path, each in self._below(shown, step)}
+                nodes = {path: _parsed(each) for path, each in self._below(shown, step, copied)}
                 return {**found, **stored_copies(dialect, _parsed(found), nodes)}.get(name)
             except (StoreError, NotRepresentableError):
                 raise
@@ -376,28 +384,73 @@ class ShownHierarchy:
         target = explicit(step.target) if isinstance(step.target, GroupMetadata) else step.target
         return rendered(StorePath(self.view, step.path), target)
 
-    def _below(self, shown: Shown, step: Step) -> Iterator[tuple[str, Mapping[str, Buffer]]]:
-        """Yield the documents of a group and of all nodes below it, by paths from there, like `consolidated.gather`.
+    def _copied(self, shown: Shown) -> list[Node] | None:
+        """Return the nodes of which the consolidated metadata of a group has copies; None if it has no such metadata.
 
-        Of the nodes that the group's own consolidated metadata has copies of, or else of all that there are.
+        Those of which the source has copies, or else all that there are.
         """
-        source, group = self.source, shown.node
-        found = list(source.copied(group) if source.can_be_copied else source.walk(group))
-        copied = {node.path: node.found.metadata for node in found if isinstance(node.found, Found)}
+        group = shown.node
+        if group.has_copies:
+            return self._nodes_below(group, None)
+        if not self._makes_copies(group):
+            return None
+        found = self._nodes_below(group, self.wishes.most_copied)
+        if found is None:
+            if len(self._crowded) >= _MOST_REMEMBERED:
+                self._crowded.clear()
+            self._crowded[group.path] = time.monotonic()
+        return found
+
+    def _makes_copies(self, group: Node) -> bool:
+        """Return whether consolidated metadata is made for a group that has none, if few nodes are below it."""
+        if group.group is None or self.wishes.most_copied == 0:
+            return False
+        crowded = self._crowded.get(group.path)
+        if crowded is not None and time.monotonic() - crowded < _CROWDED:
+            return False
+        return group.copies is not None or self.source.where.store.supports_listing
+
+    def _nodes_below(self, group: Node, most: int | None) -> list[Node] | None:
+        """Return the nodes below a group; None if there are more than `most`, not all of which are then read."""
+        if group.copies is not None and self.source.can_be_copied:
+            found = list(itertools.islice(self.source.copied(group), most if most is None else most + 1))
+            return None if most is not None and len(found) > most else found
+        found, pending = [], [group]
+        while pending:
+            node = pending.pop()
+            if most is not None and len(found) + len(self.source.names(node)) > most:
+                return None
+            below = list(self.source.below(node))
+            found += below
+            pending += below
+        return found
+
+    def _below(self, shown: Shown, step: Step, copied: list[Node]) -> Iterator[tuple[str, Mapping[str, Buffer]]]:
+        """Yield the documents of a group and of nodes below it, by paths from there, as `consolidated.gather` does."""
+        group = shown.node
+        metadata = {node.path: node.found.metadata for node in copied if isinstance(node.found, Found)}
         skip = len(group.path) + 1 if group.path else 0
-        below = {node.path[skip:]: node for node in found if node.path != group.path}
+        below = {node.path[skip:]: node for node in copied}
         yield "", self._documents(step)
         for path in _in_order(below):
-            each = self._documents(self._step(below[path], copied))
+            each = self._documents(self._step(below[path], metadata))
             if each:
                 yield path, each
 
     def names(self, shown: Shown) -> set[str]:
         """Return the names of the documents of a node; what they say is not looked at."""
-        step = self.step(shown)
-        found = set(self._documents(step))
+        found = set(self._documents(self.step(shown)))
         apart = self.wishes.dialect.consolidated.document
-        return {*found, apart} if step.has_copies and apart is not None and found else found
+        return {*found, apart} if apart is not None and found and self._has_copies(shown) else found
+
+    def _has_copies(self, shown: Shown) -> bool:
+        """Return whether a group has consolidated metadata; its nodes are counted only if it matters how many."""
+        group = shown.node
+        if group.has_copies:
+            return True
+        if group.group is None or not self._makes_copies(group):
+            return False
+        return self.wishes.most_copied is None or self._copied(shown) is not None
 
     def check(self) -> None:
         """Raise NotRepresentableError if something is lost, and nothing may be."""
