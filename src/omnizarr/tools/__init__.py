@@ -1,1 +1,1 @@
-"""What is done to whole hierarchies: copying, counting."""
+"""Tools for whole hierarchies."""

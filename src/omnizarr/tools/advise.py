@@ -22,41 +22,41 @@ def advise(
     zarr_format: int | str | None = None,
     storage_options: Any = None,
 ) -> Advice:
-    """Return which chunks and shards suit what is read of an array, and what reading takes with them.
+    """Return chunks and shards that suit your reads of an array, and the cost of these reads.
 
-    Nothing is written. Of an array that exists, some stored chunks are looked at for how well they are compressed, and
-    its own layout is compared with the one that is advised.
+    Nothing is written. For an existing array, some stored chunks are read to measure how well they compress, and
+    its own layout is compared with the recommended one.
 
     Parameters
     ----------
     store : path, URL, Store, StorePath, Array or mutable mapping, optional
-        An array that exists.
+        An existing array.
     path : str, optional
         Path of the array in the store.
     shape, dtype
-        Instead of an array: those of one that is to be created.
+        Shape and data type of a new array, instead of an existing one.
     reads : str, sequence of str or of tuples, or mapping, optional
-        What is typically read: windows, which may be anywhere in the array. ``"time series"`` (all of the time
+        What you typically read: windows, which may be anywhere in the array. ``"time series"`` (all of the time
         dimension, or of the first one, at a point), ``"maps"`` (all of the last two dimensions), ``"points"``,
-        ``"all"``; lengths, as ``"*,1,1"``, ``"time=*,lat=10"`` (1 for other dimensions) or ``(None, 1, 1)``. Weights
-        say how often each is read: ``{"maps": 3, "time series": 1}`` or ``["3x maps", "time series"]``. Default: rows
-        and columns, or time series and maps.
+        ``"all"``; lengths, such as ``"*,1,1"``, ``"time=*,lat=10"`` (1 for other dimensions) or ``(None, 1,
+        1)``. Weights state how often each is read: ``{"maps": 3, "time series": 1}`` or ``["3x maps", "time
+        series"]``. The default is rows and columns, or time series and maps.
     place : {"local", "object"}, optional
-        A local disk or an object store; default: where the array is, or a local disk.
+        A local disk or an object store. The default is the place of the array, otherwise a local disk.
     shards : bool, default True
         False: no shards. Formats other than Zarr v3 have none.
     ratio : float, optional
-        Bytes in memory to a stored one; default: that of the array, or 1.
+        Compression ratio: bytes in memory for each stored byte. The default is that of the array, otherwise 1.
     zarr_format : int or str, optional
-        The format that is wanted; default: that of the array, or 3.
+        The target format. The default is that of the array, otherwise 3.
     storage_options : mapping, optional
-        For a URL.
+        Options of the store, if you pass a URL.
 
     Returns
     -------
     Advice
-        With `chunks`, `shards`, `reasons`, `advised` and `current` (layouts, with `objects` and `nbytes`), `reads()`
-        (requests and bytes for each window), and `to_dict`; ``print`` shows it.
+        It has `chunks`, `shards`, `reasons`, `advised` and `current` (layouts, with `objects` and `nbytes`),
+        `reads()` (requests and bytes for each window), and `to_dict`. ``print`` shows it.
 
     Raises
     ------

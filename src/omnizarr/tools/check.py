@@ -33,7 +33,7 @@ def check(
     Parameters
     ----------
     store : path, URL, Store, StorePath or mutable mapping
-        Where it is. It also works if the hierarchy cannot be opened.
+        The hierarchy. Checking also works if it cannot be opened.
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
@@ -46,7 +46,7 @@ def check(
         Expected digests of values and metadata: a file made by ``omnizarr digest PATH > FILE``, a result of
         `omnizarr.digest`, digests by path, or the digest of the topmost node. Reads all values.
     concurrency : int, optional
-        Threads. By default one per core, if chunks are decoded.
+        Number of threads. The default is one per core, if chunks are decoded.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers decode the chunks (with `data` or `digest`), as a client or an address;
         as for `convert`.
@@ -54,13 +54,13 @@ def check(
         Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
         cluster, this applies to each task.
     progress : bool or callable, optional
-        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how
-        many more chunks have been looked at; from several threads.
+        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with
+        the number of additional chunks checked, from several threads.
 
     Returns
     -------
     CheckReport
-        With `findings`, `ok`, `counts`, and `to_dict` and `to_json`.
+        It has `findings`, `ok`, `counts`, `to_dict` and `to_json`.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def convert(
         The target. Optional in a dry run, and not allowed with `in_place`. A path that ends with ``.nc``, ``.nc4``,
         ``.cdf`` or ``.netcdf`` becomes a netCDF-4 file with the contents of `omnizarr.netcdf.Dataset`.
     zarr_format : int or str
-        The target format: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: that of the source.
+        The target format: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: the format of the source.
     path : str, optional
         Path in the source of the node to convert.
     source_format : int or str, optional
@@ -88,21 +88,23 @@ def convert(
         Raise NotRepresentableError, before anything is written, if something would be lost; raise ChunkError, before
         the array appears in the target, if a chunk of the source is broken.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency : int, optional
-        Chunks in flight at a time; default: what suits the machine. On a cluster, in each task.
+        Number of chunks in flight at once. The default is what suits the machine. On a cluster, this applies to
+        each task.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers move and compare the chunks, as a client or an address
-        (``"tcp://10.0.0.1:8786"``); they must reach both stores, by the same names. No two tasks touch one chunk (or
-        shard) of the target, and what a worker that died had begun is done again. Default: threads of this process.
+        (``"tcp://10.0.0.1:8786"``); they must reach both stores, by the same names. No two tasks write the same
+        chunk (or shard) of the target, and the work of a worker that died is repeated. The default is threads
+        of this process.
     max_memory : int, optional
-        Bytes of elements in memory at a time, beside chunks that are being decoded or encoded; default: 96 MiB, unless
-        one chunk has more. On a cluster, in each task, of which a worker does as many at a time as it has threads.
-        Where other chunks could only be written by reading the source more than twice in so much memory, the elements
-        go through temporary objects, which together are as large as the array is in memory.
+        Bytes of elements in memory at once, in addition to chunks that are being decoded or encoded. The
+        default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task; a worker runs as
+        many tasks at once as it has threads. If this memory would require reading the source more than twice,
+        the elements go through temporary objects, which together are as large as the array in memory.
     temporary : path, URL, Store, StorePath or mutable mapping, optional
-        Where temporary objects are until an array is complete; default: beside the target, and with an archive or a
-        database, in a directory beside its file.
+        The place of temporary objects until an array is complete. The default is beside the target; for an
+        archive or a database, a directory beside its file.
     progress : bool or callable, optional
         True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
         time left. A callable, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit="B"`` and
@@ -114,7 +116,7 @@ def convert(
     Returns
     -------
     Conversion
-        What was done with each node, what could not be carried, and which chunks of the source cannot be read;
+        A report for each node, with what could not be kept, and which chunks of the source cannot be read.
         ``print`` shows it in plain words.
 
     Raises
@@ -122,20 +124,20 @@ def convert(
     NodeNotFoundError
         If the source does not exist.
     NodeExistsError
-        If there is something at the target, or an unfinished conversion, and neither `overwrite` nor `resume`; or if
-        what should be resumed is another conversion.
+        If the target exists, or has an unfinished conversion, and neither `overwrite` nor `resume` is True; or
+        if `resume` is True and the unfinished conversion is another one.
     NotRepresentableError
-        If something would be lost and `strict`; if `in_place` is not possible.
+        If something would be lost and `strict` is True; if `in_place` is not possible.
     NodeNameError
-        If source and target are in each other.
+        If the target is within the source, or vice versa.
     ChunkError
-        If the target differs from the source; if a chunk of the source cannot be decoded and `strict`, or the target is
-        a netCDF file.
+        If the target differs from the source; if a chunk of the source cannot be decoded, and `strict` is True
+        or the target is a netCDF file.
     MetadataError
-        If lengths of chunks make no sense; if one length for all dimensions makes chunks of more than 256 MiB.
+        If lengths of chunks are not valid; if one length for all dimensions makes chunks of more than 256 MiB.
     SchedulerError
-        If the cluster cannot be reached, loses all workers, or has some that do not see source or target. What it was
-        not able to finish can be resumed, with or without it.
+        If the cluster cannot be reached, loses all workers, or has workers that cannot reach source or target.
+        You can resume the conversion, with or without the cluster.
     ReadOnlyError, StoreError
 
     Examples
@@ -240,7 +242,7 @@ def rechunk(
     zarr_format : int or str, optional
         Another format, as for `convert`.
     overwrite, resume, verify, dry_run, concurrency, scheduler, max_memory, temporary, progress, storage_options
-        As for `convert`.
+        Like those of `convert`.
 
     Returns
     -------
@@ -252,7 +254,7 @@ def rechunk(
     ValueError
         If neither ``chunks`` nor ``shards`` is given, or one chunk of the target needs more than `max_memory`.
     MetadataError
-        If the lengths make no sense; if one length for all dimensions makes chunks of more than 256 MiB.
+        If the lengths are not valid; if one length for all dimensions makes chunks of more than 256 MiB.
     NodeNotFoundError, NodeExistsError, NodeNameError, ChunkError, SchedulerError, ReadOnlyError, StoreError
         As `convert`.
 
@@ -289,6 +291,6 @@ def rechunk(
 
 
 def _may_be_files(*places: Any) -> bool:
-    """Whether a place is a path, which may be that of a netCDF file."""
+    """Return whether a place is a path, which may be that of a netCDF file."""
     texts = [str(place) for place in places if isinstance(place, str | os.PathLike)]
     return any("://" not in text or text.startswith("file://") for text in texts)

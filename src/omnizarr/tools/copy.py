@@ -36,14 +36,14 @@ class Copied(NamedTuple):
     copied: int
     """Number of nodes (`copy_store`: keys) copied."""
     skipped: int
-    """Number of those that were left alone."""
+    """Number of nodes that were skipped."""
     nbytes: int
-    """Bytes of the values copied, as they are in memory (`copy_store`: as they are stored)."""
+    """Bytes of the copied values in memory (`copy_store`: stored bytes)."""
 
 
 @dataclass
 class _Job:
-    """A copy under way."""
+    """A copy in progress."""
 
     if_exists: IfExists
     dry_run: bool
@@ -53,9 +53,9 @@ class _Job:
     options: Mapping[str, Any]
     shown: Progress
     executor: Executor | None = None
-    """Other than this process."""
+    """Workers other than this process."""
     carrying: Carrying | None = None
-    """What nodes of the source are in another format; None if there is nothing to translate."""
+    """Nodes of the source in another format; None if nothing must be translated."""
     copied: int = 0
     skipped: int = 0
     nbytes: int = 0
@@ -92,26 +92,26 @@ def copy(
     Parameters
     ----------
     source : Array or Group
-        Of omnizarr, or of another library with the same interface (h5py, zarr).
+        An array or group of omnizarr, or of another library with the same interface (h5py, zarr).
     dest : Group
-        Where to.
+        The group that gets the copy.
     name : str, optional
-        Name in `dest`; default: that of `source`.
+        Name in `dest`. The default is the name of `source`.
     shallow : bool
         Copy only the arrays directly in a group.
     without_attrs : bool
-        Leave out attributes.
+        Whether to omit attributes.
     log : callable, optional
         Called with a line for each node.
     if_exists : {"raise", "replace", "skip", "skip_initialized"}
         What to do about an existing node ("skip_initialized": skip it if it has a stored chunk).
     dry_run : bool
-        Do nothing; only report what would be done.
+        Whether to only report what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `omnizarr.convert`.
     progress : bool or callable, optional
-        True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere; or such as ``tqdm.tqdm``; as
-        for `omnizarr.convert`.
+        True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere. A callable, such as
+        ``tqdm.tqdm``: see `omnizarr.convert`.
     **create_kws
         Keywords of `create_array` for the new arrays.
 
@@ -127,7 +127,7 @@ def copy(
     NotRepresentableError
         If something would be lost in the format of `dest`.
     ChunkError
-        If a chunk of the source that has to be decoded cannot be read.
+        If a chunk of the source that must be decoded cannot be read.
     SchedulerError
         If the cluster cannot be reached, or its workers cannot reach source or target.
 
@@ -164,7 +164,7 @@ def copy_all(
     progress: Shows = None,
     **create_kws: Any,
 ) -> Copied:
-    """Copy all members of a group into another group; arguments and result as those of `copy`."""
+    """Copy all members of a group into another group. Arguments and result are those of `copy`."""
     _check(if_exists)
     _refuse_descent(source, dest.store_path)
     members = [source[name] for name in list(source.keys())] if progress else []
@@ -230,7 +230,7 @@ def copy_store(
 
 
 def _opened(stack: ExitStack, place: Any, path: str, mode: Literal["r", "a"]) -> StorePath:
-    """Return a place in a store; one that is made for it is closed in the end, which writes an archive."""
+    """Return a place in a store. A store that is opened for it is closed at the end, which writes an archive."""
     store, above = resolve(place, mode)
     if isinstance(place, str | os.PathLike):
         stack.callback(store.close)
@@ -284,11 +284,11 @@ def _copy_store(
 
 
 def _refuse_unreachable(place: StorePath) -> None:
-    """Raise InvalidKeyError if there is a group, and in it something that the store has no keys for."""
+    """Raise InvalidKeyError if a group contains something for which the store has no keys."""
     try:
         group = detection.detect(place, kind="group") or detection.implied(place)
     except MetadataError:
-        return  # keys are copied, whatever is under them
+        return  # keys are copied, whatever they belong to
     if group is not None and isinstance(group.metadata, GroupMetadata):
         hierarchy.refuse_unreachable(group.where)
 
@@ -298,7 +298,7 @@ def _height(key: str) -> int:
 
 
 def _total(place: StorePath, keys: Iterable[str]) -> int:
-    """Return the bytes that keys of a place hold."""
+    """Return the number of bytes in the values of keys."""
     wanted = {place.prefix + key for key in keys}
     return sum(size for key, size in place.store.list_sizes(place.prefix) if key in wanted)
 
@@ -316,7 +316,7 @@ def _say(log: Log, text: str) -> None:
 
 @contextmanager
 def _executor(scheduler: Any) -> Iterator[Executor | None]:
-    """Return the workers of a cluster; None if there is none."""
+    """Return the workers of a cluster; None without a cluster."""
     if scheduler is None:
         yield None
         return
@@ -326,7 +326,7 @@ def _executor(scheduler: Any) -> Iterator[Executor | None]:
 
 @contextmanager
 def _showing(progress: Shows, nodes: Iterable[Any], *, shallow: bool) -> Iterator[Progress]:
-    """Show the progress of a copy; elements are counted only if progress is shown."""
+    """Show the progress of a copy. Elements are counted only if progress is shown."""
     arrays = list(_arrays(nodes, shallow=shallow)) if progress else []
     total, chunks = sum(int(array.nbytes) for array in arrays), sum(map(_chunks_of, arrays))
     shown = Progress(progress, total, "copying", chunks)
@@ -338,7 +338,7 @@ def _showing(progress: Shows, nodes: Iterable[Any], *, shallow: bool) -> Iterato
 
 
 def _arrays(nodes: Iterable[Any], *, shallow: bool) -> Iterator[Any]:
-    """Yield the arrays among nodes, and those below the groups among them; of a shallow copy, directly below."""
+    """Yield the arrays among nodes and those below groups; for a shallow copy, only those directly in a group."""
     level, depth = list(nodes), 0
     while level:
         yield from filter(_is_array, level)
@@ -348,7 +348,7 @@ def _arrays(nodes: Iterable[Any], *, shallow: bool) -> Iterator[Any]:
 
 
 def _chunks_of(array: Any) -> int:
-    """Return how many chunks (shards) an array has; 1 if it has no such thing."""
+    """Return the number of chunks (shards) of an array; 1 if it has none."""
     return array.nchunks if isinstance(array, Array) else 1
 
 
@@ -394,7 +394,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     if isinstance(source, Array):
         hierarchy.refuse_overlap(source.store_path, dest.store_path / name)
     if _can_copy_bytes(job, source, dest):
-        if job.executor is None or source.metadata.storage_transformers:  # whose keys are not those of chunks
+        if job.executor is None or source.metadata.storage_transformers:  # the keys are not keys of chunks
             share = int(source.nbytes) // max(chunks, 1)
             told = partial(job.shown.tick, share)
             hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None, told=told)
@@ -424,10 +424,10 @@ def _clear_if_asked(job: _Job, copied: Array) -> None:
 
 
 def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | None:
-    """Return the translation of nodes into another format; None where there is none to be had, or it is not wanted.
+    """Return the translation of nodes into another format; None if there is none, or if it is not needed.
 
-    Of a shallow copy, so many `levels` are translated. Foreign nodes, and arrays that are made with keywords of the
-    user, are read and written element by element.
+    For a shallow copy, this number of `levels` is translated. Foreign nodes, and arrays created with keywords of
+    the user, are read and written element by element.
     """
     if job.options or not isinstance(source, Array | Group) or source.zarr_format == dest.zarr_format:
         return None
@@ -439,20 +439,20 @@ def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | No
 
 
 def _convert(job: _Job, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
-    """Copy the chunks of an array unchanged, and its document after them."""
+    """Copy the chunks of an array unchanged, and then its document."""
     options = {"zarr_format": None, "overwrite": overwrite, "verify": False, "strict": True}
     convert = import_module("omnizarr.tools.convert").convert
     convert(source, target, scheduler=job.executor, progress=lambda **_: _Part(job.shown), **options)
 
 
 class _Part:
-    """Progress of a part of the work, which the whole is told of."""
+    """Progress of a part of the work, which is added to the whole."""
 
     def __init__(self, shown: Progress) -> None:
         self.update = shown.tick
 
     def close(self) -> None:
-        """Leave the bar: other parts follow."""
+        """Keep the bar: other parts follow."""
 
 
 def _fill(executor: Executor, made: Array, source: Any, tick: Callable[[int], None]) -> None:
@@ -468,7 +468,7 @@ def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:
 
 
 def _may_replace(job: _Job, there: Any) -> bool:
-    """Return whether a node that exists may be replaced; count it as skipped if not."""
+    """Return whether an existing node may be replaced. Count it as skipped if not."""
     if job.if_exists == "raise":
         raise NodeExistsError(
             "there is a node already",
@@ -508,12 +508,12 @@ def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
             continue
         if made is not None:
             _copy_node(job, node, made, member)
-        else:  # a dry run where nothing can be in the way
+        else:  # a dry run in which nothing exists
             _copy_node(job, node, Group(dest.store_path / name, dest.metadata), member)
 
 
 def _refuse_descent(source: Any, target: StorePath) -> None:
-    """Raise NodeNameError if a group would be copied to below itself, where the copy would find itself again."""
+    """Raise NodeNameError if a group would be copied below itself, where the copy would include itself."""
     if isinstance(source, Group) and target.lies_in(source.store_path) and not source.store_path.lies_in(target):
         hierarchy.refuse_overlap(source.store_path, target)
 

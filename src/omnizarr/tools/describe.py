@@ -1,4 +1,4 @@
-"""The facts of a node that a listing shows: what it is, what of it is stored, and whether it can be read here."""
+"""The facts about a node for listings: its metadata, how much is stored, and whether it can be read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from omnizarr.tools.survey import Survey
 
 
 def members(group: Group) -> Iterator[tuple[str, Any]]:
-    """Yield name and node of each member directly below; where the store cannot list them, the group as unreadable."""
+    """Yield name and node of each direct member. If the store cannot list them, the group is unreadable."""
     try:
         yield from group.items()
     except OmnizarrError as error:
@@ -28,9 +28,9 @@ def members(group: Group) -> Iterator[tuple[str, Any]]:
 
 
 def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]]:
-    """Yield depth (0: directly below the group) and node of each node below, a group before its members.
+    """Yield depth (0: directly below the group) and node of each node below. A group comes before its members.
 
-    Nothing is kept but the way down, so a hierarchy may be as large as it likes.
+    Only the current path is kept in memory, so a hierarchy can have any size.
     """
     stack = [members(group)]
     while stack:
@@ -51,10 +51,10 @@ def describe(
     more: Mapping[str, tuple[Note, ...]] | None = None,
     survey: Survey | None = None,
 ) -> Facts:
-    """Return the facts of a node; of an array its chunks are counted, of a group its consolidated metadata checked.
+    """Return the facts about a node. Chunks of arrays are counted, and consolidated metadata of groups is checked.
 
-    `more` are further notes, by path: what a netCDF dataset has to say of its nodes. With a survey, no more is asked of
-    the store than that has been told.
+    `more` are further notes by path, about nodes of a netCDF dataset. With a survey, no further requests are sent
+    to the store.
     """
     if isinstance(node, UnreadableNode):
         return UnreadableFacts(node.path, _reason(node.error))
@@ -62,7 +62,7 @@ def describe(
         facts: ArrayFacts | GroupFacts = (
             describe_array(node, tick, survey) if isinstance(node, Array) else describe_group(node, survey)
         )
-    except OmnizarrError as error:  # of the store: what it cannot list or read hides none of the siblings
+    except OmnizarrError as error:  # errors of the store: a node that it cannot list or read does not hide its siblings
         return UnreadableFacts(node.path, _reason(error))
     added = (more or {}).get(node.path, ())
     return replace(facts, notes=(*facts.notes, *added)) if added else facts
@@ -75,7 +75,7 @@ def describe_all(
     concurrency: int,
     survey: Survey | None = None,
 ) -> Iterator[Facts]:
-    """Yield the facts of nodes in their order, several of them looked at side by side."""
+    """Yield the facts about nodes in order, looking at several of them concurrently."""
     early: dict[int, Facts] = {}
     due = 0
     for position, facts in pool.gather(lambda node: describe(node, tick, more, survey), nodes, concurrency):
@@ -86,9 +86,9 @@ def describe_all(
 
 
 def describe_array(array: Array, tick: Tick = silent, survey: Survey | None = None) -> ArrayFacts:
-    """Return the facts of an array, whether or not its elements can be read here.
+    """Return the facts about an array, whether or not its elements can be read.
 
-    How much of it is stored is None if the store cannot list.
+    The number of stored chunks is None if the store cannot list.
 
     Examples
     --------
@@ -122,8 +122,8 @@ def describe_array(array: Array, tick: Tick = silent, survey: Survey | None = No
 
 
 def _writers(store: Store) -> str | None:
-    """Return how a store keeps writers apart, where that is not plain."""
-    if not store.supports_listing:  # a web server, to be read
+    """Return how a store keeps writers apart, unless it does so in the usual way."""
+    if not store.supports_listing:  # a web server, for reading
         return None
     inner = store
     while isinstance(inner, WrapperStore):
@@ -132,9 +132,9 @@ def _writers(store: Store) -> str | None:
 
 
 def describe_group(group: Group, survey: Survey | None = None) -> GroupFacts:
-    """Return the facts of a group; its consolidated metadata, if any, is compared with all documents below.
+    """Return the facts about a group. Its consolidated metadata, if any, is compared with all documents below.
 
-    With a survey, only with the names of these documents.
+    With a survey, only the names of these documents are compared.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _consolidated(where: StorePath) -> tuple[Consolidated, tuple[str, ...], str 
 
 
 def _problem(array: Array) -> str | None:
-    """Return why the elements of an array cannot be read here; None if they can, as far as its metadata goes."""
+    """Return why the elements of an array cannot be read; None if they can, as far as its metadata tells."""
     try:
         detection.bind(array.store_path, array.metadata, array.config.policy)
     except OmnizarrError as error:
@@ -181,7 +181,7 @@ def _problem(array: Array) -> str | None:
 
 
 def _reason(error: OmnizarrError) -> str:
-    """Return what an error says, without where (that stands beside it), and without all that would have been known."""
+    """Return the message of an error, without the place, which is shown beside it, and the list of known names."""
     left_out = (
         {"store", "path", "expected", "remedy"} if isinstance(error, UnknownExtensionError) else {"store", "path"}
     )

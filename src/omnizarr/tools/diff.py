@@ -1,4 +1,4 @@
-"""Comparing two arrays or hierarchies, whichever formats they are in."""
+"""Comparing two arrays or hierarchies of any format."""
 
 from __future__ import annotations
 
@@ -27,38 +27,40 @@ def diff(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Diff:
-    """Return in what two arrays, or two hierarchies, differ.
+    """Return the differences between two arrays or two hierarchies.
 
-    Compared is what they mean: which nodes there are, their attributes, and of arrays the shape, the data type, the
-    names of dimensions and the values. So a hierarchy is equal to what `convert` and `rechunk` make of it. How elements
-    are stored (format, chunks, codecs, fill value) is told in `Diff.storage`, and counts with ``storage=True``.
+    Their meaning is compared: which nodes exist, their attributes, and the shape, data type, dimension names and
+    values of arrays. So a hierarchy is equal to the results of `convert` and `rechunk`. Differences in how
+    elements are stored (format, chunks, codecs, fill value) are in `Diff.storage`, and count only with
+    ``storage=True``.
 
-    Values are equal as in NumPy, but NaN is equal to NaN, whatever its payload, and NaT to NaT; -0.0 is equal to 0.0.
+    Values are equal as in NumPy, except that NaN equals NaN, whatever its payload, and NaT equals NaT. -0.0
+    equals 0.0.
 
     Parameters
     ----------
     left, right : path, URL, Store, StorePath, Array, Group or mutable mapping
     left_path, right_path : str, optional
-        Paths in them.
+        Paths within the two.
     rtol, atol : float
         Numbers are also equal if ``abs(left - right) <= atol + rtol * abs(right)``.
     storage : bool
-        Differences in how elements are stored count.
+        Whether differences in how elements are stored count.
     values : bool
-        Compare elements; False: only what documents say.
+        Whether to compare elements. False: compare only metadata.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
-        As for `convert`.
+        Like those of `convert`.
     max_memory : int, optional
-        Bytes of elements in memory at a time, of both together, beside chunks that are being decoded; default: 96 MiB,
-        unless one chunk has more. On a cluster, in each task.
+        Bytes of elements in memory at once, of both together, in addition to chunks that are being decoded. The
+        default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task.
 
     Returns
     -------
     Diff
-        A sequence of differences, empty if there is none; ``print`` shows it. `Diff.equal` also says that everything
-        could be compared.
+        A sequence of differences, empty if there are none. ``print`` shows it. `Diff.equal` is True only if
+        everything could be compared.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Digests: checksums of what an array or a hierarchy means and holds, whichever format it is in."""
+"""Digests: checksums of the meaning and values of an array or hierarchy, independent of its format."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def digest(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Digest:
-    """Return the digests of an array, or of a group and all below it.
+    """Return the digests of an array, or of a group and all nodes below.
 
-    Equal digests mean that `diff` finds no difference: nodes, attributes, shapes, data types, names of dimensions and
-    values are the same. Format, chunks, codecs, byte order and fill value do not matter, so that a hierarchy keeps its
-    digest when it is converted or rechunked. The page "Digests" of the manual says how they are computed.
+    Equal digests mean that `diff` finds no difference: nodes, attributes, shapes, data types, dimension names and
+    values are the same. Format, chunks, codecs, byte order and fill value do not matter, so a hierarchy keeps its
+    digest when it is converted or rechunked. The page "Digests" of the manual explains how they are computed.
 
     Parameters
     ----------
@@ -35,21 +35,21 @@ def digest(
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
-        Where documents of several formats are side by side, those to read.
+        The format to read, if the source has documents of several formats.
     algorithm : {"sha256", "blake2b", "blake3"}
-        ``"blake3"`` needs the package of that name.
+        Hash algorithm. ``"blake3"`` needs the package of that name.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
-        As for `convert`.
+        Like those of `convert`.
     max_memory : int, optional
-        Bytes of elements in memory at a time, beside chunks that are being decoded; default: 96 MiB, unless one chunk
-        has more. On a cluster, in each task.
+        Bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
+        MiB, unless one chunk has more. On a cluster, this applies to each task.
 
     Returns
     -------
     Digest
-        Of each node; ``str`` is the text of a file that ``check(..., digest=file)`` verifies.
+        The digest of each node. ``str`` is the text of a file that ``check(..., digest=file)`` verifies.
 
     Raises
     ------
@@ -97,13 +97,13 @@ def digest_of_bytes(
 ) -> str:
     """Return the checksum of all stored bytes below a place, as DANDI defines it for Zarr.
 
-    It has the form ``md5-count--size``, and is that of dandi-cli and of the package ``zarr_checksum``. It tells whether
-    a copy is complete, and changes with whatever changes a byte.
+    It has the form ``md5-count--size``, like those of dandi-cli and of the package ``zarr_checksum``. It shows
+    whether a copy is complete, and changes if any stored byte changes.
 
     Parameters
     ----------
     store, path, concurrency, progress, storage_options
-        As for `digest`. Need not be a hierarchy that can be read.
+        Like those of `digest`. The hierarchy need not be readable.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a hierarchy takes, node by node."""
+"""The storage that a hierarchy takes, node by node."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def du(
     progress: Callable[[int], object] | None = None,
     storage_options: Any = None,
 ) -> Usage:
-    """Return how many bytes and chunks a node takes, and each node below it, as ``du`` does for directories.
+    """Return how many bytes and chunks a node and each node below take, like ``du`` for directories.
 
-    A group counts with everything below it. Bytes are those of chunks, of documents, and of other files, which belong
-    to no node: temporary files, chunks that no array has, files of other programs. So the total is that of all files in
-    the directory. This takes one walk through the documents and one listing of the keys; no chunk is read.
+    A group counts with everything below it. Bytes are those of chunks, of documents, and of other files, which
+    belong to no node: temporary files, chunks of no array, files of other programs. So the total is that of all
+    files in the directory. This reads all documents once and lists the keys once. It reads no chunk.
 
     Parameters
     ----------
@@ -29,22 +29,22 @@ def du(
     path : str, optional
         Path of the node in the store.
     progress : callable, optional
-        Called with how many more keys have been counted.
+        Called with the number of additional keys counted.
     storage_options : mapping, optional
-        For a URL.
+        Options of the store, if you pass a URL.
 
     Returns
     -------
     Usage
-        With `nodes` (`NodeUsage`: `bytes_stored`, `bytes_logical`, `stored`, `expected`, `ratio`, ...), `total`,
-        `rows` and `to_dict`; ``print`` shows it.
+        It has `nodes` (`NodeUsage`: `bytes_stored`, `bytes_logical`, `stored`, `expected`, `ratio`, ...),
+        `total`, `rows` and `to_dict`. ``print`` shows it.
 
     Raises
     ------
     NodeNotFoundError
         If there is no Zarr node.
     StoreError
-        If the store fails. Where it cannot list keys at all, sizes are None.
+        If the store fails. If it cannot list keys at all, sizes are None.
 
     Examples
     --------

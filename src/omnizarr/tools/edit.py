@@ -24,50 +24,50 @@ def copy_node(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
-    """Copy an array, or a group with all below it, byte for byte to another place or another store.
+    """Copy an array, or a group with everything below it, byte for byte to another place or another store.
 
-    Nothing is decoded. Chunks are copied first and documents last, so the copy appears when it is complete. Each value
-    is read again and compared. Consolidated metadata of the groups above the target, and NCZarr's lists of members,
-    are brought up to date.
+    Nothing is decoded. Chunks are copied first and documents last, so the copy appears when it is complete. Each
+    value is read again and compared. Consolidated metadata of the groups above the target, and NCZarr's lists of
+    members, are updated.
 
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
         The node. A store that cannot be listed, such as a web server, is copied from its consolidated metadata.
     target : the same
-        Where to: the place of the copy, not the group that it will be in.
+        The place of the copy itself, not the group that will contain it.
     path, target_path : str, optional
         Paths within `source` and `target`.
     overwrite : bool
-        Replace the node that is at the target. In a directory and in an archive, the old one stays until the new one
-        is complete. Elsewhere it is deleted first.
+        Whether to replace an existing node at the target. In a directory or an archive, the old one stays until
+        the new one is complete. In other stores, it is deleted first.
     resume : bool
-        Continue a copy that was interrupted: values that exist and equal are not written again. A copy that is
-        complete already is compared with the source; if it differs, NodeExistsError is raised and nothing changes.
+        Whether to continue an interrupted copy. Equal values that exist are not written again. A copy that is complete
+        is compared with the source; if it differs, NodeExistsError is raised and nothing changes.
     verify : bool
-        Read each value again, and compare it.
+        Whether to read each value again and compare it.
     dry_run : bool
-        Write nothing; return what would be done.
+        Whether to write nothing, and only return what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `convert`.
     progress : bool or callable, optional
-        As for `convert`.
+        Like those of `convert`.
     storage_options : mapping, optional
-        For those of both that are URLs.
+        Options of the stores, for arguments that are URLs.
 
     Returns
     -------
     Edited
-        With `keys`, `bytes_stored`, `verified`, `remarks`.
+        It has `keys`, `bytes_stored`, `verified` and `remarks`.
 
     Raises
     ------
     NodeNotFoundError
         If the source does not exist.
     ContainsArrayError, ContainsGroupError, NodeExistsError
-        If there is something at the target, or an array above it, or an unfinished copy.
+        If the target exists, an array is above it, or it has an unfinished copy.
     NodeNameError
-        If source and target are in each other, or the format of the source does not allow the new name.
+        If the target is within the source or vice versa, or the format of the source does not allow the new name.
     NotRepresentableError
         If the target is in a group of another format: use `convert`.
     StoreError
@@ -110,11 +110,11 @@ def move_node(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
-    """Move an array, or a group with all below it, to another place or another store.
+    """Move an array, or a group with everything below it, to another place or another store.
 
-    Within a file system that is a rename. Elsewhere the node is copied as by `copy_node`, compared, and then deleted.
-    Groups above the old and the new place are brought up to date; what else refers to the old name is among the
-    `remarks` of the result.
+    Within a file system, this is a rename. Otherwise the node is copied like by `copy_node`, compared, and then
+    deleted. Groups above the old and the new place are updated. The `remarks` of the result list what else refers
+    to the old name.
 
     Parameters
     ----------
@@ -124,14 +124,14 @@ def move_node(
     Returns
     -------
     Edited
-        With `is_rename` and `remarks`.
+        It has `is_rename` and `remarks`.
 
     Raises
     ------
     NodeNotFoundError, ContainsArrayError, ContainsGroupError, NodeExistsError, NodeNameError, NotRepresentableError
         As `copy_node`.
     StoreError
-        If it must be copied, and files that belong to no node are below it.
+        If the node must be copied, and files that belong to no node are below it.
 
     Examples
     --------
@@ -164,10 +164,10 @@ def delete_node(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
-    """Delete an array, or a group, with its documents and chunks; nothing else is ever deleted.
+    """Delete an array, or a group, with its documents and chunks. Nothing else is ever deleted.
 
-    The node disappears at once, then its chunks are deleted. A deletion that was interrupted is finished by doing it
-    again. Consolidated metadata of the groups above, and NCZarr's lists of members, no longer mention it.
+    The node disappears immediately, then its chunks are deleted. To finish an interrupted deletion, repeat it.
+    Consolidated metadata of the groups above, and NCZarr's lists of members, no longer mention the node.
 
     Parameters
     ----------
@@ -175,23 +175,23 @@ def delete_node(
     path : str, optional
         Path within the store.
     recursive : bool
-        Delete a group with all that is below it.
+        Whether to delete a group with everything below it.
     dry_run, progress, storage_options
         As for `copy_node`.
 
     Returns
     -------
     Edited
-        With `keys`, `bytes_stored` and `remarks`.
+        It has `keys`, `bytes_stored` and `remarks`.
 
     Raises
     ------
     NodeNotFoundError
-        If there is no node; a directory without documents of Zarr is none.
+        If there is no node. A directory without Zarr documents is not a node.
     ContainsGroupError
-        If a group has members, and not `recursive`.
+        If a group has members and `recursive` is False.
     StoreError
-        If files that belong to no node are below it; nothing was deleted then.
+        If files that belong to no node are below it. Then nothing was deleted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Chunks that an array does not have stored."""
+"""Chunks of an array that are not stored."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def missing(
     progress: Callable[[int], object] | None = None,
     storage_options: Any = None,
 ) -> MissingChunks:
-    """Return the chunks of an array that are not stored: reading them gives the fill value.
+    """Return the chunks of an array that are not stored. They read as the fill value.
 
-    That takes one listing, and memory of one bit per chunk; no chunk is read. What is returned yields coordinates,
-    regions of elements or keys one by one, also of arrays with many millions of chunks.
+    This takes one listing, and memory of one bit per chunk. No chunk is read. The result yields coordinates,
+    regions of elements or keys one by one, also for arrays with many millions of chunks.
 
     Parameters
     ----------
@@ -29,26 +29,26 @@ def missing(
     path : str, optional
         Path of the array in the store.
     inner : bool, default False
-        Of an array with shards, look for inner chunks: the index of each shard is read.
+        Whether to look for inner chunks of shards. The index of each shard is then read.
     progress : callable, optional
-        Called with how many more keys have been looked at.
+        Called with the number of additional keys listed.
     storage_options : mapping, optional
-        For a URL.
+        Options of the store, if you pass a URL.
 
     Returns
     -------
     MissingChunks
-        With `count`, `stored`, `expected`, and the iterators `coords`, `regions` and `keys`; iterating over it yields
-        coordinates.
+        It has `count`, `stored`, `expected`, and the iterators `coords`, `regions` and `keys`. Iterating over
+        it yields coordinates.
 
     Raises
     ------
     ContainsGroupError
-        If there is a group.
+        If the node is a group.
     StoreError
-        If the store fails, or cannot be listed and there are more than a million chunks to ask for.
+        If the store fails; if it cannot be listed and the array has more than a million chunks.
     UnknownExtensionError
-        If the grid or the chunk keys of the array are not known here.
+        If the grid or the chunk key encoding of the array is unknown.
     ShardIndexError
         With `inner`, if the index of a shard is broken.
 

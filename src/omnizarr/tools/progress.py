@@ -1,6 +1,6 @@
-"""How far long work is, and what shows it: a bar in a terminal or a notebook, lines in the log of a batch job.
+"""Progress of long work, and how it is shown: a bar in a terminal or a notebook, lines in the log of a batch job.
 
-`State` is all that is known. `show` shows it for as long as the work takes: nothing for what takes less than a second.
+`State` holds the progress. `show` shows it while the work lasts, but not for work of less than a second.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from typing import Any, Final, Protocol, TextIO
 from omnizarr.nodes import wording
 
 AT_FIRST: Final = 1.0
-"""Seconds after which a bar is shown."""
+"""Seconds until a bar is shown."""
 IN_LOGS: Final = 10.0
-"""Seconds between lines where there is no terminal."""
+"""Seconds between lines without a terminal."""
 _REFRESH: Final = 0.1
 _WINDOW: Final = 30.0
-"""Seconds over which the rate is taken."""
+"""Seconds over which the rate is averaged."""
 _WIDTH: Final = 12
 _NARROWEST: Final = 40
 
 
 @dataclass(slots=True)
 class State:
-    """How far work is.
+    """The progress of some work.
 
     Attributes
     ----------
     doing : str
-        What is done, in a word.
+        The kind of work, as one word.
     total : int or None
-        Bytes of elements in all; None if that is not known.
+        Total bytes of elements; None if unknown.
     done : int
-        Bytes that are done.
+        Bytes done so far.
     total_chunks : int or None
-        Chunks (shards) in all.
+        Total number of chunks (shards).
     chunks : int
-        Chunks that are done.
+        Chunks done so far.
     unit : str
-        What is counted as chunks.
+        The unit of `chunks`.
     path : str or None
         Path of the current array.
     """
@@ -63,12 +63,12 @@ class State:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Seconds since the start."""
         return time.monotonic() - self.started
 
     @property
     def share(self) -> float | None:
-        """How much is done, from 0 to 1; None if the total is not known."""
+        """The share that is done, from 0 to 1; None if the total is unknown."""
         for done, total in ((self.done, self.total), (self.chunks, self.total_chunks)):
             if total:
                 return min(1.0, done / total)
@@ -76,7 +76,7 @@ class State:
 
     @property
     def rate(self) -> float:
-        """Bytes per second, of late."""
+        """Recent rate in bytes per second."""
         now = time.monotonic()
         self._seen.append((now, self.done))
         while len(self._seen) > 1 and now - self._seen[1][0] > _WINDOW:
@@ -86,7 +86,7 @@ class State:
 
     @property
     def left(self) -> float | None:
-        """Seconds that it will still take; None if unknown."""
+        """Estimated remaining seconds; None if unknown."""
         share = self.share
         if not share or self.seconds < AT_FIRST:
             return None
@@ -95,7 +95,7 @@ class State:
         return self.seconds * (1 - share) / share
 
     def amounts(self) -> str:
-        """Return what is done, of how much, in words.
+        """Return what is done, and of how much, in words.
 
         >>> State("converting", 4 * 2**30, 40, done=2**30, chunks=10).amounts()
         '1.0 GiB of 4.0 GiB, 10 of 40 chunks'
@@ -105,7 +105,7 @@ class State:
         return ", ".join(filter(None, (self._bytes(), self._count())))
 
     def words(self, width: int | None = None) -> str:
-        """Return all of it in a line, or what is most worth knowing in so many characters.
+        """Return the state on one line; with a limit of characters, its most important parts.
 
         >>> state = State("converting", 1000, 4, done=500, chunks=2, path="/temp")
         >>> state.words()
@@ -127,7 +127,7 @@ class State:
                 return text[:width]
 
     def _parts(self) -> list[tuple[int, str]]:
-        """Return what is known in the order in which it is read; what has the highest number is left out first."""
+        """Return the parts in reading order. Those with the highest number are dropped first."""
         share, left = self.share, self.left
         is_known = bool(self.done) and self.seconds >= AT_FIRST
         found = [
@@ -165,29 +165,29 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
-# -- what shows it -----------------------------------------------------------------
+# -- displays -----------------------------------------------------------------
 
 
 class _Shown(Protocol):
-    """What shows a state."""
+    """A display of a state."""
 
     first: float
-    """Seconds before it is drawn first."""
+    """Seconds until it is drawn first."""
     every: float
-    """Seconds between two times that it is drawn."""
+    """Seconds between two drawings."""
 
     def draw(self, state: State) -> None:
-        """Show how far the work is."""
+        """Show the state."""
 
     def clear(self) -> None:
-        """Take away what is shown."""
+        """Remove the display."""
 
     def close(self, state: State) -> None:
-        """Show no more."""
+        """Stop showing."""
 
 
 class Terminal:
-    """A bar in the last line of a terminal, which goes when the work is done."""
+    """A bar in the last line of a terminal, which disappears when the work is done."""
 
     first, every = AT_FIRST, _REFRESH
 
@@ -208,23 +208,23 @@ class Terminal:
         self._is_drawn = True
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._is_drawn:
             self._write("\r\x1b[2K")
             self._is_drawn = False
 
     def close(self, _: State) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self.clear()
 
     def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # the terminal has gone
+        with suppress(OSError, ValueError):  # the terminal is gone
             self._stream.write(text)
             self._stream.flush()
 
 
 class Lines:
-    """A line now and then, for the log of a batch job."""
+    """A line from time to time, for the log of a batch job."""
 
     first = every = IN_LOGS
 
@@ -240,7 +240,7 @@ class Lines:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Leave the lines."""
+        """Keep the lines."""
 
     def close(self, state: State) -> None:
         """Print the last line, if there were others."""
@@ -249,7 +249,7 @@ class Lines:
 
 
 class Notebook:
-    """A bar in the output of a cell."""
+    """A bar in the output of a notebook cell."""
 
     first, every = AT_FIRST, 0.5
 
@@ -268,7 +268,7 @@ class Notebook:
             self._handle.update(text)
 
     def clear(self) -> None:
-        """Leave the output of the cell."""
+        """Keep the output of the cell."""
 
     def close(self, state: State) -> None:
         """Draw it for the last time, if it was drawn."""
@@ -277,7 +277,7 @@ class Notebook:
 
 
 def shown(stream: TextIO | None = None) -> _Shown | None:
-    """Return what shows progress here: in a notebook, a terminal, or the log of a batch job; None if nothing can."""
+    """Return the display for a notebook, a terminal, or the log of a batch job; None if there is none."""
     display = _notebook()
     if display is not None:
         return Notebook(display)
@@ -289,7 +289,7 @@ def shown(stream: TextIO | None = None) -> _Shown | None:
 
 
 class Showing:
-    """Draws a state now and then, in a thread of its own, until it is closed."""
+    """Draws a state from time to time, in a thread of its own, until it is closed."""
 
     def __init__(self, state: State, where: _Shown) -> None:
         self.state = state
@@ -314,7 +314,7 @@ class Showing:
             self._where.clear()
 
     def close(self) -> None:
-        """Show no more."""
+        """Stop showing."""
         if not self._closed.is_set():
             self._closed.set()
             self._thread.join()
@@ -328,7 +328,7 @@ _last: list[State] = []
 
 @contextmanager
 def show(state: State, where: _Shown | None) -> Iterator[State]:
-    """Show a state, while the work lasts."""
+    """Show a state while the work lasts."""
     remember(state)
     if where is None:
         yield state
@@ -341,23 +341,23 @@ def show(state: State, where: _Shown | None) -> Iterator[State]:
 
 
 def remember(state: State) -> None:
-    """Let `last` return this state."""
+    """Make `last` return this state."""
     _last[:] = [state]
 
 
 def last() -> State | None:
-    """Return the state of the work that was begun last; None if there was none."""
+    """Return the state of the work that was started last; None if there was none."""
     return _last[0] if _last else None
 
 
 def clear() -> None:
-    """Take bars away, to print something else in their place; they are drawn again."""
+    """Remove bars, to print something else in their place. They are drawn again."""
     for showing in _showing:
         showing.clear()
 
 
 def _notebook() -> Any:
-    """Return what displays HTML in the cell of a notebook; None outside of notebooks."""
+    """Return the function that displays HTML in a notebook cell; None outside of notebooks."""
     if "IPython" not in sys.modules:
         return None
     shell = import_module("IPython").get_ipython()

@@ -31,56 +31,58 @@ def pyramid(
 ) -> Pyramid:
     """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.
 
-    Each level is made of the one above, block by block in bounded memory: only axes of space become shorter. At an
-    uneven edge, blocks have fewer elements, and only these count. The metadata that announces the levels is written
-    last, so readers see all of them or none.
+    Each level is made from the one above, block by block in bounded memory. Only spatial axes become shorter. At
+    an uneven edge, blocks have fewer elements, and only these count. The metadata of the levels is written last,
+    so readers see all of them or none.
 
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
-        An array, or a multiscale image, whose first level is taken. The group that an array is in becomes the image.
+        An array, or a multiscale image, whose first level is used. The group that contains the array becomes the image.
     target : the same, optional
-        Where a new image is made; its full resolution is a copy of the array, byte for byte.
+        The place of a new image. Its full resolution is a copy of the array, byte for byte.
     path : str, optional
         Path within `source`.
     method : {"mean", "mode", "max", "min", "nearest"}, optional
-        What a block becomes. Default: the mean, and for images of labels the mode. Means of integers are rounded to
-        the nearest integer, halves to the even one. NaN is left out, unless a block has nothing else. The mode is the
-        most frequent value, of several the smallest. "nearest" is the element at the middle, of two the first.
+        How a block becomes one element. The default is the mean; for label images, the mode. Means of integers
+        are rounded to the nearest integer, halves to the even one. NaN is ignored, unless a block has only NaN.
+        The mode is the most frequent value; among several, the smallest. "nearest" is the element in the
+        middle; among two, the first.
     levels : int, optional
-        How many levels the image will have, the full resolution included. Default: until no axis that becomes shorter
-        has more than 256 elements.
+        Number of levels, including the full resolution. By default, levels are added until no spatial axis has
+        more than 256 elements.
     factor : int or mapping of str to int
-        How many elements become one along each axis of space, or by the names of the axes: ``{"z": 1}``; 2 for others.
+        How many elements become one along each spatial axis, or by the names of axes: ``{"z": 1}``, with 2 for others.
     axes : sequence of str, optional
-        Names of the axes of an array: "tczyx" or some of these in this order. Default: the names of its dimensions; of
-        arrays without names, y and x, before these z, c and t.
+        Names of the axes of an array: "tczyx" or some of these in this order. The default is the names of its
+        dimensions; for arrays without names, y and x, preceded by z, c and t.
     scale : mapping of str to float, optional
-        Length of an element of an array along axes, by name; default 1.
+        Length of an element along axes, by name. The default is 1.
     unit : mapping of str to str, optional
         Units of axes, by name or for all of a type: ``{"space": "micrometer"}``.
     overwrite : bool
-        Make levels again that exist, or with `target` the whole image.
+        Whether to make existing levels again, or with `target` the whole image.
     resume : bool
-        Continue what was interrupted: chunks that exist are not made again.
+        Whether to continue an interrupted run. Existing chunks are not made again.
     dry_run : bool
-        Write nothing; return what would be made.
+        Whether to write nothing, and only return what would be made.
     scheduler, progress, storage_options
-        As for `convert`.
+        Like those of `convert`.
     max_memory : int, optional
-        Bytes of elements in memory at a time, but at least what one chunk (or shard) of a level takes; default 96 MiB.
+        Bytes of elements in memory at once, but at least what one chunk (or shard) of a level takes. The
+        default is 96 MiB.
 
     Returns
     -------
     Pyramid
-        With `levels`: path, shape, scale and translation of each.
+        It has `levels`, with path, shape, scale and translation of each.
 
     Raises
     ------
     NodeExistsError
-        If the image has levels already, or was begun, and neither `overwrite` nor `resume`.
+        If the image has levels, or unfinished ones, and neither `overwrite` nor `resume` is True.
     NotRepresentableError
-        If OME-Zarr has no words for such an image.
+        If OME-Zarr cannot express the image.
     MetadataError
         If a group is not an image.
     TypeError

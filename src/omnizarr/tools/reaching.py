@@ -1,4 +1,4 @@
-"""What can be seen of a hierarchy whose store cannot list its keys: the nodes that documents name.
+"""Nodes of a hierarchy whose store cannot list its keys: the nodes that documents name.
 
 Consolidated metadata names all nodes below a group; NCZarr those directly below each; OME-Zarr images, labels and
 wells.
@@ -31,7 +31,7 @@ else:  # most stores can list
     layouts = Lazy("omnizarr.netcdf.layouts")
 
 Source: TypeAlias = Literal["listing", "consolidated", "nczarr", "ome", "nothing"]
-"""What tells which nodes there are."""
+"""The source of the names of nodes."""
 
 REMEDY = (
     "give the path of an array; or let the owner consolidate the metadata; or, where the server shows directories as "
@@ -48,7 +48,7 @@ _Found: TypeAlias = Mapping[str, Metadata | OmnizarrError]
 
 
 class Named(Snapshot):
-    """The nodes below a group that documents name, and which convention names them."""
+    """The nodes below a group that documents name, and the convention that names them."""
 
     def __init__(self, root: StorePath, found: _Found, source: Source) -> None:
         super().__init__(root, nodes={path: {} for path in found})
@@ -56,7 +56,7 @@ class Named(Snapshot):
         self._found = found
 
     def load(self, path: str) -> Metadata | None:
-        """Return the node at `path`; None if nothing names it. Raises the error of one that cannot be read."""
+        """Return the node at `path`; None if it is not named. Raises the error of a node that cannot be read."""
         found = self._found.get(self._relative(path))
         if isinstance(found, OmnizarrError):
             raise found
@@ -75,7 +75,7 @@ class Named(Snapshot):
 
 
 def source_of(node: Array | Group) -> Source:
-    """Return what tells which nodes there are below a node.
+    """Return the source of the names of nodes below a node.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def source_of(node: Array | Group) -> Source:
 
 
 def with_members(node: Array | Group) -> Array | Group:
-    """Return a node with the members that documents name, where its store cannot list them and nothing else does."""
+    """Return a node with the members that documents name, if its store cannot list them and nothing else can."""
     if isinstance(node, Array) or source_of(node) != "nothing":
         return node
     where, metadata = node.store_path, node._metadata  # noqa: SLF001 - the model, as it is shared
@@ -104,7 +104,7 @@ def with_members(node: Array | Group) -> Array | Group:
 
 
 def remark(node: Array | Group) -> str:
-    """Return, in a line, what of a node cannot be known as its store cannot list; "" if all can."""
+    """Return a line about what is unknown because the store cannot list; "" if everything is known."""
     if node.store.supports_listing:
         return ""
     members = f"; {_WORDS[source_of(node)]}" if isinstance(node, Group) else ""
@@ -112,7 +112,7 @@ def remark(node: Array | Group) -> str:
 
 
 def check_members(node: Array | Group) -> None:
-    """Raise StoreError if nothing tells which members a group has."""
+    """Raise StoreError if the members of a group are unknown."""
     if isinstance(node, Group) and source_of(node) == "nothing":
         raise StoreError("the members of the group are not known: the server cannot list them", remedy=REMEDY)
 
@@ -125,7 +125,7 @@ def _namings(where: StorePath, metadata: GroupMetadata) -> Iterator[tuple[Source
 def _walk(
     top: StorePath, metadata: GroupMetadata, source: Source, names: list[str]
 ) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
-    """Yield path below the group, and node, of all that is named, level by level, those of a level side by side."""
+    """Yield path below the group, and node, for all named nodes, level by level. Requests of a level are concurrent."""
     look = partial(_look, dialect_named(metadata.dialect))
     level = _at(top, top, names)
     seen = {path for path, _ in level}
@@ -150,7 +150,7 @@ def _at(top: StorePath, where: StorePath, names: list[str]) -> list[tuple[str, S
 
 
 def _look(dialect: Dialect, where: StorePath) -> Metadata | OmnizarrError | None:
-    """Return what the documents at a place say, or why they cannot be read; None if there are none."""
+    """Return the metadata at a place, or why it cannot be read; None if there are no documents."""
     try:
         found = detection.here(where, [dialect])
     except StoreError:

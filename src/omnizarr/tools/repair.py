@@ -35,7 +35,7 @@ def repair(
     Parameters
     ----------
     store : path, URL, Store, StorePath or mutable mapping
-        Where it is.
+        The hierarchy.
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
@@ -50,20 +50,20 @@ def repair(
         In a netCDF dataset, extend unlimited dimensions if a killed writer has left complete records beyond their end.
         The records can be of any age.
     backup : path or bool, optional
-        Directory for the old values and the account. By default a new one next to the store,
+        Directory for the old values and the report. By default a new one next to the store,
         ``<store>.omnizarr-repair-<time>``. False: keep no old values.
     older_than : float, default 3600
         Minimum age in seconds of leftover temporary files and locks to delete.
     concurrency : int, optional
-        Threads that decode chunks.
+        Number of threads that decode chunks.
     progress : bool or callable, optional
-        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how
-        many more chunks have been looked at; from several threads.
+        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with
+        the number of additional chunks checked, from several threads.
 
     Returns
     -------
     Account
-        With `actions`, the findings that are `left`, `ok`, `to_dict` and `to_json`.
+        It has `actions`, the findings that are `left`, `ok`, `to_dict` and `to_json`.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def undo_repair(account: Account | str | os.PathLike[str], store: Any = None, *,
     Parameters
     ----------
     account : Account or path
-        The result of `repair`; or the directory with the old values, or the account in it.
+        The result of `repair`, the directory with the old values, or the report in it.
     store : path, URL, Store or mutable mapping, optional
         The store, if it has moved.
     dry_run : bool, default True
@@ -127,7 +127,7 @@ def undo_repair(account: Account | str | os.PathLike[str], store: Any = None, *,
     Returns
     -------
     Account
-        The restored values; actions that were not done say why.
+        The restored values. Actions that were not done state the reason.
 
     Raises
     ------

@@ -25,10 +25,10 @@ def stat(
 ) -> Stat:
     """Return statistics of an array, or of all arrays of a hierarchy.
 
-    Smallest and largest element, mean, standard deviation, how many elements are NaN (or NaT) and how many equal the
-    fill value, and how many chunks are missing. NaN are left out of the others, as in `numpy.nanmean`. Elements are
-    taken as they are stored: neither masked, nor scaled, nor decoded as CF conventions ask for. Chunks that are missing
-    are not read.
+    They are the smallest and largest element, mean, standard deviation, the number of elements that are NaN (or
+    NaT) and that equal the fill value, and the number of missing chunks. NaN does not count for the others, as in
+    `numpy.nanmean`. Elements are used as they are stored: neither masked, nor scaled, nor decoded by CF
+    conventions. Missing chunks are not read.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def stat(
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
-        Where documents of several formats are side by side, those to read.
+        The format to read, if the source has documents of several formats.
     skip_fill : bool
-        Leave elements that equal the fill value out of smallest, largest, mean and standard deviation.
+        Whether to exclude elements that equal the fill value from smallest, largest, mean and standard deviation.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
-        As for `convert`.
+        Like those of `convert`.
     max_memory : int, optional
-        Bytes of elements in memory at a time, beside chunks that are being decoded; default: 96 MiB, unless one chunk
-        has more. On a cluster, in each task.
+        Bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
+        MiB, unless one chunk has more. On a cluster, this applies to each task.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What one listing tells of all nodes below a group: for remote stores, where each question costs a request."""
+"""All nodes below a group from one listing, for remote stores, where each further question costs a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnizarr.nodes.location import StorePath, dialect_of
 
 @dataclass(slots=True)
 class _Count:
-    """What is below an array."""
+    """Counts below an array."""
 
     is_chunk: Callable[[str], bool] | None
     stored: int = 0
@@ -38,16 +38,16 @@ class Survey:
     _counts: dict[str, _Count] = field(default_factory=dict)
 
     def count(self, array: Array) -> tuple[int | None, int | None]:
-        """Return how many chunks (shards) of an array are stored, and the bytes under its path; None if unknown."""
+        """Return the number of stored chunks (shards) of an array, and the bytes under its path; None if unknown."""
         found = self._counts.get(array.path)
         if found is None:
             return None, None
         return (None if found.is_chunk is None else found.stored), found.nbytes
 
     def consolidated(self, group: Group, *, is_used: bool) -> tuple[Consolidated, tuple[str, ...]] | None:
-        """Return the state of a group's consolidated metadata, and the paths of nodes that only one of both has.
+        """Return the state of a group's consolidated metadata, and the paths of nodes that only one of the two has.
 
-        None if it has to be read to tell.
+        None if the metadata must be read to tell.
         """
         where, metadata = group.store_path, group._metadata  # noqa: SLF001 - the model, as it is shared
         dialect = dialect_of(where, metadata)
@@ -66,7 +66,7 @@ class Survey:
         return dialect.keyspace.documents(where.path).get(name) in (self.documents or ())
 
     def _nodes(self, where: StorePath, dialect: Dialect) -> set[str]:
-        """Return the paths, relative to a group, at which there are nodes of a dialect."""
+        """Return the paths, relative to a group, of nodes of a dialect."""
         makers = {f"/{name}" for name in (dialect.array_document, dialect.group_document)}
         found = (f"/{key[len(where.prefix) :]}" for key in self.documents or () if key.startswith(where.prefix))
         paths = {key.rpartition("/")[0][1:] for key in found if f"/{key.rpartition('/')[2]}" in makers}
@@ -74,7 +74,7 @@ class Survey:
 
 
 def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
-    """Return what one listing tells of nodes below a group; without a listing, that nothing is known.
+    """Return what one listing shows about nodes below a group; without a listing, everything is unknown.
 
     Raises StoreError if the store fails.
     """
@@ -100,9 +100,9 @@ def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
 
 
 def is_worthwhile(group: Group) -> bool:
-    """Return whether one listing costs less than to ask for each node: in remote stores, or that cannot list.
+    """Return whether one listing costs less than a request for each node: in remote stores, or ones that cannot list.
 
-    In hierarchies of the drafts chunks are not below the documents of their array.
+    In hierarchies of the drafts, chunks are not below the documents of their array.
     """
     where = group.store_path
     is_far = where.store.concurrency > 1 or not where.store.supports_listing

@@ -1,4 +1,4 @@
-"""A hierarchy of any format, seen as one of Zarr v3 or v2 without being copied."""
+"""A hierarchy of any format, shown as Zarr v3 or v2 without a copy."""
 
 from __future__ import annotations
 
@@ -35,60 +35,60 @@ _FORMATS: Final = ("v2", "v3")
 
 
 class TranslatedStore(Store):
-    """A hierarchy of any format, seen as one of Zarr v3 or v2, without being copied.
+    """A hierarchy of any format, shown as Zarr v3 or v2 without a copy.
 
-    It has the keys and the values that `omnizarr.convert` would write: documents are translated when they are asked
-    for, chunks whose bytes mean the same in both formats are handed on unchanged, and others are encoded again, one
-    by one. `copy_store` of it is a conversion. Nothing can be written.
+    It has the keys and the values that `omnizarr.convert` would write. Documents are translated when they are
+    requested. Chunks whose bytes mean the same in both formats are passed on unchanged, and others are encoded
+    again, one by one. `copy_store` of this store is a conversion. The store is read-only.
 
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mapping
-        What is shown.
+        The hierarchy to show.
     zarr_format : {3, 2}
-        The format to show it in.
+        The format in which to show it.
     path : str, optional
         Path in the source of the node that becomes the root.
     source_format : int or str, optional
-        Where documents of several formats are side by side, those to read.
+        The format to read, if the source has documents of several formats.
     compressors : {"portable", "keep"}
-        In v3, compressors of other formats that few readers know become others, so that chunks are compressed again;
-        ``"keep"`` keeps them.
+        In v3, compressors that few readers know are replaced, so that chunks are compressed again. ``"keep"``
+        keeps them.
     consolidated : bool or int
-        Make consolidated metadata for groups that have none, so that readers find what is in them over HTTP, where
-        nothing can be listed. A number: only for groups with at most so many nodes below them.
+        Whether to make consolidated metadata for groups that have none, so that readers find their members over HTTP,
+        where nothing can be listed. A number: only for groups with at most so many nodes below them.
     strict : bool
-        Refuse what would lose something, like `omnizarr.convert`: here, and when a document is asked for that has
-        changed since.
+        Whether to raise an error if something would be lost, like `omnizarr.convert`: here, and when a document
+        has changed and is requested.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
 
     Raises
     ------
     NodeNotFoundError
         If the source does not exist.
     NotRepresentableError
-        If something would be lost and `strict`.
+        If something would be lost and `strict` is True.
     MetadataError
         If the documents of the source's root break their format.
 
     Notes
     -----
-    *What is remembered.* Nothing that is stored: a document is read and translated each time that it is asked for. What
-    is needed beside, to find and to encode chunks and to know of the groups above, is remembered from then on, for at
-    most five seconds.
+    *Caching.* Stored values are not cached: a document is read and translated each time it is requested. What else is
+    needed, to find and encode chunks and for the groups above, is remembered for at most five seconds.
 
-    *What cannot be shown* is left out, or differs, as in a conversion: `losses` says what, and
-    ``omnizarr.convert(source, dry_run=True)`` says more. A chunk that cannot be read raises what reading it raises.
+    *Losses.* What cannot be shown is omitted or differs, as in a conversion. `losses` lists it, and
+    ``omnizarr.convert(source, dry_run=True)`` has more details. A chunk that cannot be read raises its usual error.
 
-    *Listing* a group takes as many requests as in the source. So a name may be shown of what turns out to be no node,
-    and, where chunks are encoded again, the key of a chunk that holds only the fill value and is not stored.
+    *Listing* a group takes as many requests as in the source. So a listing may contain names that are not
+    nodes, and, if chunks are encoded again, keys of chunks that hold only the fill value and are not stored.
 
-    *Consolidated metadata* is there if the source has some, and says of the same nodes what that says. That which
-    `consolidated` asks for is made each time that it is asked for: the documents of all nodes below the group are read.
-    There is none if the source has none and cannot be listed.
+    *Consolidated metadata* exists if the source has some, and covers the same nodes.
+    consolidated : bool or int
+        Whether to make consolidated metadata for groups that have none, so that readers find their members over HTTP,
+        where nothing can be listed. A number: only for groups with at most so many nodes below them.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class TranslatedStore(Store):
 
     @property
     def source(self) -> Store:
-        """The store in which the hierarchy is."""
+        """The store that contains the hierarchy."""
         return self._store
 
     @property
@@ -153,28 +153,28 @@ class TranslatedStore(Store):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What cannot be shown, of all nodes, as they are at this moment: the documents of all are read."""
+        """What cannot be shown, for all nodes at this moment. This reads all documents."""
         return self._shown.losses
 
     @property
     def concurrency(self) -> int:
-        """That of the source."""
+        """The concurrency of the source."""
         return self._store.concurrency
 
     @property
     def is_shared(self) -> bool:
-        """That of the source."""
+        """Whether the source is shared."""
         return self._store.is_shared
 
-    # -- what a key stands for --------------------------------------------------------------
+    # -- looking up keys --------------------------------------------------------------
 
     def _find(self, key: str) -> _Document | _Chunk | str | None:
-        """Return what a key stands for: one of the source's keys if its value is handed on; None if it is not a key."""
+        """Return what a key means: a key of the source if its value is passed on; None if it is not a key."""
         check_key(key)
         path, _, name = key.rpartition("/")
         if name in self._names:
             return _Document(path, name)
-        if (known := self._shown.known_array(path)) is not None:  # that the key was made for
+        if (known := self._shown.known_array(path)) is not None:  # the place for which the key was made
             return self._chunk(*known, key)
         for at in reversed(list(_above(path))):
             shown = self._shown.look(at)
@@ -200,7 +200,7 @@ class TranslatedStore(Store):
         return array.source.key_of(coords) if array.is_through else _Chunk(array, coords)
 
     def _file(self, path: str, shown: Shown, key: str) -> str | None:
-        """Return the key in the source of a file that a convention keeps below a group."""
+        """Return the key in the source of a file that a convention stores below a group."""
         step = self._shown.step(shown)
         below = key[len(path) + 1 :] if path else key
         return f"{shown.where.prefix}{below}" if below in step.files else None
@@ -221,7 +221,7 @@ class TranslatedStore(Store):
         return None if found is None else self._value(found, span)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Hand on what can be handed on, side by side; then the rest. A node's documents are of one version."""
+        """Pass on what can be passed on, concurrently; then do the rest. A node's documents are of one version."""
         positions: list[int] = []
         others: list[tuple[int, _Document | _Chunk | None, Span | None]] = []
 
@@ -250,7 +250,7 @@ class TranslatedStore(Store):
         yield from (answered for _, answered in pool.gather(answer, others, self.concurrency))
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Hand on, if the value is; else return the parts of the value that a conversion would write."""
+        """Pass the request on, if the value is passed on; otherwise return parts of what a conversion would write."""
         found = self._find(key)
         if isinstance(found, str):
             return self._store.get_spans(found, spans)
@@ -258,7 +258,7 @@ class TranslatedStore(Store):
         return None if value is None else parts_of(value, spans)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Hand on, if the value is; else copy it."""
+        """Pass the request on, if the value is passed on; otherwise copy it."""
         found = self._find(key)
         if isinstance(found, str):
             return self._store.read_into(found, out, start)
@@ -287,7 +287,7 @@ class TranslatedStore(Store):
         return any(map(self.exists, keys))
 
     def size(self, key: str) -> int | None:
-        """Return the size of what `get` returns."""
+        """Return the size of the value that `get` returns."""
         found = self._find(key)
         match found:
             case str():
@@ -300,12 +300,12 @@ class TranslatedStore(Store):
         return None if value is None else len(value)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return that of the source, if the value is handed on; None if not."""
+        """Return the stamp of the source, if the value is passed on; otherwise None."""
         found = self._find(key)
         return _stamp(found, self._store.stamp(found)) if isinstance(found, str) else None
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Hand on, if the value is."""
+        """Pass the request on, if the value is passed on."""
         found = self._find(key)
         if not isinstance(found, str):
             return Stamped(None if found is None else self._value(found, None), None)
@@ -314,17 +314,17 @@ class TranslatedStore(Store):
         return None if answer is None else Stamped(answer.value, _stamp(found, answer.stamp))
 
     def pinned(self, key: str) -> Reader | None:
-        """Hand on, if the value is."""
+        """Pass the request on, if the value is passed on."""
         found = self._find(key)
         return self._store.pinned(found) if isinstance(found, str) else None
 
     def elsewhere(self, prefix: str) -> Elsewhere | None:
-        """Return where the chunks of an array are in the source, if they are handed on."""
+        """Return where the chunks of an array are in the source, if they are passed on."""
         path = as_prefix(prefix)[:-1]
         try:
             shown = self._shown.look(path)
             array = None if shown is None else self._shown.array(shown)
-        except OmnizarrError:  # which reading a chunk will raise
+        except OmnizarrError:  # reading a chunk will raise the error
             return None
         if array is None or not array.is_through or array.target.prefix != prefix:
             return None
@@ -366,7 +366,7 @@ class TranslatedStore(Store):
             yield from map(array.target.key_of, array.listed())
 
     def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield every key under `prefix` that has a value, with the size of that."""
+        """Yield every key under `prefix` that has a value, with the size of its value."""
         prefix = as_prefix(prefix)
         sizes = itertools.chain.from_iterable(map(self._sizes, self._at(prefix)))
         return ((key, size) for key, size in sizes if key.startswith(prefix))
@@ -382,7 +382,7 @@ class TranslatedStore(Store):
             yield from ((array.target.key_of(coords), size) for coords, size in array.listed_sizes())
 
     def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`; of a group by one listing of the source."""
+        """Return the keys and prefixes directly under `prefix`. For a group, this takes one listing of the source."""
         prefix = as_prefix(prefix)
         shown = self._shown.look(prefix.removesuffix("/"), again=True)
         if shown is None:
@@ -398,15 +398,15 @@ class TranslatedStore(Store):
     # -- the store itself -----------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Refuse."""
+        """Raise ReadOnlyError."""
         self._refuse()
 
     def delete(self, key: str) -> None:
-        """Refuse."""
+        """Raise ReadOnlyError."""
         self._refuse()
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return this view; one that may be written is refused."""
+        """Return this view. A writable one is refused."""
         if not read_only:
             self._refuse()
         return self
@@ -416,7 +416,7 @@ class TranslatedStore(Store):
         raise ReadOnlyError("what is shown in another format can only be read", store=repr(self), remedy=remedy)
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return a place within the source, under a name that no key can have: nothing may be written over it."""
+        """Return a place within the source, under a name that no key can have, so that nothing can overwrite it."""
         data, base = self._store.origin()
         return data, f"{base}/{self._where.path}/{RESERVED}{self._wishes.format}".strip("/")
 
@@ -445,14 +445,14 @@ class _Document(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """A chunk that is not handed on unchanged."""
+    """A chunk that is not passed on unchanged."""
 
     array: ShownArray
     coords: Coords
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield a path, and all above it up to the root."""
+    """Yield a path, and all paths above it up to the root."""
     while path:
         yield path
         path = path.rpartition("/")[0]
@@ -460,5 +460,5 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _stamp(key: str, stamp: Hashable | None) -> Hashable | None:
-    """Return the stamp of a value that is handed on, under whichever key: another key is another value."""
+    """Return the stamp of a value that is passed on under a key: another key is another value."""
     return None if stamp is None else (key, stamp)

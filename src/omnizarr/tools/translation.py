@@ -145,8 +145,9 @@ def translate(
     siblings : collection of str
         Names of the nodes beside it: where names may not differ in case alone, the one that sorts first is carried.
     chunks, shards, filters, serializer, compressors, codecs
-        As for `create_array`; what is not given does not change. With `chunks` alone there are no shards. Compressors
-        of other formats that few readers of v3 know give way to others in v3, unless they are ``"keep"``.
+        Like those of `create_array`. Options that you do not pass stay as in the source. With `chunks` alone
+        there are no shards. Compressors of other formats that few readers of v3 know give way to others in v3,
+        unless they are ``"keep"``.
     in_place : bool
         The documents will be beside the source's, and chunks stay as and where they are.
 

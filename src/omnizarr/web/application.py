@@ -1,4 +1,4 @@
-"""The application that serves one hierarchy."""
+"""The web application that serves one hierarchy."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def application(
     source, zarr_format, raw, path, source_format, consolidated, token, origins, allow_pickle, storage_options
         As in `omnizarr.serve`.
     hosts : iterable of str, optional
-        Names under which the server is called, besides those of the loopback; requests under others are refused. By
-        default every name is good.
+        Host names of the server, in addition to those of the loopback. Requests to other names are refused. By
+        default every name is allowed.
 
     Returns
     -------
@@ -96,14 +96,14 @@ def store_of(
     allow_pickle: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Store:
-    """Return a store with the keys and values to serve: of the hierarchy in a format, or as they are stored.
+    """Return a store with the keys and values to serve: of the hierarchy in a format, or as stored.
 
     Raises
     ------
     NodeNotFoundError
         If the source does not exist.
     NotRepresentableError
-        If stored bytes are wanted of a node of a draft of Zarr v3, whose keys are in several places.
+        If stored bytes of a node of a draft of Zarr v3 are requested, whose keys are in several places.
     """
     if not raw:
         return TranslatedStore(
@@ -127,7 +127,7 @@ def store_of(
 
 
 def _root_of(where: StorePath) -> str:
-    """Return the path below which everything of a node is."""
+    """Return the path that contains all keys of a node."""
     if where.home is None:
         return where.path
     if where.path != where.home.root:
@@ -147,7 +147,7 @@ def guarded(
     hosts: Iterable[str] | None = None,
     origins: Iterable[str] = EVERYWHERE,
 ) -> Starlette:
-    """Return an application with these routes that only those may use who may: by token, by name, and by origin.
+    """Return an application with these routes that only permitted clients can use: by token, host name and origin.
 
     Parameters
     ----------
@@ -155,14 +155,14 @@ def guarded(
     token : str, optional
         See `omnizarr.web.guards.TokenRequired`.
     hosts : iterable of str, optional
-        See `omnizarr.web.guards.KnownHost`; None: every name is good.
+        See `omnizarr.web.guards.KnownHost`; None: every name is allowed.
     origins : iterable of str
-        Origins of pages that may read what is served, as in ``https://example.org``; ``"*"`` is every page.
+        Origins of web pages that may read the data, such as ``https://example.org``; ``"*"`` means every page.
 
     Raises
     ------
     ValueError
-        If a URL cannot hold the token unchanged.
+        If a URL cannot contain the token unchanged.
     """
     middleware = [
         Middleware(CORSMiddleware, tuple(origins), ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)

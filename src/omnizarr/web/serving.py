@@ -1,4 +1,4 @@
-"""Serving a hierarchy over HTTP: until somebody interrupts, or for as long as a ``with`` block runs."""
+"""Serving a hierarchy over HTTP: until Ctrl-C, or while a ``with`` block runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnizarr.web.application import FEW, application
 from omnizarr.web.guards import EVERYWHERE, is_loopback
 
 _PATIENCE: Final = 3
-"""Seconds that answers which are under way have to come to their end, when the server ends."""
+"""Seconds that responses in progress have to finish when the server stops."""
 
 
 def serve(
@@ -40,43 +40,45 @@ def serve(
 ) -> None:
     """Serve a hierarchy of any format over HTTP, read-only, until Ctrl-C.
 
-    Clients see Zarr v3 (or v2), whichever format the hierarchy has: documents are translated when they are asked for,
-    chunks are handed on as they are where their bytes mean the same, and encoded again where they do not, as in
-    `omnizarr.storage.TranslatedStore`. Ranges, ETags and CORS are there.
+    Clients see Zarr v3 (or v2), whatever the format of the hierarchy. Documents are translated when they are
+    requested. Chunks are passed on unchanged if their bytes mean the same, and encoded again otherwise, as in
+    `omnizarr.storage.TranslatedStore`. The server supports ranges, ETags and CORS.
 
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mapping
-        What is served.
+        The hierarchy to serve.
     host : str
-        The address to listen at. By default only programs of this machine reach it; ``"0.0.0.0"`` is every address.
+        The address to listen at. By default, only programs on this machine can reach it; ``"0.0.0.0"`` means
+        every address.
     port : int
-        0 picks one that is free.
+        The port; 0 picks a free one.
     zarr_format : {3, 2}
         The format that clients see.
     raw : bool
-        Serve the bytes as they are stored instead, in their own format.
+        Whether to serve the stored bytes instead, in their own format.
     path : str, optional
         Path in the source of the node that becomes the root.
     source_format : int or str, optional
-        Where documents of several formats lie side by side, those to read.
+        The format to read, if the source has documents of several formats.
     consolidated : bool or int
-        Make consolidated metadata for groups that have none, so that clients find what is in them; a number: only for
-        groups with at most so many nodes below them. See `omnizarr.storage.TranslatedStore`.
+        Whether to make consolidated metadata for groups that have none, so that clients find their members. A number:
+        only for groups with at most so many nodes below them. See `omnizarr.storage.TranslatedStore`.
     token : str, optional
-        What every request must carry: ``?token=...``, ``Authorization: Bearer ...``, or the cookie that the first sets.
+        A token that every request must contain: as ``?token=...``, as ``Authorization: Bearer ...``, or in the
+        cookie that the first request sets.
     public : bool
-        Serve at an address that others reach although there is no token.
+        Whether to serve without a token at an address that other machines can reach.
     hosts : iterable of str
-        Names by which a proxy on this machine calls the server, besides those of the loopback.
+        Host names that a proxy on this machine uses for the server, in addition to those of the loopback.
     origins : iterable of str
-        Origins of the web pages that may read what is served; ``"*"`` is every page.
+        Origins of web pages that may read the data; ``"*"`` means every page.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
     started : callable, optional
-        Called with the URL as soon as requests are answered.
+        Called with the URL as soon as the server answers requests.
 
     Raises
     ------
@@ -85,9 +87,9 @@ def serve(
     MissingDependencyError
         If Starlette or uvicorn is not installed.
     ServerError
-        If the port is taken, or the address is none of this machine.
+        If the port is in use, or the address belongs to another machine.
     ValueError
-        If others would reach the address, and there is neither a token nor `public`.
+        If other machines can reach the address, without a token and without `public`.
 
     Examples
     --------
@@ -122,18 +124,18 @@ def run(
     Raises
     ------
     ServerError
-        If the port is taken, or the address is none of this machine.
+        If the port is in use, or the address belongs to another machine.
     """
     listener = listening(host, port)
     server = _Server(app, (lambda: None) if started is None else lambda: started(url_of(listener)))
-    # uvicorn ends in order, and then raises the signal once more.
+    # uvicorn stops in order, and then raises the signal again
     with listener, suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
 
 
 @contextmanager
 def running(app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """Serve an application in a thread of its own while the block runs; yield the URL.
+    """Serve an application in a thread of its own while the block runs. Yield the URL.
 
     Examples
     --------
@@ -166,7 +168,7 @@ def running(app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0) -> Iterator
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it has begun."""
+    """A server that reports when it has started."""
 
     def __init__(self, app: ASGIApp, started: Callable[[], object]) -> None:
         config = uvicorn.Config(
@@ -182,7 +184,7 @@ class _Server(uvicorn.Server):
         self._tell = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start, and report it."""
         await super().startup(sockets)
         self._tell()
 
@@ -193,7 +195,7 @@ def listening(host: str, port: int) -> socket.socket:
     Raises
     ------
     ServerError
-        If the port is taken, or the address is none of this machine.
+        If the port is in use, or the address belongs to another machine.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]

@@ -99,9 +99,9 @@ def view(
     browser : bool
         Open the page in a browser.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
     started : callable, optional
         Called with the URL of the page as soon as it can be opened.
 

@@ -1,4 +1,4 @@
-"""Advice on chunks and shards, as plain values and in words."""
+"""Advice on chunks and shards, as plain values and as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from omnizarr.tools.advising.windows import Shape, Window
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Which chunks and shards suit an array, why, and what reading takes.
+    """Recommended chunks and shards of an array, the reasons, and the cost of reads.
 
     Attributes
     ----------
@@ -21,17 +21,17 @@ class Advice:
     data_type : str
     place : {"local", "object"}
     windows : tuple of Window
-        What is read: `name`, `lengths`, `weight`.
+        The typical reads, with `name`, `lengths` and `weight`.
     advised : Layout
-        With `chunks`, `shards`, `objects`, `nchunks` and `nbytes`.
+        The recommended layout, with `chunks`, `shards`, `objects`, `nchunks` and `nbytes`.
     current : Layout or None
-        Of an array that exists, unchanged.
+        The current layout of an existing array.
     ratio : float
-        Bytes in memory to a stored one.
+        Compression ratio: bytes in memory for each stored byte.
     sampled : int
-        Stored chunks of which the ratio was taken; 0: it was given, or 1 was assumed.
+        Number of stored chunks used for the ratio; 0 if it was given, or assumed to be 1.
     reasons : tuple of str
-        In sentences.
+        The reasons, as sentences.
     """
 
     shape: Shape
@@ -46,22 +46,22 @@ class Advice:
 
     @property
     def chunks(self) -> Shape:
-        """The shape of chunks (inner chunks of shards) that is advised."""
+        """The recommended shape of chunks (of inner chunks, with shards)."""
         return self.advised.chunks
 
     @property
     def shards(self) -> Shape | None:
-        """The shape of shards that is advised; None for none."""
+        """The recommended shape of shards; None for no shards."""
         return self.advised.shards
 
     def reads(self, layout: Layout | None = None) -> tuple[Expected, ...]:
-        """Return what reading each window takes, and reading all, with a layout; by default with that advised."""
+        """Return the cost of reading each window, and everything, with a layout. The default is the recommended one."""
         everything = Window("all", self.shape)
         windows = [window for window in self.windows if window.lengths != self.shape]
         return tuple(map((layout or self.advised).reading, [*windows, everything]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in values that JSON has words for."""
+        """Return everything as JSON values."""
         return {
             "shape": list(self.shape),
             "data_type": self.data_type,
@@ -84,7 +84,7 @@ class Advice:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the advice in words."""
+        """Yield the advice as text."""
         yield f"chunks {wording.lengths(self.chunks)}, {_shards(self.shards)}"
         yield from (f"  {reason}" for reason in self.reasons)
 

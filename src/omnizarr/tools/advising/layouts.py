@@ -1,9 +1,10 @@
-"""Shapes of chunks and shards, and what reading windows takes with them.
+"""Shapes of chunks and shards, and the cost of reading windows with them.
 
-How many chunks a window touches is averaged over all places at which it can be: along each dimension by itself, as
-these do not depend on each other. The shape of chunks is the one among many candidates for which the windows, weighted,
-take least longer than each would with the chunks that suit it best. For two windows that cross each other this gives
-chunks of which both touch about as many, as Rew recommends ("Chunking Data: Choosing Shapes", Unidata, 2013).
+The number of chunks that a window touches is averaged over all positions of the window; this is done separately
+for each dimension, because dimensions are independent. The chosen shape of chunks is the candidate for which the
+weighted windows take least longer than with their own best chunks. For two windows that cross each other, this
+gives chunks of which both touch about the same number, as Rew recommends ("Chunking Data: Choosing Shapes",
+Unidata, 2013).
 """
 
 from __future__ import annotations
@@ -23,32 +24,32 @@ from omnizarr.tools.advising.windows import Shape, Window, usual
 _Floats: TypeAlias = NDArray[np.float64]
 
 _COUNTS: Final = sorted({round(1.25**power) for power in range(60)} | set(range(1, 17)))
-"""Into so many parts a dimension may be divided; 1.25**60 is more than half a million."""
+"""Maximum number of parts of a dimension; 1.25**60 is more than half a million."""
 _MOST_COMBINATIONS: Final = 300_000
 _PREFERENCE: Final = 0.03
-"""What a chunk that is half or twice as large as preferred may cost more, as a share."""
+"""Accepted extra cost, as a share, of a chunk with half or twice the preferred size."""
 _EVENNESS: Final = 0.02
-"""The same for a chunk whose shape is less like that of the array."""
+"""The same for a chunk whose shape is less similar to that of the array."""
 _INDEX_ENTRY: Final = 16
 _CHECKSUM: Final = 4
 _MOST_INNER: Final = 16_384
-"""Inner chunks in a shard at most: the index of so many has 256 KiB."""
+"""Maximum number of inner chunks in a shard: the index of so many has 256 KiB."""
 _MOST_CHUNK: Final = 64 * 1024**2
-"""Bytes of elements of a chunk at most, however well they are compressed: readers hold several in memory."""
+"""Maximum bytes of elements in a chunk, however well they compress: readers hold several in memory."""
 _MOST_DECODED: Final = 512 * 1024**2
-"""Bytes of elements of a shard at most: a writer holds them in memory."""
+"""Maximum bytes of elements in a shard: a writer holds them in memory."""
 
 
 class Touched(NamedTuple):
-    """How many chunks a window touches along one dimension.
+    """The number of chunks that a window touches along one dimension.
 
     Attributes
     ----------
     mean : float
-        Over all places at which it can be.
+        Mean over all positions of the window.
     most : int
     full : float
-        Mean of those, made of several inner chunks, of which it touches all inner chunks.
+        Mean number of chunks with several inner chunks of which the window touches all.
     """
 
     mean: float
@@ -57,7 +58,7 @@ class Touched(NamedTuple):
 
 
 def touched(length: int, window: int, chunk: int, per_chunk: int = 1) -> Touched:
-    """Return how many chunks a window touches along a dimension; each consists of `per_chunk` inner chunks.
+    """Return the number of chunks that a window touches along a dimension. Each has `per_chunk` inner chunks.
 
     >>> touched(10, 4, 5)
     Touched(mean=1.4285714285714286, most=2, full=1.4285714285714286)
@@ -88,21 +89,21 @@ def _sum_of_floors(offset: int, count: int, divisor: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What reading a window takes, on average over all places at which it can be.
+    """The cost of reading a window, averaged over all its positions.
 
     Attributes
     ----------
     name : str
-        Of the window.
+        Name of the window.
     lengths : tuple of int
     requests : float
     most_requests : int
-        Where the window is least favourably.
+        Number of requests at the worst position of the window.
     chunks : float
-        Chunks (inner chunks of shards) that are decoded.
+        Number of chunks (with shards: of inner chunks) that are decoded.
     nbytes : float
-        Stored bytes that are fetched. Inner chunks that are near each other are fetched with what is between them,
-        which is not counted here.
+        Number of stored bytes that are fetched. Bytes between neighbouring inner chunks, which are fetched with
+        them, do not count.
     """
 
     name: str
@@ -113,7 +114,7 @@ class Expected:
     nbytes: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in values that JSON has words for."""
+        """Return everything as JSON values."""
         return {
             "name": self.name,
             "window": list(self.lengths),
@@ -133,9 +134,9 @@ class Layout:
     shape, chunks : tuple of int
     shards : tuple of int or None
     item_bytes : float
-        Of an element in memory.
+        Bytes of an element in memory.
     ratio : float
-        Bytes in memory to a stored one.
+        Compression ratio: bytes in memory for each stored byte.
     """
 
     shape: Shape
@@ -146,17 +147,17 @@ class Layout:
 
     @property
     def outer(self) -> Shape:
-        """Shape of what is stored under one key."""
+        """Shape of a chunk or shard stored under one key."""
         return self.shards or self.chunks
 
     @property
     def objects(self) -> int:
-        """Chunks (shards) of the array, each a file or an object."""
+        """Number of chunks (shards) of the array, each a file or an object."""
         return math.prod(-(-length // size) for length, size in zip(self.shape, self.outer, strict=True))
 
     @property
     def nchunks(self) -> int:
-        """Chunks (inner chunks of shards) of the array."""
+        """Number of chunks (with shards: of inner chunks) of the array."""
         return math.prod(-(-length // size) for length, size in zip(self.shape, self.chunks, strict=True))
 
     @property
@@ -166,7 +167,7 @@ class Layout:
 
     @property
     def inner(self) -> Shape:
-        """Inner chunks in a shard along each dimension; ones without shards."""
+        """Number of inner chunks in a shard along each dimension; ones without shards."""
         return tuple(outer // size for outer, size in zip(self.outer, self.chunks, strict=True))
 
     @property
@@ -180,14 +181,15 @@ class Layout:
         return math.prod(self.shape) * self.item_bytes / self.ratio + self.objects * self.index_nbytes
 
     def reading(self, window: Window) -> Expected:
-        """Return what reading a window takes, if every chunk is stored."""
+        """Return the cost of reading a window, if every chunk is stored."""
         chunks = math.prod(self._touched(window, self.chunks, (1,) * len(self.shape), "mean"))
         outer = math.prod(self._touched(window, self.outer, self.inner, "mean"))
         most = math.prod(self._touched(window, self.outer, self.inner, "most"))
         requests, most_requests, indexes = outer, most, 0.0
         if self.shards is not None:
             shard_nbytes = math.prod(self.shards) * self.item_bytes
-            # Small shards are fetched whole, and those of which each inner chunk is wanted; else the index comes first.
+            # Small shards are fetched whole, and shards of which every inner chunk is needed; otherwise the index
+            # comes first.
             if shard_nbytes + self.index_nbytes > spans.GAP:
                 full = math.prod(self._touched(window, self.outer, self.inner, "full"))
                 requests, most_requests, indexes = 2 * outer - full, 2 * most, outer
@@ -202,7 +204,7 @@ class Layout:
             yield getattr(touched(length, wanted, size, count), what)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in values that JSON has words for."""
+        """Return everything as JSON values."""
         return {
             "chunks": list(self.chunks),
             "shards": None if self.shards is None else list(self.shards),
@@ -224,7 +226,7 @@ class Chosen(NamedTuple):
     ----------
     chunks : tuple of int
     slowdowns : tuple of float
-        How much longer reading each window takes than with the chunks that suit it best, about.
+        Approximate factor by which reading each window takes longer than with its best chunks.
     """
 
     chunks: Shape
@@ -256,7 +258,7 @@ def choose_chunks(
     )
     fits = decoded <= max(_MOST_CHUNK, item_bytes)
     allowed = fits & (stored >= least) & (stored <= place.most_chunk)
-    if not allowed.any():  # elements are large, or sizes on the way are missing: the nearest
+    if not allowed.any():  # elements are large, or intermediate sizes are missing: the nearest
         wanted = min(math.sqrt(least * place.most_chunk), place.most_chunk)
         distance = np.where(fits, np.abs(np.log(stored / wanted)), np.inf)
         allowed = distance == distance.min()
@@ -284,7 +286,7 @@ def _seconds(place: Place, chunks: _Floats, stored: _Floats, decoded: _Floats) -
 
 
 def _unevenness(shape: Shape, candidates: Sequence[Sequence[int]]) -> _Floats:
-    """Return how much the numbers of chunks along dimensions differ; where windows do not care, they had better not."""
+    """Return how much the numbers of chunks along dimensions differ. If windows do not care, they should be similar."""
     pairs = zip(shape, candidates, strict=True)
     counts = [np.array([math.log2(-(-length // size)) for size in sizes]) for length, sizes in pairs]
     stacked = np.stack(np.broadcast_arrays(*[_along(axis, len(shape), each) for axis, each in enumerate(counts)]))
@@ -305,7 +307,7 @@ def _outer(candidates: Sequence[Sequence[int]], factors: Sequence[_Floats]) -> _
 
 
 def _candidates(shape: Shape, windows: Sequence[Window]) -> list[list[int]]:
-    """Return lengths of chunks worth trying along each dimension: parts of it, powers of two, lengths of windows."""
+    """Return candidates for chunk lengths along each dimension: parts of it, powers of two, lengths of windows."""
     found = []
     for axis, length in enumerate(shape):
         parts = {-(-length // count) for count in _COUNTS if count <= length}
@@ -329,9 +331,9 @@ def _candidates(shape: Shape, windows: Sequence[Window]) -> list[list[int]]:
 def shard_shape(
     shape: Shape, chunks: Shape, item_bytes: float, ratio: float, place: Place, windows: Sequence[Window]
 ) -> Shape | None:
-    """Return the shape of shards for chunks, made longer step by step where that saves most requests.
+    """Return the shape of shards for chunks, lengthened step by step where that saves most requests.
 
-    None if there is but one chunk.
+    None if there is only one chunk.
 
     Examples
     --------
@@ -360,7 +362,7 @@ def shard_shape(
 
 
 def automatic(shape: Shape, chunks: Shape | None, item_bytes: float) -> tuple[Shape, Shape | None]:
-    """Return chunks and shards for uses that are not known, on a disk and without compression; chunks may be given.
+    """Return chunks and shards for unknown uses, on a disk and without compression. Chunks may be given.
 
     >>> automatic((8760, 720, 1440), (24, 90, 90), 4)
     ((24, 90, 90), (192, 180, 360))
@@ -380,7 +382,7 @@ def _fits(per_axis: Sequence[int], chunks: Shape, item_bytes: float, ratio: floa
 def _requests(
     shape: Shape, chunks: Shape, per_axis: Sequence[int], item_bytes: float, ratio: float, windows: Sequence[Window]
 ) -> float:
-    """Return how many requests windows take, each relative to those without shards."""
+    """Return the number of requests of windows, relative to those without shards."""
     shards = tuple(size * count for size, count in zip(chunks, per_axis, strict=True))
     flat, layout = Layout(shape, chunks, None, item_bytes, ratio), Layout(shape, chunks, shards, item_bytes, ratio)
     return sum(

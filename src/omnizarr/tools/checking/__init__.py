@@ -1,7 +1,7 @@
-"""Checking a hierarchy: documents, names, keys, chunks and copies, against the letter of its format.
+"""Checking a hierarchy: documents, names, keys, chunks and copies, against the specification of its format.
 
-`findings` says what is found, `codes` which kinds there are. `inventory` finds the documents, `documents` reads them,
-`extensions`, `siblings`, `copies` and `keyspace` look at what they mean together, `chunks` at what is stored.
+`findings` defines findings, `codes` their kinds. `inventory` finds the documents, `documents` reads them,
+`extensions`, `siblings`, `copies` and `keyspace` check their meaning together, `chunks` the stored chunks.
 """
 
 from omnizarr.tools.checking.findings import CheckReport, Finding

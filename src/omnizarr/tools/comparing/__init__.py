@@ -1,4 +1,4 @@
-"""Comparing two hierarchies: what differs in meaning, in values, and in how it is stored."""
+"""Comparing two hierarchies: differences in meaning, in values, and in how they are stored."""
 
 from omnizarr.tools.comparing.diff_report import Diff, Difference, Unequal
 

@@ -1,4 +1,4 @@
-"""What a conversion is made of: a plan, the moving and comparing of chunks, a journal, and an account of it all."""
+"""The parts of a conversion: a plan, moving and comparing chunks, a journal, and a report."""
 
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport
 

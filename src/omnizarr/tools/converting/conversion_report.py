@@ -1,4 +1,4 @@
-"""What a conversion did, node by node, and what it could not carry: for people, and as JSON for programs."""
+"""What a conversion did, node by node, and what it could not keep: as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _KEPT: Final[Mapping[How, str]] = {
     "recompressed": "; their bytes are copied as they are",
     "encoded": "; the target holds the fill value in their place",
 }
-"""What becomes of chunks that cannot be read."""
+"""What happens to chunks that cannot be read."""
 _SHOWN: Final = 5
 """Chunks that cannot be read, by name, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What converting an array, or several, would take.
+    """What converting one or more arrays would take.
 
     Attributes
     ----------
     objects : int
-        Chunks (shards) that would be written.
+        Number of chunks (shards) that would be written.
     nbytes : int
-        Their size as they are stored, about.
+        Approximate stored size of the chunks.
     temporary : int
-        Bytes of temporary objects at most.
+        Maximum bytes of temporary objects.
     seconds : tuple of float, or None
-        The least and the most, reading again what was written included; None if nothing could be sampled.
+        Minimum and maximum time, including verification; None if nothing could be sampled.
     """
 
     objects: int = 0
@@ -59,7 +59,7 @@ class Estimate:
     seconds: tuple[float, float] | None = (0.0, 0.0)
 
     def plus(self, other: Estimate) -> Estimate:
-        """Return what both take, one after the other; temporary objects of the first are removed before."""
+        """Return the sum of both, one after the other. Temporary objects of the first are removed before the second."""
         seconds = None
         if self.seconds is not None and other.seconds is not None:
             seconds = self.seconds[0] + other.seconds[0], self.seconds[1] + other.seconds[1]
@@ -81,37 +81,38 @@ def _between(least: float, most: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What became of one node.
+    """The result for one node.
 
     Attributes
     ----------
     path : str
-        Below the root of what was converted, without a leading slash.
+        Path below the root of the conversion, without a leading slash.
     node_type : {"array", "group", ""}
         Empty if unknown.
     how : {"copied", "recompressed", "encoded", "documents", "done before", "left out"}
-        Chunks were copied unchanged; were decompressed, and compressed otherwise; were decoded and encoded again; the
-        node has none, or they stay where they are; it was complete when an unfinished conversion was resumed; it has no
+        "copied": chunks were copied unchanged. "recompressed": they were compressed with another codec.
+        "encoded": they were decoded and encoded again. "documents": the node has no chunks, or they stay in
+        place. "done before": the node was complete when the conversion was resumed. "left out": it has no
         document in the target.
     chunks, nbytes : int
-        Chunks that were written, and their size as they are stored; 0 in a dry run.
+        Number of chunks that were written, and their stored size; 0 in a dry run.
     losses : tuple of Loss
-        What could not be carried.
+        What could not be kept.
     remarks : tuple of str
-        What is said in other words.
+        What is expressed differently in the target.
     conventions : mapping of str to (tuple of str)
-        The conventions that the node follows (``"xarray"``), and what is carried of them in another form.
+        The conventions of the node (``"xarray"``), and what was converted of each.
     verified : {"values", "bytes", ""}
-        What was read again, and found to be equal; empty if some chunks of the source cannot be read.
+        What was read again and compared; empty if some chunks of the source cannot be read.
     unreadable : mapping of str to str
-        Keys of stored chunks of the source that cannot be read, and why. The target has them unchanged, or if chunks
-        are encoded again, the fill value instead of their elements.
+        Keys of stored chunks of the source that cannot be read, with the reason. The target has unchanged
+        copies of them, or, if chunks are encoded again, the fill value instead.
     stored : int
-        Number of stored chunks of the source; 0 if `unreadable` is empty, as they are not counted then.
+        Number of stored chunks of the source; 0 if `unreadable` is empty, because they are not counted then.
     passes : tuple of Pass
-        Where chunks are encoded again: what moves the elements, one pass after the other. Comparing is not among them.
+        If chunks are encoded again: the passes that move the elements, without verification.
     estimate : Estimate or None
-        Of an array, if it was asked for: what moving and comparing its chunks would take.
+        What moving and comparing the chunks of an array would take, if an estimate was requested.
     """
 
     path: str
@@ -129,7 +130,7 @@ class NodeReport:
     estimate: Estimate | None = None
 
     def __str__(self) -> str:
-        """Say it on a line, and with a line for each thing worth knowing."""
+        """Return a line for the node, and a line for each thing worth knowing."""
         kind = f"{self.node_type}: " if self.node_type else ""
         lines = [f"{visible(f'/{self.path}')}  {kind}{_HOW[self.how]}"]
         lines += [f"    {remark}" for remark in self.remarks]
@@ -139,7 +140,7 @@ class NodeReport:
         return "\n".join(lines)
 
     def unreadable_in_words(self, whose: str) -> str:
-        """Say how many chunks cannot be read, which ones first, and why."""
+        """Return a sentence with the number of unreadable chunks, the first ones, and the reason."""
         shown = [f"{key} ({why})" if why else key for key, why in sorted(self.unreadable.items())[:_SHOWN]]
         more = len(self.unreadable) - len(shown)
         names = "; ".join([*shown, f"and {more} more"] if more else shown)
@@ -152,7 +153,7 @@ def _in_words(loss: Loss) -> str:
 
 
 def _passes_in_words(passes: Sequence[Pass]) -> Iterator[str]:
-    """Yield a line for each pass, and one for the place that temporary objects take."""
+    """Yield a line for each pass, and one for the size of temporary objects."""
     for number, each in enumerate(passes, 1):
         name = "one pass" if len(passes) == 1 else f"pass {number} of {len(passes)}"
         where, what = ("the source", "chunk") if each.reads == "source" else ("temporary objects", "part")
@@ -167,21 +168,21 @@ def _passes_in_words(passes: Sequence[Pass]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The account of a conversion.
+    """The result of a conversion.
 
     Attributes
     ----------
     source, target : str
-        Where from, and where to; the same if it was done in place.
+        Source and target; the same if the conversion was in place.
     source_format, target_format : str
         Names of the formats: ``"v2"``.
     nodes : tuple of NodeReport
-        Groups before what is in them.
+        The results for all nodes. A group comes before its members.
     dry_run, in_place : bool
     verify : bool
-        The target was read again.
+        Whether the target was read again.
     removed : tuple of str
-        In place: keys of documents that were (in a dry run: would be) removed.
+        For a conversion in place, keys of documents that were (in a dry run: would be) removed.
     seconds : float
     """
 
@@ -198,39 +199,39 @@ class Conversion:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """What moves elements that are encoded again, of all nodes."""
+        """The passes of all nodes that move elements."""
         return tuple(each for node in self.nodes for each in node.passes)
 
     @property
     def estimate(self) -> Estimate | None:
-        """What all arrays together would take; None if it was not asked for."""
+        """What all arrays together would take; None without an estimate."""
         found = [node.estimate for node in self.nodes if node.estimate is not None]
         return reduce(Estimate.plus, found) if found else None
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What could not be carried, of all nodes."""
+        """What could not be kept, of all nodes."""
         return tuple(loss for node in self.nodes for loss in node.losses)
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """Keys of the stored chunks of the source that were found to be broken, of all arrays; `nodes` say why."""
+        """Keys of the stored chunks of the source that cannot be read, of all arrays; `nodes` contain the reasons."""
         return tuple(key for node in self.nodes for key in sorted(node.unreadable))
 
     @property
     def is_lossless(self) -> bool:
-        """Nothing was lost, and no chunk of the source was found to be broken."""
+        """Whether nothing was lost, and all chunks of the source could be read."""
         return not self.losses and not self.unreadable
 
     @property
     def verified(self) -> bool:
-        """All arrays in the target were read again and found to be equal."""
+        """Whether all arrays in the target were read again and found to be equal."""
         arrays = [node for node in self.nodes if node.node_type == "array" and node.how != "left out"]
         return self.verify and not self.dry_run and all(node.verified or self.in_place for node in arrays)
 
     @property
     def nbytes(self) -> int:
-        """Size of the chunks that were written, as they are stored."""
+        """Stored size of the chunks that were written."""
         return sum(node.nbytes for node in self.nodes)
 
     def chunks(self, how: How | None = None) -> int:
@@ -238,11 +239,11 @@ class Conversion:
         return sum(node.chunks for node in self.nodes if how in (None, node.how))
 
     def __str__(self) -> str:
-        """Say in plain words what happened: a line per node that is remarkable, a summary, and what was lost."""
+        """Return the report: a line for each remarkable node, a summary, and what was lost."""
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the account."""
+        """Yield the lines of the report."""
         before, after = wording.format_name(self.source_format), wording.format_name(self.target_format)
         if self.in_place:
             place = f"{self.source}, in place"
@@ -265,7 +266,7 @@ class Conversion:
             yield self._lost()
 
     def _conventions(self) -> Iterator[str]:
-        """Yield a line that says which conventions were carried from one format to another, and of how many nodes."""
+        """Yield a line with the conventions that were converted, and the number of nodes."""
         kinds = Counter((name, node.node_type) for node in self.nodes for name in node.conventions)
         if kinds and self.source_format != self.target_format:
             counts: dict[str, list[str]] = {}
@@ -275,7 +276,7 @@ class Conversion:
             yield f"conventions carried: {', '.join(carried)}"
 
     def summary(self) -> str:
-        """Return how much was done, on one line."""
+        """Return a summary on one line."""
         groups = sum(node.node_type == "group" for node in self.nodes)
         arrays = sum(node.node_type == "array" for node in self.nodes)
         parts = [f"{wording.plural(groups, 'group')}, {wording.plural(arrays, 'array')}"]
@@ -294,7 +295,7 @@ class Conversion:
         return " · ".join(parts)
 
     def _broken(self) -> Iterator[str]:
-        """Say of how many chunks of the source it is not known what they hold."""
+        """Return a sentence with the number of source chunks that cannot be read."""
         broken = [node for node in self.nodes if node.unreadable]
         if broken:
             stored = wording.plural(sum(node.stored for node in broken), "chunk")
@@ -308,7 +309,7 @@ class Conversion:
         return f"{things} would be lost" if self.dry_run else f"{things} could not be carried"
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in values that JSON has words for."""
+        """Return everything as JSON values."""
         return {
             "source": self.source,
             "target": self.target,
@@ -338,7 +339,7 @@ _DONE: Final[dict[How, str]] = {
 
 
 def would_be_lost(source: StorePath, losses: Sequence[Loss], remedy: str) -> NotRepresentableError:
-    """Return the error that names losses, where nothing may be lost."""
+    """Return the error that lists losses, if nothing may be lost."""
     told = [f"/{loss.path}: {loss.what} ({loss.why})" for loss in losses[:_SHOWN]]
     more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
     text = f"something would be lost: {'; '.join(told)}{more}"

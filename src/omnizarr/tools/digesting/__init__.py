@@ -1,6 +1,6 @@
-"""Digests of what a hierarchy means and holds, and of its stored bytes.
+"""Digests of the meaning and values of a hierarchy, and of its stored bytes.
 
-`serializing` says which bytes stand for elements, `hash_tree` how the digests of blocks become one, `digester` does it.
+`serializing` defines the bytes of elements, `hash_tree` combines the digests of blocks, `digester` computes them.
 """
 
 from omnizarr.tools.digesting.digests import Digest, NodeDigest

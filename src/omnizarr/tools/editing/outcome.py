@@ -1,4 +1,4 @@
-"""What copying, moving or deleting a node has done."""
+"""The result of copying, moving or deleting a node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What `copy_node`, `move_node` or `delete_node` has done, or in a dry run would do.
+    """The result of `copy_node`, `move_node` or `delete_node`; of a dry run, what would be done.
 
     Attributes
     ----------
@@ -16,20 +16,20 @@ class Edited:
     source : str
         The node.
     target : str or None
-        Where to.
+        The new place.
     node_type : {"array", "group"} or None
-        None for what an interrupted copy or deletion has left behind.
+        None for remains of an interrupted copy or deletion.
     keys : int
-        Number of keys concerned: documents, chunks, and whatever else is below the node.
+        Number of keys: documents, chunks, and everything else below the node.
     bytes_stored : int
-        Their bytes as they are stored. What a rename moved is not counted: 0.
+        Number of their stored bytes; 0 for a rename.
     is_rename : bool
-        Moved without being copied.
+        Whether the node was moved without a copy.
     verified : bool
-        Every value was read again and compared.
+        Whether every value was read again and compared.
     dry_run : bool
     remarks : tuple of str
-        What other nodes say that is no longer true, and what could not be kept.
+        What other nodes state that is no longer true, and what could not be kept.
     """
 
     action: Literal["copy", "move", "delete"]
@@ -44,5 +44,5 @@ class Edited:
     remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return the result as JSON values."""
         return {**asdict(self), "remarks": list(self.remarks)}

@@ -1,4 +1,4 @@
-"""Making the levels of an image, each from the one above, and announcing them when all are complete."""
+"""Making the levels of an image, each from the one above, and writing their metadata when all are complete."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from omnizarr.tools.streaming.regions import Box, Regions
 
 _MEMORY: Final = 96 * 2**20
 _ON_THE_WAY: Final = 64
-"""Bytes in memory for each element of a level while it is made, beside those that it is made of."""
+"""Bytes in memory for each element of a level while it is made, in addition to the source elements."""
 _MOST_AT_ONCE: Final = 4
-"""Regions that are made at a time; each is read with as many threads as the machine has."""
+"""Regions that are made at once; each is read with as many threads as the machine has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class Pyramid:
     Attributes
     ----------
     group : str
-        Where it is.
+        Path of the image's group.
     version : str
-        Of OME-Zarr.
+        Version of OME-Zarr.
     method : str
     axes : tuple of str
     levels : tuple of Level
-        The full resolution first.
+        The levels, with the full resolution first.
     dry_run : bool
     remarks : tuple of str
-        What the full resolution has that OME-Zarr would have otherwise.
+        Where the full resolution differs from what OME-Zarr recommends.
     """
 
     group: str
@@ -67,7 +67,7 @@ class Pyramid:
     remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return the result as JSON values."""
         levels = [
             {
                 "path": level.path,
@@ -90,7 +90,7 @@ class Pyramid:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for; see `omnizarr.pyramid`."""
+    """The requested options; see `omnizarr.pyramid`."""
 
     method: str | None
     levels: int | None
@@ -100,7 +100,7 @@ class Wish:
     unit: Mapping[str, str]
 
     def factors(self, image: Image) -> tuple[int, ...]:
-        """Return the factors of all axes: 1 for those that are not of space."""
+        """Return the factors of all axes: 1 for axes that are not spatial."""
         given = self.factor
         named = given if isinstance(given, Mapping) else {}
         spatial = {axis.name for axis in image.axes if axis.type == "space"}
@@ -192,7 +192,7 @@ def _copy_first(
 
 
 class _Building:
-    """The making of one image."""
+    """The creation of one image."""
 
     def __init__(self, image: Image, wish: Wish, memory: int) -> None:
         self.image, self.memory = image, memory
@@ -202,7 +202,7 @@ class _Building:
         self.where = image.group.where
 
     def result(self, *, dry_run: bool) -> Pyramid:
-        """Return what was done."""
+        """Return the result."""
         axes = tuple(axis.name for axis in self.image.axes)
         remarks: tuple[str, ...] = ()
         if self.image.has_flat_chunks:
@@ -210,7 +210,7 @@ class _Building:
         return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
 
     def run(self, executor: Executor, progress: Show, *, overwrite: bool, resume: bool) -> None:
-        """Make the levels, and announce them."""
+        """Make the levels, and write their metadata."""
         first = detection.open_array(self.where / self.image.first.path)
         note = self._journal(first.metadata)
         continues = self._continues(note, overwrite=overwrite, resume=resume)
@@ -236,13 +236,13 @@ class _Building:
         return Journal(f"{self.where}/{self.image.first.path}", name, name, wanted, digest, digest, verify=False)
 
     def _continues(self, note: Journal, *, overwrite: bool, resume: bool) -> bool:
-        """Return whether levels that were begun are to be continued. Raises NodeExistsError if they are in the way."""
+        """Return whether to continue unfinished levels. Raises NodeExistsError if they must not be continued."""
         if overwrite:
             return False
         return unfinished.check(self.where, note, resume=resume)
 
     def _clear(self, *, overwrite: bool, continues: bool) -> None:
-        """Remove levels that are to be made again; raise if there are some and they are not to be replaced."""
+        """Remove levels that are to be made again. Raises an error if there are some and they must not be replaced."""
         paths = dict.fromkeys((*self.image.others, *(level.path for level in self.levels[1:])))
         there = [found for path in paths if (found := detection.detect(self.where / path)) is not None]
         if continues or not there:
@@ -265,7 +265,7 @@ class _Building:
     def _make(
         self, source: Array, above: Level, level: Level, executor: Executor, tick: Tick, *, continues: bool
     ) -> Array:
-        """Make one level of the one above, and return it."""
+        """Make one level from the one above, and return it."""
         place = self.where / level.path
         there = detection.detect(place) if continues else None
         target = Array(there.where, _array_metadata(there)) if there is not None else self._created(place, level)
@@ -297,7 +297,7 @@ class _Building:
         return create_array(place, attributes=kept, **options)
 
     def _name_dimensions(self, place: StorePath) -> None:
-        """Give the dimensions of the first level, if they have none, the names of the axes, as OME-Zarr 0.5 wants."""
+        """Name the dimensions of the first level after the axes, if they have no names, as OME-Zarr 0.5 requires."""
 
         def named(metadata: ArrayMetadata) -> ArrayMetadata:
             has_names = metadata.dialect != "v3" or metadata.dimension_names is not None
@@ -328,7 +328,7 @@ def _grid(array: Array) -> Grid:
 
 
 def _in_blocks(source: Array, steps: Sequence[int], shape: Sequence[int]) -> Grid:
-    """Return the grid of the source as the level sees it, whose elements are blocks."""
+    """Return the grid of the source in units of blocks, which are the elements of the level."""
     sizes = [max((*axis.sizes, 1)) for axis in _grid(source).axes]
     chunks = tuple(max(1, size // step) for size, step in zip(sizes, steps, strict=True))
     return grids.bind(grids.regular(chunks), tuple(shape))
@@ -336,7 +336,7 @@ def _in_blocks(source: Array, steps: Sequence[int], shape: Sequence[int]) -> Gri
 
 @dataclass(frozen=True)
 class _Reducing(Job[int]):
-    """Make the elements of a region, which is of whole chunks of the level."""
+    """Makes the elements of a region of whole chunks of the level."""
 
     source: Array
     target: Array
@@ -371,7 +371,7 @@ class _Reducing(Job[int]):
         )
 
     def _reduced(self, box: Box) -> AnyArray:
-        """Return a region of the level, made piece by piece: a shard may be much more than fits in memory at a time."""
+        """Return a region of the level, made piece by piece, because a shard may be larger than the memory."""
         shape = tuple(part.stop - part.start for part in box)
         made = np.empty(shape, self.target.dtype)
         chunks: Any = self.source.chunks

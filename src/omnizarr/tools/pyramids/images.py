@@ -1,4 +1,4 @@
-"""What OME-Zarr says of a multiscale image: its axes, and the levels that it has or will have.
+"""The OME-Zarr metadata of a multiscale image: its axes, and its present or future levels.
 
 Spec: https://ngff.openmicroscopy.org/0.5/, "multiscales" metadata; 0.4 says the same, outside of ``ome``.
 """
@@ -27,14 +27,14 @@ _MOST_LEVELS: Final = 32
 
 
 class Axis(NamedTuple):
-    """An axis: its name, and what it is."""
+    """An axis: its name and its type."""
 
     name: str
     type: str
     unit: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """Return it as OME-Zarr has it."""
+        """Return the axis in the form of OME-Zarr."""
         return {"name": self.name, "type": self.type, **({"unit": self.unit} if self.unit else {})}
 
 
@@ -45,12 +45,12 @@ class Level:
     Attributes
     ----------
     path : str
-        From the group.
+        Path relative to the group.
     shape : tuple of int
     scale : tuple of float
         Length of an element along each axis, in the units of the axes.
     translation : tuple of float
-        Where the middle of the first element is.
+        Position of the centre of the first element.
     """
 
     path: str
@@ -59,7 +59,7 @@ class Level:
     translation: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as an entry of ``datasets``."""
+        """Return the level as an entry of ``datasets``."""
         transformations: list[dict[str, Any]] = [{"type": "scale", "scale": list(self.scale)}]
         if any(self.translation):
             transformations.append({"type": "translation", "translation": list(self.translation)})
@@ -75,17 +75,17 @@ class Image:
     group : Found
         The group that lists the levels.
     version : str
-        Of OME-Zarr.
+        Version of OME-Zarr.
     axes : tuple of Axis
     first : Level
-        The full resolution, which is there.
+        The full resolution, which exists.
     others : tuple of str
-        Paths of the levels that are listed besides.
+        Paths of the other listed levels.
     entry : mapping
-        The entry of ``multiscales``, as far as it is there.
+        The entry of ``multiscales``, as far as it exists.
     is_label : bool
     has_flat_chunks : bool
-        The chunks of the full resolution are not in directories, as OME-Zarr 0.4 has them.
+        Whether the chunks of the full resolution are not in directories, which OME-Zarr 0.4 requires.
     """
 
     group: Found[GroupMetadata]
@@ -103,9 +103,10 @@ class Image:
         return tuple(axis.name for axis in self.axes)
 
     def levels(self, factors: Sequence[int], method: str, count: int | None) -> tuple[Level, ...]:
-        """Return the levels that the image will have, the full resolution first.
+        """Return the levels of the image, with the full resolution first.
 
-        `count` is how many; by default as many as it takes until no axis that is made smaller is longer than 256.
+        `count` is their number. By default, levels are added until no axis that becomes shorter is longer than
+        256.
         """
         levels = [self.first]
         wanted = _MOST_LEVELS if count is None else count
@@ -129,7 +130,7 @@ class Image:
         return tuple(levels)
 
     def said(self, levels: Sequence[Level], method: str) -> dict[str, Any]:
-        """Return the entry of ``multiscales`` that announces levels."""
+        """Return the entry of ``multiscales`` with the levels."""
         entry: dict[str, Any] = {name: value for name, value in self.entry.items() if name != "metadata"}
         if self.version == "0.4":
             entry["version"] = self.version
@@ -185,9 +186,9 @@ def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float
     Raises
     ------
     NotRepresentableError
-        If OME-Zarr has no version for the format, or no words for such an image.
+        If OME-Zarr has no version for the format, or cannot express the image.
     MetadataError
-        If a group is not an image, or what it says is broken.
+        If a group is not an image, or its metadata is broken.
     """
     found = detection.open_node(where)
     version = _version(found)
@@ -345,7 +346,7 @@ def _axis_in(where: StorePath, axis: Any) -> Axis:
 
 
 def _level_in(entry: Mapping[str, Any], default: Level) -> Level:
-    """Return the first level as its entry says, so far as it says so."""
+    """Return the first level from its entry, as far as the entry describes it."""
     scale, moved = default.scale, default.translation
     for each in entry.get("coordinateTransformations") or ():
         values = each.get(each.get("type")) if isinstance(each, Mapping) else None
@@ -360,7 +361,7 @@ def _level_in(entry: Mapping[str, Any], default: Level) -> Level:
 def _axes_of(
     where: StorePath, metadata: ArrayMetadata, axes: Sequence[str] | None, unit: Mapping[str, str]
 ) -> tuple[Axis, ...]:
-    """Return the axes of an array: as they are given, as its dimensions are called, or the usual ones."""
+    """Return the axes of an array: the given ones, those of its dimensions, or the usual ones."""
     ndim = len(metadata.shape)
     known = dimensions.names_of(metadata)
     names = list(axes) if axes is not None else [name or "" for name in known or ()]

@@ -1,4 +1,4 @@
-"""How much is stored, of what, and what is not: sizes of nodes, and chunks that are missing."""
+"""Sizes of nodes, and missing chunks."""
 
 from omnizarr.tools.sizing.usage import NodeUsage, Usage
 

@@ -1,7 +1,8 @@
-"""Which chunks of an array are not stored.
+"""The chunks of an array that are not stored.
 
-Chunks are numbered in C order. Of a grid of usual size one bit is kept for each; of a larger one, the numbers of those
-that are stored. What is missing are runs of numbers, which become coordinates or boxes when they are asked for.
+Chunks are numbered in C order. For a grid of usual size, one bit is kept for each chunk; for a larger grid, the
+numbers of the stored chunks. Missing chunks are runs of numbers, which become coordinates or boxes when they are
+requested.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ Progress = Callable[[int], object]
 Box: TypeAlias = tuple[tuple[int, int], ...]
 
 _MOST_BITS: Final = 2**30
-"""Of so many chunks each has a bit."""
+"""Maximum number of chunks for which bits are kept."""
 _MOST_ASKED_FOR: Final = 10**6
-"""Of a store that cannot be listed, so many chunks are asked for one by one."""
+"""Maximum number of chunks that are requested one by one, if the store cannot be listed."""
 _BLOCK: Final = 2**17
-"""Bytes of bits that are unpacked at a time."""
+"""Bytes of bits that are unpacked at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,14 +43,14 @@ class MissingChunks:
     Attributes
     ----------
     path : str
-        Of the array, without a leading slash.
+        Path of the array, without a leading slash.
     unit : {"chunk", "shard", "inner chunk"}
     grid_shape : tuple of int
         Number of chunks along each dimension.
     expected : int
-        Chunks that there could be.
+        Number of possible chunks.
     stored : int
-        Those that there are.
+        Number of stored chunks.
     """
 
     path: str
@@ -62,7 +63,7 @@ class MissingChunks:
 
     @property
     def count(self) -> int:
-        """How many are missing."""
+        """Number of missing chunks."""
         return self.expected - self.stored
 
     @property
@@ -89,7 +90,7 @@ class MissingChunks:
         return boxes
 
     def regions(self) -> Iterator[tuple[slice, ...]]:
-        """Yield the elements that missing chunks cover, as selections of the array; neighbours together."""
+        """Yield the elements of missing chunks, as selections of the array. Adjacent chunks are combined."""
         for box in self.boxes():
             parts = []
             for (first, stop), axis in zip(box, self._grid.axes, strict=True):
@@ -98,12 +99,12 @@ class MissingChunks:
             yield tuple(parts)
 
     def keys(self) -> Iterator[str]:
-        """Yield the keys in the store of missing chunks.
+        """Yield the keys of missing chunks.
 
         Raises
         ------
         ValueError
-            Of inner chunks, which have none.
+            For inner chunks, which have no keys.
         """
         if self.unit == "inner chunk":
             raise ValueError("inner chunks have no keys of their own: ask for shards, or for coordinates")
@@ -199,7 +200,7 @@ def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coor
 
 
 def _axes(codecs: Sequence[Named], ndim: int) -> tuple[int, ...]:
-    """Return which axis of what the shards' codec sees is each axis of the array, for transpositions before it."""
+    """Return which axis of the shard codec's input corresponds to each axis of the array, after transpositions."""
     seen = list(range(ndim))
     for codec in codecs:
         if codec.name != "transpose":
@@ -216,7 +217,7 @@ def _ticking(found: Iterable[Coords], progress: Progress | None) -> Iterator[Coo
         yield coords
 
 
-# -- which there are -------------------------------------------------------------------
+# -- stored chunks -------------------------------------------------------------------
 
 
 class _Bits:
@@ -227,11 +228,11 @@ class _Bits:
         self._bits = bytearray(-(-size // 8))
 
     def add(self, number: int) -> None:
-        """Enter a chunk."""
+        """Add a chunk."""
         self._bits[number >> 3] |= 128 >> (number & 7)
 
     def count(self) -> int:
-        """Return how many have been entered."""
+        """Return how many chunks have been added."""
         return sum(part.bit_count() for part in self._parts())
 
     def _parts(self) -> Iterator[int]:
@@ -239,7 +240,7 @@ class _Bits:
             yield int.from_bytes(self._bits[start : start + _BLOCK], "big")
 
     def gaps(self) -> Iterator[tuple[int, int]]:
-        """Yield start and stop of each run of chunks that have not been entered."""
+        """Yield start and stop of each run of chunks that have not been added."""
         begun: int | None = None
         for start in range(0, len(self._bits), _BLOCK):
             packed = np.frombuffer(self._bits, np.uint8)[start : start + _BLOCK]
@@ -256,22 +257,22 @@ class _Bits:
 
 
 class _Numbers:
-    """The chunks that there are, of a grid that is mostly empty."""
+    """The stored chunks of a grid that is mostly empty."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._numbers: set[int] = set()
 
     def add(self, number: int) -> None:
-        """Enter a chunk."""
+        """Add a chunk."""
         self._numbers.add(number)
 
     def count(self) -> int:
-        """Return how many have been entered."""
+        """Return how many chunks have been added."""
         return len(self._numbers)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
-        """Yield start and stop of each run of chunks that have not been entered."""
+        """Yield start and stop of each run of chunks that have not been added."""
         start = 0
         for number in (*sorted(self._numbers), self._size):
             if number > start:
@@ -298,7 +299,7 @@ def _unraveled(number: int, grid_shape: Sequence[int]) -> Coords:
 
 
 def _boxes(start: int, stop: int, grid_shape: Sequence[int]) -> Iterator[Box]:
-    """Yield the boxes that a run of chunks consists of.
+    """Yield the boxes that form a run of chunks.
 
     >>> list(_boxes(1, 6, (3, 3)))
     [((0, 1), (1, 3)), ((1, 2), (0, 3))]
@@ -323,7 +324,7 @@ def _boxes(start: int, stop: int, grid_shape: Sequence[int]) -> Iterator[Box]:
 
 
 def _joined(boxes: Iterable[Box], axis: int) -> Iterator[Box]:
-    """Yield boxes, those that follow each other and are neighbours along an axis as one.
+    """Yield boxes, joining consecutive ones that are adjacent along an axis.
 
     >>> list(_joined([((0, 1), (2, 3)), ((1, 2), (2, 3))], 0))
     [((0, 2), (2, 3))]

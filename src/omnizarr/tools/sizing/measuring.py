@@ -1,7 +1,7 @@
-"""Counting what nodes take, with one walk through the documents and one listing of the keys.
+"""Counting what nodes take, by reading all documents once and listing the keys once.
 
-The walk finds the nodes. The listing gives each key to the nearest node that it is below, as one of its chunks, one
-of its documents, or as something else. Memory grows with the number of nodes, not with that of chunks.
+Reading the documents finds the nodes. The listing assigns each key to the nearest node above it, as one of its
+chunks, one of its documents, or something else. Memory grows with the number of nodes, not of chunks.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _OF_ANY: Final = frozenset(
         *(".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"),
     }
 )  # fmt: skip
-"""Names of documents, of whichever format. Those of v1 could be names of chunks, or of anything."""
+"""Names of documents of all formats. Those of v1 could also be names of chunks, or of anything else."""
 _OF_V1: Final = frozenset({"meta", "attrs"})
 _TICKED: Final = 1000
 """Keys between two reports of progress."""
 
 
 class _Node:
-    """What is known of a node while keys are counted. There may be many."""
+    """Counts of a node. There may be many nodes."""
 
     __slots__ = (
         "chunk_shape", "chunks", "data", "data_type", "decode", "documents", "expected", "kind", "logical", "names",
@@ -53,7 +53,7 @@ class _Node:
         self.path, self.kind, self.parent = path, kind, parent
         self.chunks = self.documents = self.other = (0, 0)
         self.data = ""
-        """Of an array: what the keys of its chunks begin with."""
+        """For an array: the prefix of the keys of its chunks."""
         self.decode: _Decode | None = None
         self.names = _OF_ANY
         self.expected: int | None = 0 if kind == "group" else None
@@ -66,18 +66,18 @@ class _Node:
         self.transformed = False
 
     def take(self, folder: str, key: str, size: int, begin: str) -> None:
-        """Count a key that is below the node."""
+        """Count a key below the node."""
         if self.decode is not None and begin == self.data and self.decode(key[len(begin) :]) is not None:
             self.chunks = (self.chunks[0] + 1, self.chunks[1] + size)
         elif folder == begin and key[len(folder) :] in self.names:
             self.documents = (self.documents[0] + 1, self.documents[1] + size)
-        elif self.transformed:  # keys of chunks are what the transformer makes of them
+        elif self.transformed:  # the transformer determines the keys of chunks
             self.chunks = (self.chunks[0], self.chunks[1] + size)
         else:
             self.other = (self.other[0] + 1, self.other[1] + size)
 
     def add_to_parent(self) -> None:
-        """Add what the node takes, with all below it, to the group that holds it."""
+        """Add the counts of the node, with everything below it, to its group."""
         above = self.parent
         if above is None:
             return
@@ -88,7 +88,7 @@ class _Node:
         above.logical = (above.logical or 0) + (self.logical or 0)
 
     def usage(self, skip: int, *, is_listed: bool) -> NodeUsage:
-        """Return it as a plain value."""
+        """Return the counts as a plain value."""
         return NodeUsage(
             path=self.path[skip:],
             node_type=self.kind,
@@ -107,9 +107,9 @@ class _Node:
 
 
 def run(store: Any, *, path: str | None, progress: Progress | None, storage_options: Any = None) -> Usage:
-    """Return what a node and all below it take; see `omnizarr.du`."""
+    """Return what a node and all nodes below take. See `omnizarr.du`."""
     if isinstance(store, Array | Group) and not path:
-        node = store  # with the members that it knows of
+        node = store  # with the members that are known
     else:
         node = opening.open(store, mode="r", path=path, use_consolidated=False, storage_options=storage_options)
     where = node.store_path
@@ -132,16 +132,16 @@ class _Count:
         self.where = where
         self._nodes: list[_Node] = []
         self._places: dict[str, _Node] = {}
-        """By the prefixes that their keys begin with."""
+        """Nodes by the prefixes of their keys."""
         self._documents: dict[str, _Node] = {}
-        """By key, where documents are not at the path of their node."""
+        """Nodes by key, if documents are not at the path of their node."""
         self._decoders: dict[tuple[object, ...], _Decode] = {}
         self._last: tuple[str, _Node, str] | None = None
 
     # -- nodes -------------------------------------------------------------------
 
     def walk(self, top: Array | Group) -> None:
-        """Find the nodes; each group before its members."""
+        """Find the nodes, each group before its members."""
         root = self._enter(top, None)
         above = [root]
         for depth, node in describe.walk(top) if isinstance(top, Group) else ():
@@ -195,7 +195,7 @@ class _Count:
             entry.problem = str(error)
 
     def _decoder(self, metadata: ArrayMetadata) -> _Decode:
-        """Return what tells the coordinates of chunks; many arrays share one."""
+        """Return the function that returns the coordinates of chunks. Many arrays share one."""
         encoding = metadata.chunk_key_encoding
         mark = encoding.name, str(encoding.configuration), str(metadata.chunk_grid), metadata.shape
         found = self._decoders.get(mark)
@@ -206,7 +206,7 @@ class _Count:
     # -- keys --------------------------------------------------------------------
 
     def list(self, progress: Progress | None) -> None:
-        """Give each key to a node."""
+        """Assign each key to a node."""
         number = 0
         for key, size in self._sizes():
             folder = key[: key.rfind("/") + 1]
@@ -237,7 +237,7 @@ class _Count:
                 yield key[len(skip) :], size
 
     def _owner(self, folder: str) -> tuple[_Node, str]:
-        """Return the nearest node that a folder is in, and the prefix of its keys there."""
+        """Return the nearest node above a folder, and the prefix of its keys there."""
         last = self._last
         if last is not None and last[0] == folder:
             return last[1], last[2]
@@ -251,7 +251,7 @@ class _Count:
     # -- sums --------------------------------------------------------------------
 
     def usage(self, unlisted: str) -> Usage:
-        """Return what nodes take, members before the group that holds them."""
+        """Return the counts of nodes, members before their group."""
         skip = len(self.where.prefix)
         ordered = list(_members_first(self._nodes))
         for node in ordered:
@@ -265,7 +265,7 @@ class _Count:
 
 
 def _members_first(nodes: Iterable[_Node]) -> Iterator[_Node]:
-    """Yield nodes that come each before its members, after them."""
+    """Yield nodes so that each comes after its members."""
     way: list[_Node] = []
     for node in nodes:
         while way and way[-1] is not node.parent:
@@ -275,7 +275,7 @@ def _members_first(nodes: Iterable[_Node]) -> Iterator[_Node]:
 
 
 def _directory(store: Store) -> tuple[LocalStore | None, str]:
-    """Return the directory behind a store, if there is one, and where in it the keys begin."""
+    """Return the directory of a store, if there is one, and the path in it where the keys begin."""
     skip = ""
     while isinstance(store, WrapperStore):
         if isinstance(store, PrefixStore):
@@ -285,7 +285,7 @@ def _directory(store: Store) -> tuple[LocalStore | None, str]:
 
 
 def _can_list(where: StorePath) -> bool:
-    """Return whether the store can list anything at all: a failure was another one then."""
+    """Return whether the store can list anything at all, so that a failure had another reason."""
     try:
         where.store.list_dir(where.prefix)
     except (StoreError, NotImplementedError):

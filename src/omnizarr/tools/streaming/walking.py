@@ -32,7 +32,7 @@ class Effort:
     concurrency : int, optional
         Chunks in flight at a time.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     """
 
     max_memory: int | None = None

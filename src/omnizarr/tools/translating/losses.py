@@ -1,4 +1,4 @@
-"""What is said of one node while it is translated, and how the target's dialect is asked what it can say."""
+"""What is reported about one node while it is translated, and whether the target's dialect can express it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _LONGEST: Final = 60
 
 
 class CannotCarryError(Exception):
-    """Nothing that the target can say holds the node; the account says why."""
+    """The target cannot express the node; the account contains the reason."""
 
 
 @dataclass
 class Account:
-    """What could not be carried of one node, and what is carried in other words."""
+    """What could not be kept of one node, and what is expressed differently."""
 
     source: Metadata
     dialect: Dialect
@@ -55,15 +55,15 @@ class Account:
     losses: list[Loss] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     of_missing: list[Loss] = field(default_factory=list)
-    """Those of the losses that concern only chunks that are missing."""
+    """Losses that concern only missing chunks."""
 
     @property
     def title(self) -> str:
-        """What the target is called in a sentence."""
+        """The name of the target in a sentence."""
         return _TITLES.get(self.dialect.name, f"Zarr {self.dialect.name}")
 
     def pointer(self, member: str, *below: str | int) -> str:
-        """Return where the source's document keeps what the model calls `member`."""
+        """Return the place of the model's `member` in the source's document."""
         name = self.source.dialect
         early = name in _EARLY
         places = {
@@ -76,25 +76,25 @@ class Account:
         return join(places.get(member, f"/{member}"), *below)
 
     def lose(self, pointer: str, what: str, why: str, kept: str = "", *, of_missing: bool = False) -> None:
-        """Say that something could not be carried; `of_missing`: that it matters only if chunks are missing."""
+        """Record a loss. `of_missing`: it matters only if chunks are missing."""
         loss = Loss(self.path, pointer, what, why, kept)
         self.losses.append(loss)
         if of_missing:
             self.of_missing.append(loss)
 
     def fail(self, pointer: str, what: str, why: str) -> CannotCarryError:
-        """Say that the node could not be carried, and return what to raise."""
+        """Record that the node could not be kept, and return the error to raise."""
         self.lose(pointer, what, why)
         return CannotCarryError()
 
     def remark(self, text: str) -> None:
-        """Say that something is carried in other words."""
+        """Record that something is expressed differently."""
         if text not in self.remarks:
             self.remarks.append(text)
 
 
 def attempt(metadata: M, dialect: Dialect) -> tuple[M | None, str]:
-    """Return metadata as a dialect reads what it writes; or None, and why it cannot write it."""
+    """Return metadata as a dialect reads it back after writing it; or None, and why it cannot be written."""
     problems: list[Problem] = []
     try:
         read = dialect.load(dialect.dump(metadata), problems.append)
@@ -114,6 +114,6 @@ def attempt(metadata: M, dialect: Dialect) -> tuple[M | None, str]:
 
 
 def shown(value: object) -> str:
-    """Return a value as a report has it: whole if it is short."""
+    """Return a value for a report: whole if it is short."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
