@@ -14,7 +14,8 @@ BIN := $(VENV)/bin
 endif
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 STAMPS := $(VENV)/stamps
-WORKERS ?= 2
+# One more than there are cores: some tests wait for servers and for other processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 8))')
 ARGS ?=
 
 # The native engine is built, tested and linted where Rust is, in the edition of the crate: there it may not fail.
@@ -38,7 +39,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/web tests/tools/test_distributed.py \
 	$(patsubst %,tests/test_%.py,faultproxy floors names native_build packaging prose servers typed)
 # Tests that show most of what differs between engines: `make test` runs them with both.
-ABOVE := tests/engine tests/codecs tests/indexing tests/properties tests/nodes
+ABOVE := tests/engine tests/codecs tests/indexing tests/properties
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-native test-oldest oldest-installed test-upstream coverage downstream downstream-installed servers lint format docs links bench bench-installed native page dist release clean

@@ -23,7 +23,7 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("ci", derandomize=True, print_blob=True, **_COMMON)
 settings.register_profile("dev", **_COMMON)
 # `make test`: few examples.
-settings.register_profile("quick", max_examples=25, **_COMMON)
+settings.register_profile("quick", max_examples=10, **_COMMON)
 # `make test-all`: many, the same ones each time.
 settings.register_profile("all", max_examples=300, derandomize=True, print_blob=True, **_COMMON)
 # `HYPOTHESIS_PROFILE=thorough`: many more examples, for a night.

@@ -350,6 +350,7 @@ class TestControlCharacters:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no C locale")
 @pytest.mark.parametrize("command", ["tree", "ls", "info", "check", "get", "dump", "repair"])
+@pytest.mark.sampled(3)
 def test_commands_print_in_the_c_locale(tmp_path, command):
     root = omnizarr.create_group(tmp_path / "r", attributes={"größe": "café"})
     root.create_array("température", shape=2, dtype="i4", attributes={"units": "°C"})

@@ -90,6 +90,7 @@ HERE = [page for page in PAGES if name_of(page) not in {*ALONE, OBJECT_STORES}]
 
 
 @pytest.mark.parametrize("page", HERE, ids=name_of)
+@pytest.mark.sampled(3)
 def test_examples_of_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page)

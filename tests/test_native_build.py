@@ -98,6 +98,7 @@ BROKEN = [("rustc", "echo 'rustc 1.85.0 (4d91de4e4 2025-02-17)'"), ("cargo", "ec
 @pytest.mark.parametrize(
     "toolchain", [pytest.param((), id="missing"), *([pytest.param(BROKEN, id="broken")] if os.name == "posix" else [])]
 )
+@pytest.mark.slow
 def test_without_cargo_that_works_the_wheel_is_for_every_machine(source, toolchain):
     done, made = build(source, toolchain=toolchain)
     assert (done.returncode, made) == (0, PURE), done.stdout

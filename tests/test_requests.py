@@ -470,7 +470,7 @@ def test_copies_in_consolidated_metadata_are_renewed_with_two_reads(operation):
 def test_documents_that_hardly_any_node_has_are_asked_for_side_by_side(zarr_format):
     inner = MemoryStore()
     omnizarr.create_group(inner, zarr_format=zarr_format)
-    store = far(inner, delay=0.02)
+    store = far(inner, delay=0.2)
     group = omnizarr.open_group(store)
     store.reset()
     assert "b" not in group

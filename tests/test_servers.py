@@ -154,6 +154,7 @@ def test_a_server_ends_with_the_process_that_started_it_even_if_that_is_killed(t
     pytest.fail("the server is still there")
 
 
+@pytest.mark.slow
 def test_the_end_of_a_run_counts_the_tests_that_lacked_their_server(pytester_run):
     assert "2  nothing-of-the-kind (make servers)" in pytester_run
 

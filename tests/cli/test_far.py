@@ -244,6 +244,7 @@ def test_requests_over_http_do_not_grow_with_arrays(web, capsys, command, zarr_f
 @pytest.mark.parametrize("arrays", [2, 100])
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("command", REQUESTS)
+@pytest.mark.sampled(3)
 def test_requests_over_s3_do_not_grow_with_arrays(s3_server, capsys, command, zarr_format, arrays):
     place = s3_server.fresh()
     fill(f"{place.url}/x.zarr", zarr_format, arrays=arrays, storage_options=place.options)

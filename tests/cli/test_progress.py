@@ -162,6 +162,7 @@ def test_ctrl_c_before_anything_is_written_says_to_begin_again(source, tmp_path,
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_second_ctrl_c_ends_at_once(source, tmp_path):
     begun = time.monotonic()
     code, shown = watch(["convert", source, tmp_path / "b.zarr"], until=r"[1-9]\d? %", signals=2, seconds=15.0)

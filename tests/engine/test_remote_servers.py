@@ -132,6 +132,7 @@ def test_connections_that_the_server_closes_are_replaced():
             np.testing.assert_array_equal(array[4:], VALUES[4:])
 
 
+@pytest.mark.slow
 def test_reads_that_are_given_up_do_not_keep_others_from_connections():
     with running(Few) as server:
         array = aio.AsyncArray(by("native", put(server, "/data/a", **SMALL), SOMETIMES))

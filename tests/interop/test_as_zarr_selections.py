@@ -51,6 +51,7 @@ def test_selections_that_zarr_python_takes_select_the_same():
     assert compared > 300
 
 
+@pytest.mark.slow
 def test_selections_that_zarr_python_takes_store_the_same():
     def stored(module, selection):
         array = made(module)

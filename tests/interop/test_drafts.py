@@ -124,6 +124,7 @@ def test_zarr_python_reads_attributes(by_zarr_python):
     assert by_zarr_python["empty?attributes"] == repr(sorted(attributes.items()))
 
 
+@pytest.mark.slow
 def test_gdal_reads_equal_values(hierarchy):
     path, expected = hierarchy
     # What a raster band can be: two dimensions, numbers of the types that GDAL 3.6 has. It has no bz2; this build

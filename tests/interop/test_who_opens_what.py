@@ -193,6 +193,7 @@ def test_the_table_has_every_program_and_format():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.sampled(3)
 def test_a_program_opens_a_format_as_the_table_says(reader, name, unpacked):
     itself, through = READERS[reader]
     place, path, values = unpacked(name), SOURCES[name][1], values_of(name)

@@ -202,6 +202,7 @@ def run(path, how, engine="native"):
     ("how", "code"),
     [("", 0), ("sys.exit(3)", 3), ("raise KeyboardInterrupt", -signal.SIGINT), ("del dataset", 0), ("1 / 0", 1)],
 )
+@pytest.mark.sampled(3)
 def test_a_program_that_ends_stores_what_waits(tmp_path, how, code, engine):
     made(tmp_path / "x.zarr").close()
     assert run(tmp_path / "x.zarr", how, engine).returncode == code
@@ -584,6 +585,7 @@ def filled(kind, layout, store, **options):
 
 @pytest.mark.parametrize("layout", ["D", "v3"])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(3)
 def test_what_is_read_before_it_is_stored_is_what_is_read_afterwards(kind, layout):
     for name, is_one_piece in (("one", True), ("two", False)):
         for element in ELEMENTS:

@@ -123,6 +123,7 @@ class TestMembers:
         assert root["mixed"].zarr_format == other
         assert "mixed" in list(root)
 
+    @pytest.mark.slow
     def test_deep_hierarchy_needs_no_stack(self):
         root = omnizarr.create_group({})
         path = "/".join(["d"] * 300)

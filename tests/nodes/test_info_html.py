@@ -124,6 +124,7 @@ def test_unknown_codec_and_data_type_are_shown_by_name():
     assert "mystery" in text
 
 
+@pytest.mark.slow
 def test_page_stays_small_whatever_it_shows():
     root = omnizarr.create_group({}, attributes={f"a{n}": "x" * 10_000 for n in range(1000)})
     for n in range(300):

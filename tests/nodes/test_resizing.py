@@ -324,6 +324,7 @@ def stored_beyond(array):
 
 @pytest.mark.parametrize("fails", [False, True], ids=["killed", "failed"])
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.sampled(4)
 def test_where_writers_are_kept_apart_by_conditions_a_block_is_claimed_first(engine, change, fails):
     """Who is killed behind that leaves the fill value in place of what was not written yet, and nothing else."""
     shape, run = CHANGES[change]

@@ -43,6 +43,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+@pytest.mark.sampled(4)
 def test_weak_reference_lasts_as_long_as_the_object(make, tmp_path):
     made = make(tmp_path)
     reference = weakref.ref(made)

@@ -93,6 +93,7 @@ def hierarchies():
 
 
 @pairs
+@pytest.mark.sampled(4)
 def test_there_and_back_all_is_equal_or_accounted_for(hierarchies, old, new):
     source, written = hierarchies[old]
     before = contents(source)
@@ -241,6 +242,7 @@ def test_compressors_are_kept_if_they_shall_be(compressor):
 @pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification")
 @pytest.mark.parametrize("old", FORMATS)
 @pytest.mark.parametrize("new", [2, 3])
+@pytest.mark.sampled(3)
 def test_zarr_python_reads_the_result(hierarchies, tmp_path, old, new):
     source, written = hierarchies[old]
     omnizarr.convert(source, tmp_path / "new", zarr_format=new)
@@ -259,6 +261,7 @@ def test_zarr_python_reads_the_result(hierarchies, tmp_path, old, new):
 
 @pytest.mark.parametrize("old", FORMATS)
 @pytest.mark.parametrize(("new", "driver"), [(2, "zarr"), (3, "zarr3")])
+@pytest.mark.sampled(3)
 def test_tensorstore_reads_the_result(hierarchies, tmp_path, old, new, driver):
     source, written = hierarchies[old]
     omnizarr.convert(source, tmp_path / "new", zarr_format=new)
@@ -790,6 +793,7 @@ omnizarr.convert(source, target, resume=True, **options)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 @pytest.mark.parametrize("options", [{"zarr_format": 3}, {"zarr_format": 1}], ids=["copied", "encoded"])
+@pytest.mark.slow
 def test_killed_conversion_shows_no_array_that_is_not_whole_and_is_resumed(tmp_path, options):
     rng = random.Random(7)
     values = np.arange(24 * 24).reshape(24, 24)
@@ -825,6 +829,7 @@ def test_killed_conversion_shows_no_array_that_is_not_whole_and_is_resumed(tmp_p
 
 @pytest.mark.parametrize("verb", ["get", "set", "read_into", "list_dir", "exists", "lock"])
 @pytest.mark.parametrize("options", [{}, {"chunks": (5, 5)}], ids=["copied", "encoded"])
+@pytest.mark.sampled(3)
 def test_failing_store_leaves_what_can_be_resumed(verb, options):
     source, clean = make_simple(2), MemoryStore()
     omnizarr.convert(source, clean, **options)

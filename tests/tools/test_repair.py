@@ -906,6 +906,7 @@ STRIDES = {} if "RUNS" in os.environ else {"get": 3}
 
 
 @pytest.mark.parametrize("verb", ["get", "set", "delete", "lock", "list_prefix", "list_dir", "exists", "size"])
+@pytest.mark.sampled(4)
 def test_repair_that_fails_at_any_request_can_be_finished_and_undone(verb, tmp_path):
     folder = everything(tmp_path)
     before, data = tree(folder), verb != "size"  # sizes are asked for only where chunks are not decoded

@@ -192,6 +192,7 @@ def runs(metadata):
 
 class TestPairs:
     @pairs
+    @pytest.mark.sampled(3)
     def test_the_target_is_written_and_read_without_problems_or_notes(self, old, new):
         problems = []
         for found in translated(old.name, new.name):
@@ -246,6 +247,7 @@ class TestPairs:
                 assert bits(found.carry(one).astype(after.dtype)) == bits(np.full(1, after.fill_value, after.dtype))
 
     @pairs
+    @pytest.mark.sampled(3)
     def test_there_and_back_is_identical_or_explained(self, old, new):
         for there in translated(old.name, new.name):
             if there.target is None:

@@ -91,6 +91,7 @@ def read(path):
 @pytest.mark.filterwarnings("ignore")  # zarr-python's on types that are not in its specification
 @pytest.mark.parametrize("stored", ["all", "some", "none", "scalar"])
 @pytest.mark.parametrize(("old", "new"), [(2, 3), (3, 2)])
+@pytest.mark.sampled(4)
 def test_xarray_reads_the_same_before_and_after(tmp_path, old, new, stored):
     before, after, back = (tmp_path / f"{name}.zarr" for name in ("before", "after", "back"))
     dataset(VARIABLES, scalar=stored == "scalar").to_zarr(before, zarr_format=old, consolidated=False)

@@ -415,6 +415,7 @@ def test_store_serves_a_forked_process(s3):
 # -- errors and secrets
 
 
+@pytest.mark.slow
 def test_missing_bucket_is_an_error_and_not_a_missing_key(s3):
     _, options = s3
     store = FsspecStore.from_url("s3://there-is-no-such-bucket/a", options)

@@ -130,6 +130,7 @@ def test_faults_that_stay_are_errors_in_bounded_time(url, near, far, proxy, faul
     np.testing.assert_array_equal(read(url, near), OLD)
 
 
+@pytest.mark.slow
 def test_a_closed_port_is_an_error_in_bounded_time(url, near, far, proxy):
     make(url, near)
     array = omnizarr.open_array(url, mode="r", storage_options=far)
@@ -142,6 +143,7 @@ def test_a_closed_port_is_an_error_in_bounded_time(url, near, far, proxy):
     np.testing.assert_array_equal(array[...], OLD)
 
 
+@pytest.mark.slow
 def test_writing_through_faults_is_right_or_an_error_and_harms_nothing(url, near, far, proxy, layout):
     make(url, near, **layout)
     array = omnizarr.open_array(url, mode="r+", storage_options=far)
@@ -210,6 +212,7 @@ class Sync:
 
 @pytest.mark.parametrize("fault", LOST, ids=repr)
 @pytest.mark.parametrize("how", [Sync, Awaited])
+@pytest.mark.sampled(6)
 def test_appends_and_partial_writes_whose_answer_is_lost_are_done_once(url, near, far, proxy, fault, how):
     omnizarr.create_array(url, shape=(0,), chunks=(4,), dtype="i4", fill_value=-1, storage_options=near)
     array = how(url, far)
@@ -233,6 +236,7 @@ def test_appends_and_partial_writes_whose_answer_is_lost_are_done_once(url, near
 
 @pytest.mark.parametrize("fault", LOST, ids=repr)
 @pytest.mark.parametrize("before", [None, b"1"], ids=["absent", "present"])
+@pytest.mark.sampled(6)
 def test_updates_whose_answer_is_lost_are_made_once(url, near, far, proxy, fault, before):
     straight, store = ObjectStore.from_url(url, near), ObjectStore.from_url(url, far)
 
@@ -254,6 +258,7 @@ def test_updates_whose_answer_is_lost_are_made_once(url, near, far, proxy, fault
 
 
 @pytest.mark.parametrize("fault", LOST, ids=repr)
+@pytest.mark.sampled(3)
 def test_attributes_and_new_nodes_survive_a_lost_answer(url, near, far, proxy, fault):
     omnizarr.create_group(url, storage_options=near)
     root = omnizarr.open_group(url, mode="r+", storage_options=far)

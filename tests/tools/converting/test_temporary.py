@@ -143,6 +143,7 @@ def test_missing_chunks_stay_missing_and_hold_the_fill_value():
     assert len(chunks_of(target.sets)) == 12 * 12
 
 
+@pytest.mark.slow
 def test_no_more_memory_than_allowed_is_taken(tmp_path):
     values = np.random.default_rng(0).integers(0, 99, (256, 128, 128), dtype="i4")
     omnizarr.create_array(tmp_path / "a", data=values, chunks=(4, 128, 128))

@@ -45,6 +45,7 @@ def places(tmp_path_factory):
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.sampled(3)
 def test_memory_is_bounded(places, verb):
     VERBS[verb](*places)  # whatever is imported
     tracemalloc.start()
