@@ -86,11 +86,16 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-HERE = [page for page in PAGES if name_of(page) not in {*ALONE, OBJECT_STORES}]
+FIRST = {"README.md", "CONTRIBUTING.md", "docs/tutorials/ten-minutes.md"}
+"""Pages that every run of the tests tries; `make test` takes a sample of the others."""
+HERE = [
+    pytest.param(page, id=name_of(page), marks=() if name_of(page) in FIRST else pytest.mark.sampled(3))
+    for page in PAGES
+    if name_of(page) not in {*ALONE, OBJECT_STORES}
+]
 
 
-@pytest.mark.parametrize("page", HERE, ids=name_of)
-@pytest.mark.sampled(3)
+@pytest.mark.parametrize("page", HERE)
 def test_examples_of_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page)
