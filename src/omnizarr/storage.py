@@ -40,7 +40,7 @@ StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str,
 Stores of other libraries are accepted without being named here, because they need not be installed: stores of obstore
 and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
 
-What other libraries call a store is taken as well, without being named here, as they need not be installed: stores of
+What other libraries call a store is read as well, without being named here, as they need not be installed: stores of
 obstore and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
 """
 

@@ -41,7 +41,7 @@ def read_codecs(
 def _read_list(reader: Reader, value: JSON, pointer: str, elements: _Elements) -> tuple[Named, ...]:
     items = read_list(reader, value, pointer, _SPEC)
     if not items:
-        reader.note(pointer, "no codecs, taken as little-endian bytes", _SPEC)
+        reader.note(pointer, "no codecs, read as little-endian bytes", _SPEC)
         return (LITTLE,)
     codecs: list[Named] = []
     for index, item in enumerate(items):
@@ -59,7 +59,7 @@ def _with_serializer(reader: Reader, codecs: list[Named], pointer: str) -> tuple
     at = next((index for index, codec in enumerate(codecs) if codec.name not in _KEEP_THE_TYPE), len(codecs))
     if any(codec.name not in _OF_BYTES for codec in codecs[at:]):
         return tuple(codecs)
-    reader.note(pointer, "no array to bytes codec, taken as little-endian bytes", _SPEC)
+    reader.note(pointer, "no array to bytes codec, read as little-endian bytes", _SPEC)
     return (*codecs[:at], LITTLE, *codecs[at:])
 
 
@@ -73,11 +73,11 @@ def _read_codec(reader: Reader, named: Named, pointer: str, elements: _Elements)
         configuration = _without_id(reader, named, join(place, "id"))
     bound = elements.here
     if named.name == "bytes" and "endian" not in configuration and bound is not None and _has_byte_order(bound):
-        reader.note(place, "no endian, taken as little", 'Zarr v3, "Bytes codec"')
+        reader.note(place, "no endian, read as little", 'Zarr v3, "Bytes codec"')
         configuration = {**configuration, "endian": "little"}
     elif named.name == "transpose" and configuration.get("order") in ("C", "F"):
         axes = range(elements.ndim) if configuration["order"] == "C" else reversed(range(elements.ndim))
-        reader.note(join(place, "order"), f"order {configuration['order']!r}, taken as a list", "Zarr v3.0")
+        reader.note(join(place, "order"), f"order {configuration['order']!r}, read as a list", "Zarr v3.0")
         configuration = {**configuration, "order": list(axes)}
     elif named.name.removeprefix(_NUMCODECS) == "shuffle" and configuration.get("elementsize") is None:
         configuration = _with_element_size(reader, configuration, place, elements.of_array)
@@ -108,7 +108,7 @@ def _with_element_size(
     if bound is None:
         return configuration
     size = bound.dtype.itemsize if bound.is_fixed_size else 1
-    reader.note(pointer, f"no elementsize, taken as the item size {size}", _SPEC)
+    reader.note(pointer, f"no elementsize, read as the item size {size}", _SPEC)
     return {**configuration, "elementsize": size}
 
 
@@ -121,7 +121,7 @@ def _read_sharding(
         codecs = _read_list(reader, configuration["codecs"], join(pointer, "codecs"), elements)
         result["codecs"] = [write_extension(codec) for codec in codecs]
     if "index_codecs" not in configuration:
-        reader.note(join(pointer, "index_codecs"), "missing, taken as little-endian bytes and crc32c", _SHARDING)
+        reader.note(join(pointer, "index_codecs"), "missing, read as little-endian bytes and crc32c", _SHARDING)
         result["index_codecs"] = [write_extension(LITTLE), write_extension(Named("crc32c"))]
     else:
         index = datatypes.bind(Named("uint64"))

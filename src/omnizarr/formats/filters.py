@@ -95,7 +95,7 @@ def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
         if name == "blosc" and key == "shuffle" and isinstance(parameter, str):
             number = _GDAL_SHUFFLES.get(parameter, number)
         if number is not None:
-            reader.note(join(pointer, key), f"the string {parameter!r}, taken as a number", SPEC)
+            reader.note(join(pointer, key), f"the string {parameter!r}, read as a number", SPEC)
         parameters[key] = parameter if number is None else number
     return Step(name, parameters, pointer)
 
@@ -236,11 +236,11 @@ def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> 
     """
     parameters = step.parameters
     if step.id == "shuffle" and "elementsize" not in parameters:
-        reader.note(step.pointer, f"no elementsize, taken as {_SHUFFLED}", SPEC)
+        reader.note(step.pointer, f"no elementsize, read as {_SHUFFLED}", SPEC)
         parameters = {**parameters, "elementsize": _SHUFFLED}
     elif step.id == "shuffle" and parameters["elementsize"] == 0:
         # netcdf-c means the size of the array's elements, wherever the filter stands
-        reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {element_size}", SPEC)
+        reader.note(join(step.pointer, "elementsize"), f"0, read as the item size {element_size}", SPEC)
         parameters = {**parameters, "elementsize": element_size}
     return load_codec(step.id, parameters, item_size)
 

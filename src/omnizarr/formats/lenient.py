@@ -86,11 +86,11 @@ def _without_rest(text: str, found: set[str]) -> str:
 
 def _escaped(match: re.Match[str], found: set[str]) -> str:
     if match[0] == "\\'":
-        found.add("\\' in a string, taken as the quote \" that netCDF-C 4.8 wrote so")
+        found.add("\\' in a string, read as the quote \" that netCDF-C 4.8 wrote so")
         return '\\"'
     if match[0][0] == "\\":
         return match[0]
-    found.add("a control character in a string, taken as it is")
+    found.add("a control character in a string, read as it is")
     return f"\\u{ord(match[0]):04x}"
 
 
@@ -109,7 +109,7 @@ def _atom(token: str, found: set[str]) -> str:
         return token
     decimal = _DECIMAL.fullmatch(token)
     if decimal and any(each.isdecimal() for each in token.partition("e")[0].partition("E")[0]):
-        found.add("a number that begins or ends as none does in JSON, taken as what it means")
+        found.add("a number that begins or ends as none does in JSON, read as what it means")
         sign, whole, point, fraction, exponent = decimal.groups()
         return f"{sign.strip('+')}{whole or '0'}{point and '.'}{fraction or (point and '0')}{exponent}"
     word = None
@@ -121,7 +121,7 @@ def _atom(token: str, found: set[str]) -> str:
         word = "NaN" if nonfinite[2].lower() == "nan" else f"{nonfinite[1].strip('+')}Infinity"
     if word is None:
         return token
-    found.add("a number or truth value in words of C, taken as what it means")
+    found.add("a number or truth value in words of C, read as what it means")
     return word
 
 
@@ -196,7 +196,7 @@ def _of_v2_array(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str
     fill = document.get("fill_value")
     if document["dtype"] != ">S1" or not is_integer(fill) or not 0 < fill < 10:
         return document
-    notes.append(Note("/fill_value", "not Zarr: a number, taken as the digit that netCDF-C 4.10 writes so", _NCZARR))
+    notes.append(Note("/fill_value", "not Zarr: a number, read as the digit that netCDF-C 4.10 writes so", _NCZARR))
     return {**document, "fill_value": str(fill)}
 
 
@@ -218,7 +218,7 @@ def _of_v3(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON
         if size and len(raw) <= size:
             padded = list(raw.ljust(size, b"\0"))
             changed["fill_value"] = padded if changed["data_type"] != "uint8" else padded[0]
-            notes.append(Note("/fill_value", "not Zarr: text, taken as its bytes", _NCZARR))
+            notes.append(Note("/fill_value", "not Zarr: text, read as its bytes", _NCZARR))
     return changed
 
 
@@ -238,7 +238,7 @@ def _of_inlined(root: dict[str, JSON], nodes: Mapping[str, JSON], notes: list[No
         path, _, name = key.rpartition("/")
         if path and name == "zarr.json" and is_object(document):
             below[path] = adapted(document)
-    notes.append(Note("/metadata", "not Zarr: documents of all nodes, taken as consolidated metadata", _NCZARR))
+    notes.append(Note("/metadata", "not Zarr: documents of all nodes, read as consolidated metadata", _NCZARR))
     inline: JSON = {"kind": "inline", "must_understand": False, "metadata": below}
     rest = {name: value for name, value in root.items() if name not in ("kind", "must_understand", "metadata")}
     return {**rest, **(own if is_object(own) else {}), "consolidated_metadata": inline}

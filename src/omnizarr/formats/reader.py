@@ -122,7 +122,7 @@ def read_chunk_lengths(reader: Reader, value: JSON, pointer: str, shape: tuple[i
     for index, (length, extent) in enumerate(zip(chunks, shape, strict=True)):
         if length == 0:
             if extent == 0:
-                reader.note(join(pointer, index), "chunk length 0 of an empty dimension, taken as 1", spec)
+                reader.note(join(pointer, index), "chunk length 0 of an empty dimension, read as 1", spec)
             else:
                 reader.problem(
                     join(pointer, index), "a chunk length is 0", found=0, expected="an integer from 1", spec=spec

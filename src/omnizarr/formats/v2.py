@@ -256,7 +256,7 @@ def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
     values: list[tuple[JSON, str]] = []
     filters = document.get("filters")
     if "filters" not in document:
-        reader.note("/filters", "missing, taken as null", _SPEC)
+        reader.note("/filters", "missing, read as null", _SPEC)
     elif filters is not None:
         values = [(value, join("/filters", i)) for i, value in enumerate(read_list(reader, filters, "/filters", _SPEC))]
     if document.get("compressor") is not None:
@@ -281,7 +281,7 @@ def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elemen
         named, byte_order = read_objects(reader, steps, "/filters", _SPEC)
     elif codec is not None and codec.id in TEXT_OF_OBJECTS and codec.id != "categorize":
         # zarr-python 3.0 wrote fixed-width types together with the codec of the variable-width ones
-        reader.note("/dtype", f"a fixed width, but stored by {codec.id!r}: taken as variable", _SPEC)
+        reader.note("/dtype", f"a fixed width, but stored by {codec.id!r}: read as variable", _SPEC)
         named = Named(TEXT_OF_OBJECTS[codec.id])
     try:
         bound = datatypes.bind(named, byte_order)
@@ -296,7 +296,7 @@ def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elemen
 def _read_separator(reader: Reader, document: Mapping[str, JSON]) -> Named:
     separator = document.get("dimension_separator", ".")
     if separator is None:
-        reader.note("/dimension_separator", "null, taken as absent", _SPEC)
+        reader.note("/dimension_separator", "null, read as absent", _SPEC)
         separator = "."
     elif separator not in ("/", "."):
         reader.problem(
@@ -310,7 +310,7 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], elements: _El
     value = document.get("fill_value")
     spec = 'Zarr v2, "Fill value encoding"'
     if isinstance(value, float) and not math.isfinite(value):
-        reader.note("/fill_value", "a bare token that is not JSON, taken as the string of the same name", spec)
+        reader.note("/fill_value", "a bare token that is not JSON, read as the string of the same name", spec)
         value = name_of_nonfinite(value)
     if value is None:
         return UNDEFINED
@@ -321,7 +321,7 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], elements: _El
     except MetadataError as error:
         text = _plain_text(value, elements)
         if text is not None:
-            reader.note("/fill_value", "not base64, taken as plain text, as netCDF-C writes it", spec)
+            reader.note("/fill_value", "not base64, read as plain text, as netCDF-C writes it", spec)
             return elements.bound.fill_to_json(text)
         reader.report(problem_of(error, "/fill_value", spec))
         return UNDEFINED

@@ -227,7 +227,7 @@ def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     if "codecs" in document:
         codecs = read_codecs(reader, document["codecs"], "/codecs", len(shape), bound)
     else:
-        reader.note("/codecs", "missing, taken as little-endian bytes", _ARRAY)
+        reader.note("/codecs", "missing, read as little-endian bytes", _ARRAY)
     chunk_grid = _read_grid(reader, document, shape)
     chunk_key_encoding = _read_key_encoding(reader, document.get("chunk_key_encoding", "default"))
     if _is_scalar_with_a_length(document) and chunk_key_encoding.name == "default":
@@ -244,7 +244,7 @@ def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         "storage_transformers": _read_storage_transformers(reader, document.get("storage_transformers", [])),
     }
     if "dimension_names" in document and document["dimension_names"] is None:
-        reader.note("/dimension_names", "null, taken as absent", 'Zarr v3, "dimension_names"')
+        reader.note("/dimension_names", "null, read as absent", 'Zarr v3, "dimension_names"')
     unknown = _read_unknown(reader, document, _KNOWN_OF_ARRAYS)
     spellings: dict[str, Spelling] = {}
     metadata = ArrayMetadata(dialect=NAME, **values, unknown=unknown, spellings=spellings, notes=tuple(reader.notes))
@@ -320,7 +320,7 @@ def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, .
     if "chunk_grid" not in document:
         return regular
     if _is_scalar_with_a_length(document):
-        message = "not Zarr: a chunk of length 1 of a scalar, taken as its one chunk"
+        message = "not Zarr: a chunk of length 1 of a scalar, read as its one chunk"
         reader.note("/chunk_grid/configuration/chunk_shape", message, "NCZarr")
         return regular
     named = read_understood(reader, document["chunk_grid"], "/chunk_grid", regular)
@@ -354,15 +354,15 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
     value = document.get("fill_value")
     spec = 'Zarr v3, "fill_value"'
     if isinstance(value, float) and not math.isfinite(value):
-        reader.note("/fill_value", "a bare token that is not JSON, taken as the string of the same name", spec)
+        reader.note("/fill_value", "a bare token that is not JSON, read as the string of the same name", spec)
         value = name_of_nonfinite(value)
     if bound is None:
         return value
     if value is None:
         if "fill_value" in document:
-            reader.note("/fill_value", "null, taken as the default of the data type", spec)
+            reader.note("/fill_value", "null, read as the default of the data type", spec)
     elif value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":
-        reader.note("/fill_value", "an empty string, taken as the default of the data type", spec)
+        reader.note("/fill_value", "an empty string, read as the default of the data type", spec)
     else:
         meant = as_meant(value, bound.scalars)
         try:
@@ -371,7 +371,7 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
             reader.report(problem_of(error, "/fill_value", spec))
         else:
             if meant is not value:
-                reader.note("/fill_value", f"{json.dumps(value)}, taken as {json.dumps(meant)}", spec)
+                reader.note("/fill_value", f"{json.dumps(value)}, read as {json.dumps(meant)}", spec)
             return meant
     default: JSON = bound.fill_to_json(bound.default_fill_value)
     return default
@@ -407,7 +407,7 @@ def _read_dimension_names(reader: Reader, value: JSON, shape: tuple[int, ...]) -
 def _read_storage_transformers(reader: Reader, value: JSON) -> tuple[Named, ...]:
     spec = 'Zarr v3, "storage_transformers"'
     if value is None:
-        reader.note("/storage_transformers", "null, taken as an empty list", spec)
+        reader.note("/storage_transformers", "null, read as an empty list", spec)
         return ()
     items = read_list(reader, value, "/storage_transformers", spec)
     found = (read_extension(reader, item, join("/storage_transformers", i)) for i, item in enumerate(items))

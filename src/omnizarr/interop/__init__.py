@@ -1,4 +1,4 @@
-"""Side by side with other libraries; each module needs the library that it is named after, and no other does."""
+"""Interoperation with other libraries. Each module needs the library in its name; the rest of omnizarr does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Arrays of dask upon omnizarr's, and the other way round.
+"""Dask arrays of omnizarr arrays, and the other way round.
+
+You can also pass an `omnizarr.Array` to `dask.array.from_array` and `dask.array.store`. Pickled, it takes a few
+hundred bytes: its documents and its place. Its name in a graph (``dask.base.tokenize``) depends on the place
+without credentials, the documents, and how it was opened. An array that is opened twice, in any process, has one
+name; two arrays have two. Chunks do not count: later writes do not invalidate cached results.
+
+The store keeps writers of different parts of a chunk apart (see `Store.exclusion`), so ``lock=False`` is right,
+and nothing is lost if chunks of dask do not end at chunks of the array. It is faster if they do.
 
 >>> import dask.array as da
 >>> import omnizarr
@@ -46,16 +54,16 @@ def from_zarr(
     inline_array: bool = False,
     **options: Unpack[FromZarrOptions],
 ) -> da.Array:
-    """Return a dask array of what is stored.
+    """Return a dask array of a stored array.
 
     Parameters
     ----------
     source : Array, path, URL, Store, StorePath or mutable mapping
     chunks : int, tuple, str, optional
-        As for `dask.array.from_array`. Default: whole chunks (or shards) of the array, as many side by side as dask's
-        ``array.chunk-size`` says; of shards that are larger, whole inner chunks.
+        Like that of `dask.array.from_array`. The default is whole chunks (or shards) of the array, combined up
+        to dask's ``array.chunk-size``; for larger shards, whole inner chunks.
     name, inline_array
-        As for `dask.array.from_array`.
+        Like those of `dask.array.from_array`.
     **options
         Keywords of `open_array`, if the source is not open.
 
@@ -66,7 +74,7 @@ def from_zarr(
     Raises
     ------
     ArrayNotFoundError
-        If nothing exists.
+        If the array does not exist.
     MissingDependencyError
         If dask is not installed.
 
@@ -103,13 +111,13 @@ def to_zarr(
     Parameters
     ----------
     array : dask.array.Array
-        Of a shape that is known.
+        The dask array. Its shape must be known.
     target : Array, path, URL, Store, StorePath or mutable mapping
-        An array of the same shape, which is written to; or where a new one is created.
+        An existing array of the same shape, or the place of a new one.
     compute : bool
-        Store now. If not, a `dask.delayed.Delayed` is returned that does it; a new array exists already.
+        Whether to store now. If not, a new array is created, and the returned `dask.delayed.Delayed` stores the data.
     storage_options, **options
-        Keywords of `create_array`, for a new array. Its chunks are those of dask where they are of one shape.
+        Keywords of `create_array`, for a new array. Its chunks are those of dask, if they have one shape.
 
     Returns
     -------
@@ -118,11 +126,11 @@ def to_zarr(
     Raises
     ------
     ShapeError
-        If the shape is not known, or not that of the target.
+        If the shape is unknown, or differs from that of the target.
     SchedulerError
-        If values would go to the memory of other processes.
+        If values would be stored in the memory of other processes.
     NodeExistsError
-        If there is a node at the target, and ``overwrite=True`` is not among the options.
+        If the target exists, and ``overwrite=True`` is not among the options.
     MissingDependencyError
         If dask is not installed.
 
@@ -168,7 +176,7 @@ def _arrays() -> Any:
 def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], ...]:
     """Return lengths of chunks for dask: whole chunks of the array, together about as large as dask wants them.
 
-    Of chunks that are larger, whole inner chunks, unless `whole` ones are wanted.
+    For larger chunks, whole inner chunks, unless `whole` chunks are wanted.
     """
     stored = array.write_chunk_sizes
     limit = import_module("dask.utils").parse_bytes(import_module("dask.config").get("array.chunk-size"))
@@ -198,7 +206,7 @@ def _fitting(target: Array, array: da.Array, options: Mapping[str, Any]) -> Arra
 
 
 def _regular(chunks: tuple[tuple[int, ...], ...]) -> Any:
-    """Return the shape of a chunk where all have one, but the last ones; else what suits the array."""
+    """Return the shape of a chunk if all have one, except the last ones; otherwise one that suits the array."""
     if any(len({*lengths[:-1], max(lengths)}) > 1 for lengths in chunks) or any(
         max(lengths) == 0 for lengths in chunks
     ):

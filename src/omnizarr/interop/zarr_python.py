@@ -1,10 +1,10 @@
-"""One store under two libraries: omnizarr and zarr-python 3 on the same data, in one program.
+"""The same data in omnizarr and zarr-python 3, in one program.
 
-`to_zarr_python` and `from_zarr_python` hand a node or a store over; no data is copied. Stores are adapted both ways:
-`OmnizarrStore` is a store of zarr-python upon one of omnizarr, `ZarrPythonStore` the reverse.
+`to_zarr_python` and `from_zarr_python` pass on a node or a store without copying data. Stores are adapted both
+ways: `OmnizarrStore` is a store of zarr-python around one of omnizarr, `ZarrPythonStore` the reverse.
 
-zarr-python takes no locks: what omnizarr promises to writers that share a chunk or a document holds among those that
-write through omnizarr.
+zarr-python takes no locks: the guarantees of omnizarr for writers that share a chunk or a document hold only
+among those that write through omnizarr.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store
 from omnizarr.stores.base import Buffer, Span, as_prefix
 from omnizarr.tools.translated import TranslatedStore
 
-# The first of these says so if zarr-python is missing.
+# The first of these reports if zarr-python is missing.
 # isort: off
 from omnizarr.stores.remote.zarr_python import ZarrPythonStore as ZarrPythonStore, native
 from omnizarr.interop.zarr_pipeline import Pipeline as Pipeline, accelerate as accelerate
@@ -36,9 +36,9 @@ from zarr.core.buffer import BufferPrototype, default_buffer_prototype
 
 T = TypeVar("T")
 P = ParamSpec("P")
-_List: TypeAlias = list  # within the classes, `list` is a verb
+_List: TypeAlias = list  # within the classes, `list` is a method
 
-_BATCH = 1000  # keys listed per visit to a thread
+_BATCH = 1000  # keys listed per call in a thread
 
 
 # -- nodes -------------------------------------------------------------------------
@@ -51,27 +51,27 @@ def to_zarr_python(node: Group) -> zarr.Group: ...
 @overload
 def to_zarr_python(node: Store) -> TheirStore: ...
 def to_zarr_python(node: Array | Group | Store) -> zarr.Array[Any] | zarr.Group | TheirStore:
-    """Return the same array, group or store as zarr-python has it.
+    """Return the same array, group or store as an object of zarr-python.
 
     Parameters
     ----------
     node : Array, Group or Store
-        Of omnizarr. Nothing is copied: what one library writes, the other one reads.
+        An object of omnizarr. Nothing is copied: what one library writes, the other one reads.
 
     Returns
     -------
     zarr.Array, zarr.Group or zarr.abc.store.Store
-        As writable as `node` is. A group that was opened without its consolidated metadata stays without.
+        The object is writable if `node` is. A group that was opened without its consolidated metadata does not use it.
 
-        Nodes of a format that zarr-python does not read (Zarr v1, the drafts of v3) are seen through a
-        `omnizarr.storage.TranslatedStore`, as the root of a hierarchy of v3. They are read-only, whatever `node` is.
+        Nodes of a format that zarr-python does not read (Zarr v1, the drafts of v3) are shown through an
+        `omnizarr.storage.TranslatedStore`, as the root of a hierarchy of v3. They are always read-only.
 
     Raises
     ------
     NotRepresentableError
-        If something would be lost in v3; ``to_zarr_python(TranslatedStore(...))`` shows the rest.
+        If something would be lost in v3. ``to_zarr_python(TranslatedStore(...))`` shows the rest.
     TypeError
-        If `node` is nothing of this.
+        If `node` is another object.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def to_zarr_python(node: Array | Group | Store) -> zarr.Array[Any] | zarr.Group 
 
 
 def _place_of(node: Array | Group) -> dict[str, Any]:
-    """Return where zarr-python finds a node, as keywords."""
+    """Return the place of a node for zarr-python, as keywords."""
     mode = "r" if node.read_only else "r+"
     store = _store_to_zarr_python(node.store)
     return {"store": store, "path": node.path, "zarr_format": node.zarr_format, "mode": mode}
 
 
 def _view_of(node: Array | Group) -> dict[str, Any]:
-    """Return the same of a node that it can only read in another format."""
+    """Return a node in another format that zarr-python can read."""
     return {"store": OmnizarrStore(TranslatedStore(node, strict=True)), "zarr_format": 3, "mode": "r"}
 
 
@@ -112,28 +112,28 @@ def from_zarr_python(node: zarr.Group) -> Group: ...
 @overload
 def from_zarr_python(node: TheirStore) -> Store: ...
 def from_zarr_python(node: zarr.Array[Any] | zarr.Group | TheirStore) -> Array | Group | Store:
-    """Return the same array, group or store as omnizarr has it.
+    """Return the same array, group or store as an object of omnizarr.
 
     Parameters
     ----------
     node : zarr.Array, zarr.Group or zarr.abc.store.Store
-        Of zarr-python 3. Nothing is copied: what one library writes, the other one reads.
+        An object of zarr-python 3. Nothing is copied: what one library writes, the other one reads.
 
     Returns
     -------
     Array, Group or Store
-        As writable as `node` is. A group that was opened without its consolidated metadata stays without.
+        The object is writable if `node` is. A group that was opened without its consolidated metadata does not use it.
 
     Raises
     ------
     TypeError
-        If `node` is nothing of this.
+        If `node` is another object.
 
     Notes
     -----
-    Where the data of a store is known (a directory, an archive open for reading, a store of obstore, a filesystem
-    of fsspec), it is opened by a store of omnizarr, so that all that this one promises to writers holds. Any
-    other store is used through its own methods: see `ZarrPythonStore`.
+    If omnizarr knows the data of a store (a directory, an archive open for reading, a store of obstore, a
+    filesystem of fsspec), it opens the data with its own store and all its guarantees for writers. Any other
+    store is used through its own methods: see `ZarrPythonStore`.
 
     Examples
     --------
@@ -159,31 +159,31 @@ def from_zarr_python(node: zarr.Array[Any] | zarr.Group | TheirStore) -> Array |
 def _store_to_zarr_python(store: Store) -> TheirStore:
     if isinstance(store, ZarrPythonStore) and store.read_only == store.store.read_only:
         return store.store
-    return OmnizarrStore(store)  # not all stores of theirs can make a view that may not be written
+    return OmnizarrStore(store)  # not all of their stores can make a read-only view
 
 
 # -- a store of zarr-python upon one of omnizarr --------------------------------------
 
 
 class OmnizarrStore(TheirStore):
-    """A store of omnizarr, as zarr-python 3 wants it.
+    """A store of omnizarr in the form that zarr-python 3 needs.
 
     Parameters
     ----------
     store : Store
         The store. Closing this one closes it.
     read_only : bool, optional
-        Refuse to write; by default, if `store` does.
+        Whether to refuse to write. The default is that of `store`.
 
     Raises
     ------
     ReadOnlyError
-        If it shall be written and `store` cannot be.
+        If ``read_only=False`` and `store` is read-only.
 
     Notes
     -----
-    Values in memory are read at once, those of all other stores in a thread, so that reads overlap and the
-    event loop goes on. The methods without ``async`` (`get_sync`, ...) block.
+    Values in memory are read directly, those of other stores in a thread, so that reads overlap and the event
+    loop continues. The methods without ``async`` (`get_sync`, ...) block.
 
     A prefix ends at a name, with or without a slash at its end: ``"a"`` means ``"a/..."``, never ``"ab/..."``.
 
@@ -233,19 +233,19 @@ class OmnizarrStore(TheirStore):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> TheirBuffer | None:
-        """Return the value, or a part of it, cut where the value ends; None if there is no such key."""
+        """Return the value, or a part of it, cut at the end of the value; None if the key is missing."""
         return await self._run(self.get_sync, key, prototype=prototype, byte_range=byte_range)
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> TheirBuffer | None:
-        """Like `get`, at once."""
+        """Like `get`, but blocking."""
         return _as_theirs(self._store.get(key, _span_of(byte_range)), prototype)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> _List[TheirBuffer | None]:
-        """Return several values, or parts of them, in the order asked for."""
+        """Return several values, or parts of them, in the order of the requests."""
         requests = [(key, _span_of(byte_range)) for key, byte_range in key_ranges]
 
         def get_many() -> _List[TheirBuffer | None]:
@@ -282,21 +282,21 @@ class OmnizarrStore(TheirStore):
         await self._run(self.set_sync, key, value)
 
     def set_sync(self, key: str, value: TheirBuffer) -> None:
-        """Like `set`, at once."""
+        """Like `set`, but blocking."""
         self._check_writable()
         self._store.set(key, _as_ours(value))
 
     async def set_if_not_exists(self, key: str, value: TheirBuffer) -> None:
-        """Store a value unless there is one; of several callers exactly one wins."""
+        """Store a value unless there is one. Of several callers, exactly one succeeds."""
         self._check_writable()
         await self._run(self._store.set_if_absent, key, _as_ours(value))
 
     async def delete(self, key: str) -> None:
-        """Remove a key; one that does not exist counts as removed."""
+        """Remove a key. Removing a missing key is not an error."""
         await self._run(self.delete_sync, key)
 
     def delete_sync(self, key: str) -> None:
-        """Like `delete`, at once."""
+        """Like `delete`, but blocking."""
         self._check_writable()
         self._store.delete(key)
 
@@ -320,7 +320,7 @@ class OmnizarrStore(TheirStore):
                 yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names, of keys and of prefixes, that stand directly under `prefix`."""
+        """Yield the names of keys and prefixes directly under `prefix`."""
         keys, prefixes = await self._run(self._store.list_dir, prefix)
         skip = len(as_prefix(prefix))
         for name in (*keys, *prefixes):
@@ -329,11 +329,11 @@ class OmnizarrStore(TheirStore):
     # -- the store itself
 
     def with_read_only(self, read_only: bool = False) -> OmnizarrStore:  # noqa: FBT001, FBT002 - zarr-python's
-        """Return a store on the same values that may be written, or (True) may not."""
+        """Return a writable store for the same values, or (True) a read-only one."""
         return type(self)(self._store.with_read_only(read_only))
 
     def close(self) -> None:
-        """Close the store of omnizarr; an archive is written then."""
+        """Close the store of omnizarr. An archive is written then."""
         super().close()
         self._store.close()
 
@@ -348,7 +348,7 @@ class OmnizarrStore(TheirStore):
 
 
 def _waits(store: Store) -> bool:
-    """Return whether the verbs of a store may take long enough to be worth a thread."""
+    """Return whether the methods of a store may take long enough to be worth a thread."""
     while isinstance(store, ReadOnlyStore | PrefixStore):
         store = store.store
     return not isinstance(store, MemoryStore)

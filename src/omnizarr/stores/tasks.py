@@ -239,7 +239,7 @@ async def turn() -> None:
 async def run(task: Callable[[T], Awaitable[object]], items: Iterable[T], workers: int) -> None:
     """Await `task` for every item, `workers` at a time.
 
-    Items are taken as there is room. The first exception, or a cancellation, cancels the other tasks, and is
+    Items are read as there is room. The first exception, or a cancellation, cancels the other tasks, and is
     raised when all have ended.
     """
     iterator = iter(items)

@@ -149,7 +149,7 @@ def translate(
         there are no shards. Compressors of other formats that few readers of v3 know give way to others in v3,
         unless they are ``"keep"``.
     in_place : bool
-        The documents will be beside the source's, and chunks stay as and where they are.
+        Whether the documents will be stored beside those of the source, with the same chunks.
 
     Returns
     -------

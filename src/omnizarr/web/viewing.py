@@ -1,4 +1,4 @@
-"""The page of ``omnizarr view``: an application that answers what the page asks, and a server that opens a browser."""
+"""The page of ``omnizarr view``: an application that answers its requests, and a server that opens a browser.
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from omnizarr.web.serving import run
 from omnizarr.web.tiles import DOCUMENT, Steps, TileArray
 
 PAGE: Final = Path(__file__).parent / "page"
-"""Where the page is, once it was built."""
+"""The directory of the page, after it has been built."""
 
 _POLICY: Final = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
@@ -58,12 +58,12 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _CLOSED_REQUEST: Final = 499
-"""Status of an answer to a request that was given up."""
+"""Status of an answer to a cancelled request."""
 _BAD_REQUESTS: Final = (SelectionError, NodeNameError, ContainsGroupError, NotRepresentableError)
 _AT_ONCE: Final = 8
-"""Tiles that are computed at the same time."""
+"""Number of tiles that are computed at the same time."""
 _KEPT: Final = "private, max-age=60"
-"""How long a browser keeps a tile."""
+"""How long a browser caches a tile."""
 
 
 def view(
@@ -78,26 +78,26 @@ def view(
     storage_options: Mapping[str, Any] | None = None,
     started: Callable[[str], object] | None = None,
 ) -> None:
-    """Show hierarchies in the browser, whatever their format, until Ctrl-C. Nothing is changed.
+    """Show hierarchies of any format in the browser, until Ctrl-C. Nothing is changed.
 
-    Arrays are drawn as pictures, lines or tables. What the screen needs is read, and no more.
+    Arrays are drawn as pictures, lines or tables. Only the data on the screen is read.
 
     Parameters
     ----------
     *sources : path, URL, Store, StorePath, Array, Group, mapping or Dataset
-        What is shown; of several, two can be shown side by side. A `Dataset` says also what the page calls it.
+        The hierarchies to show. Two of them can be shown side by side. A `Dataset` also has a name for the page.
     host : str
-        The address to listen at. By default only programs of this machine reach it.
+        The address to listen at. By default, only programs on this machine can reach it.
     port : int
-        0 picks one that is free.
+        The port; 0 picks a free one.
     token : str, optional
-        What every request must carry. The browser that is opened knows it.
+        A token that every request must contain. The browser that is opened gets it.
     public : bool
-        Listen at an address that others reach although there is no token.
+        Whether to listen without a token at an address that other machines can reach.
     hosts : iterable of str
-        Names by which a proxy on this machine calls the server, besides those of the loopback.
+        Host names that a proxy on this machine uses for the server, in addition to those of the loopback.
     browser : bool
-        Open the page in a browser.
+        Whether to open the page in a browser.
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     storage_options : mapping, optional
@@ -112,9 +112,9 @@ def view(
     MissingDependencyError
         If Starlette or uvicorn is not installed.
     ServerError
-        If the port is taken, the address is none of this machine, or the page was not built.
+        If the port is in use, the address belongs to another machine, or the page was not built.
     ValueError
-        If there are no sources, or others would reach the address, and there is neither a token nor `public`.
+        If there are no sources, or other machines can reach the address without a token and without `public`.
 
     Examples
     --------
@@ -151,17 +151,17 @@ def viewer(
     storage_options: Mapping[str, Any] | None = None,
     page: Path | None = None,
 ) -> Starlette:
-    """Return an ASGI application that shows hierarchies, for a server of your own; it may stand behind a prefix.
+    """Return an ASGI application that shows hierarchies, for your own server. You can mount it under a prefix.
 
     Parameters
     ----------
     *sources, token, allow_pickle, storage_options
-        As for `omnizarr.view`.
+        Like those of `omnizarr.view`.
     hosts : iterable of str, optional
-        Names under which the server is called, besides those of the loopback; requests under others are refused. By
-        default every name is good.
+        Host names of the server, in addition to those of the loopback. Requests to other names are refused. By
+        default every name is allowed.
     page : Path, optional
-        The directory with the page; by default that of this installation.
+        The directory with the page. The default is that of this installation.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def _opened(source: Any, *, allow_pickle: bool, storage_options: Mapping[str, An
 
 
 class _SafeHeaders:
-    """Middleware that tells browsers to load nothing from elsewhere, and to run no scripts but those of the page."""
+    """Middleware that tells browsers to load nothing from other sites, and to run only scripts of the page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -232,19 +232,19 @@ class _SafeHeaders:
 
 
 class _Answers:
-    """What the page asks, of several datasets."""
+    """Answers to the requests of the page, about several datasets."""
 
     def __init__(self, datasets: Sequence[Dataset]) -> None:
         self._datasets = datasets
         self._room = asyncio.Semaphore(_AT_ONCE)
 
     async def datasets(self, _: Request) -> Response:
-        """Answer which datasets there are."""
+        """Return the datasets."""
         listed = [{"number": number, **dataset.summary()} for number, dataset in enumerate(self._datasets)]
         return _json({"version": version("omnizarr"), "datasets": listed})
 
     async def ask(self, request: Request) -> Response:
-        """Answer a question about a node."""
+        """Return the answer to a question about a node."""
         question = _QUESTIONS.get(request.path_params["question"])
         if question is None:
             return refusal(HTTPStatus.NOT_FOUND, f"no question {visible(request.path_params['question'])}")
@@ -255,7 +255,7 @@ class _Answers:
         return await _answered(request, answer)
 
     async def tile(self, request: Request) -> Response:
-        """Answer with the document of a tile array, or one of its tiles; none for requests that were given up."""
+        """Return the document of a tile array, or one of its tiles; nothing for cancelled requests."""
 
         def answer(stop: Stop) -> Response:
             steps, rest = Steps.of(request.path_params["steps"]), request.path_params["rest"]
@@ -288,7 +288,7 @@ class _Answers:
 
 
 class _Query:
-    """The parameters of a question."""
+    """The parameters of a request."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self._parameters = parameters
@@ -297,7 +297,7 @@ class _Query:
         return self._parameters.get(name, "")
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an integer; raises SelectionError if it is none."""
+        """Return an integer. Raises SelectionError for other values."""
         text = self._parameters.get(name)
         if text is None and default is not None:
             return default
@@ -310,7 +310,7 @@ class _Query:
         return self.integer("stop") if "stop" in self._parameters else None
 
     def selection(self) -> Any:
-        """Return what is selected; raises SelectionError if it is no JSON."""
+        """Return the selection. Raises SelectionError if it is not JSON."""
         try:
             return json.loads(self.text("select"))
         except (ValueError, RecursionError):
@@ -345,7 +345,7 @@ def _json(answer: Mapping[str, Any]) -> Response:
 
 
 async def _answered(request: Request, answer: Callable[[Stop], Response]) -> Response:
-    """Return what `answer` returns, called in a thread, or why there is none; it is told when the client has gone."""
+    """Return the result of `answer`, called in a thread, or its error. It is told when the client has disconnected."""
     gone = threading.Event()
     watching = asyncio.ensure_future(_watch(request.receive, gone))
     try:

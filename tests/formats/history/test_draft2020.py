@@ -341,9 +341,9 @@ def test_documents_of_zarrita_before_its_release_are_read():
     assert metadata.data_type == Named("int8")
     assert (metadata.attributes, metadata.fill_value) == ({}, UNDEFINED)
     assert notes(metadata) == [
-        ("/attributes", "null, taken as empty"),
-        ("/data_type", "'|i1', taken as 'i1'"),
-        ("/compressor", "null, taken as absent"),
+        ("/attributes", "null, read as empty"),
+        ("/data_type", "'|i1', read as 'i1'"),
+        ("/compressor", "null, read as absent"),
     ]
     assert same(dump(metadata), {"array": document})
 

@@ -84,7 +84,7 @@ def test_a_codec_that_nobody_knows_keeps_its_uri_there_and_back(uri: str) -> Non
 def test_a_foreign_uri_with_a_known_name_is_noted() -> None:
     reader = Reader(strict)
     assert read_codec(reader, "https://example.org/gzip", {"level": 2}, "/compressor/codec", spec="x").id == "gzip"
-    assert reader.notes[0].message == "the URI 'https://example.org/gzip', taken as 'gzip'"
+    assert reader.notes[0].message == "the URI 'https://example.org/gzip', read as 'gzip'"
 
 
 def test_known_codecs_become_those_of_v3() -> None:

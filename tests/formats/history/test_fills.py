@@ -66,18 +66,18 @@ def test_a_value_fills_with_what_it_filled_with_in_zarr_1(dtype, value, expected
 @pytest.mark.parametrize(
     ("dtype", "value", "expected", "note"),
     [
-        ("|S3", 0, b"0", "0, taken as the text '0', as NumPy casts it"),
-        ("<U3", 0, "0", "0, taken as the text '0', as NumPy casts it"),
+        ("|S3", 0, b"0", "0, read as the text '0', as NumPy casts it"),
+        ("<U3", 0, "0", "0, read as the text '0', as NumPy casts it"),
         ("|S3", "abcdef", b"abc", "too long, cut to 'abc'"),
         ("<U3", "abcdef", "abc", "too long, cut to 'abc'"),
-        ("<i4", 1.5, 1, "1.5, taken as 1, as NumPy casts it"),
-        ("<i4", -1.5, -1, "-1.5, taken as -1, as NumPy casts it"),
-        ("|u1", -1, 255, "-1 is out of range, taken as 255, as NumPy casts it"),
-        ("|u1", 300, 44, "300 is out of range, taken as 44, as NumPy casts it"),
-        ("<i4", 2**40, 0, "1099511627776 is out of range, taken as 0, as NumPy casts it"),
-        ("|b1", 2, True, "2, taken as true"),
-        (MIXED, 0, (0, b"0"), "0, taken as the text '0', as NumPy casts it"),
-        ("<f8", float("inf"), float("inf"), "a bare token that is not JSON, taken as the string of the same name"),
+        ("<i4", 1.5, 1, "1.5, read as 1, as NumPy casts it"),
+        ("<i4", -1.5, -1, "-1.5, read as -1, as NumPy casts it"),
+        ("|u1", -1, 255, "-1 is out of range, read as 255, as NumPy casts it"),
+        ("|u1", 300, 44, "300 is out of range, read as 44, as NumPy casts it"),
+        ("<i4", 2**40, 0, "1099511627776 is out of range, read as 0, as NumPy casts it"),
+        ("|b1", 2, True, "2, read as true"),
+        (MIXED, 0, (0, b"0"), "0, read as the text '0', as NumPy casts it"),
+        ("<f8", float("inf"), float("inf"), "a bare token that is not JSON, read as the string of the same name"),
     ],
 )
 def test_a_value_that_numpy_had_to_cast_leaves_a_note(dtype, value, expected, note):

@@ -189,7 +189,7 @@ def test_other_documents_make_no_array(documents):
 def test_missing_attributes_are_empty_and_written():
     metadata = V1.load({"meta": META})
     assert metadata.attributes == {}
-    assert [note.message for note in metadata.notes] == ["attrs is missing, taken as empty"]
+    assert [note.message for note in metadata.notes] == ["attrs is missing, read as empty"]
     assert V1.dump(metadata) == {"meta": META, "attrs": {}}
 
 

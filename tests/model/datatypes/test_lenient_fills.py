@@ -87,7 +87,7 @@ def test_fields_of_records_are_read_so_too(tmp_path):
     written(tmp_path, RECORD, {"a": 1, "b": "5"})
     array = omnizarr.open_array(tmp_path)
     assert array[:].tolist() == [(True, 5)] * 3
-    assert notes(array) == [("/fill_value", '{"a": 1, "b": "5"}, taken as {"a": true, "b": 5}')]
+    assert notes(array) == [("/fill_value", '{"a": 1, "b": "5"}, read as {"a": true, "b": 5}')]
 
 
 @pytest.mark.parametrize(

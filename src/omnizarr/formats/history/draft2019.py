@@ -114,7 +114,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         if name in document:
             continue
         if name in _OPTIONAL:
-            reader.note(f"/{name}", "missing, taken as empty", _METADATA)
+            reader.note(f"/{name}", "missing, read as empty", _METADATA)
         else:
             reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
     unknown = _read_unknown(reader, document, members, is_later=is_later)
@@ -179,7 +179,7 @@ def _read_format(reader: Reader, document: Mapping[str, JSON]) -> bool:
         version = f"{match['major']}.{match['minor']}"
         reader.note("/zarr_format", f"version {version}, read as 3.0: what it added is ignored", _METADATA)
     elif found != ZARR_FORMAT:
-        reader.note("/zarr_format", f"the URI {found!r}, taken as {ZARR_FORMAT!r}", _METADATA)
+        reader.note("/zarr_format", f"the URI {found!r}, read as {ZARR_FORMAT!r}", _METADATA)
     return is_later
 
 

@@ -168,7 +168,7 @@ def _load_array(reader: Reader, document: Mapping[str, JSON], documents: Documen
             reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
     for name in ("attributes", "extensions"):
         if name not in document:
-            reader.note(f"/{name}", f"{name} is missing, taken as empty", _ARRAY)
+            reader.note(f"/{name}", f"{name} is missing, read as empty", _ARRAY)
     shape = read_lengths(reader, document.get("shape", []), "/shape", _ARRAY)
     attributes, hidden = _read_attributes(reader, document)
     steps = _read_filters(reader, hidden)
@@ -209,7 +209,7 @@ def _load_group(
     reader: Reader, document: Mapping[str, JSON], documents: Documents, below: dict[str, dict[str, JSON]] | None
 ) -> GroupMetadata:
     if "attributes" not in document:
-        reader.note("/attributes", "attributes is missing, taken as empty", _GROUP)
+        reader.note("/attributes", "attributes is missing, read as empty", _GROUP)
     attributes = _read_object(reader, document, "attributes", _GROUP)
     if "extensions" in document:
         reader.note("/extensions", "groups have no extensions", _GROUP)
@@ -237,7 +237,7 @@ def _read_object(reader: Reader, document: Mapping[str, JSON], name: str, spec: 
     """Return a member that is an object; null, as zarrita wrote it, is an empty one."""
     value = document.get(name, {})
     if value is None:
-        reader.note(f"/{name}", "null, taken as empty", spec)
+        reader.note(f"/{name}", "null, read as empty", spec)
         return {}
     return read_object(reader, value, f"/{name}", spec)
 
@@ -278,7 +278,7 @@ def _read_codecs(
     steps = list(filters)
     compressor = document.get("compressor")
     if "compressor" in document and compressor is None:
-        reader.note("/compressor", "null, taken as absent", _ARRAY)
+        reader.note("/compressor", "null, read as absent", _ARRAY)
     elif compressor is not None:
         step = _read_compressor(reader, compressor)
         steps.extend([step] if step is not None else [])

@@ -89,10 +89,10 @@ def read_codec(
     name = read_codec_uri(uri)
     if name is None and (guess := _guess(uri, parameters)) is not None:
         # zarr-python wrote so every codec that had no URI: until 2.17 zstd, always zfpy and others
-        reader.note(pointer, f"a URI without a name, taken as {guess!r} after its parameters", spec)
+        reader.note(pointer, f"a URI without a name, read as {guess!r} after its parameters", spec)
         name = guess
     elif name is not None and not _OURS.fullmatch(uri):
-        reader.note(pointer, f"the URI {uri!r}, taken as {name!r}", spec)
+        reader.note(pointer, f"the URI {uri!r}, read as {name!r}", spec)
     step = filters.read_step(reader, {**parameters, "id": name or uri or URI_2020.format("")}, place)
     return step if step is not None else Step(uri, parameters, place)
 

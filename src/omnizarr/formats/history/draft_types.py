@@ -141,11 +141,11 @@ def _read_identifier(
         return found
     if _LOOSE.fullmatch(text):
         named = Named(NAMES_OF_NUMPY[text.lstrip("<>|")])
-        reader.note(pointer, f"{text!r}, taken as {write_core_type(named, '<')!r}", spec)
+        reader.note(pointer, f"{text!r}, read as {write_core_type(named, '<')!r}", spec)
         return named, "<"
     if text in _NAMES_OF_2022:
         if not has_names:
-            reader.note(pointer, f"{text!r}, a name of later drafts, taken as little-endian", spec)
+            reader.note(pointer, f"{text!r}, a name of later drafts, read as little-endian", spec)
         return Named(text), "<"
     reader.problem(
         pointer,
@@ -170,7 +170,7 @@ def _read_extension(reader: Reader, value: Mapping[str, JSON], steps: Sequence[S
     if uri.startswith(_TODO):
         reader.note("/data_type/extension", f"{uri!r} is not a URI; zarr-python left it open", spec)
     if "fallback" in value and value["fallback"] is None:
-        reader.note("/data_type/fallback", "null, taken as absent", spec)
+        reader.note("/data_type/fallback", "null, read as absent", spec)
     known = _read_type(reader, value.get("type"), steps, spec)
     return known if known is not None else _read_unknown(reader, uri, value, spec)
 
@@ -214,7 +214,7 @@ def _read_unknown(reader: Reader, uri: str, value: Mapping[str, JSON], spec: str
 def read_fill_value(reader: Reader, value: JSON, elements: Elements, *, spec: str) -> JSON | Undefined:
     """Return what the member ``fill_value`` says, in the form of v3; null is `UNDEFINED`."""
     if isinstance(value, float) and not math.isfinite(value):
-        reader.note("/fill_value", "a bare token that is not JSON, taken as the string of the same name", spec)
+        reader.note("/fill_value", "a bare token that is not JSON, read as the string of the same name", spec)
         value = name_of_nonfinite(value)
     if value is None:
         return UNDEFINED
@@ -229,7 +229,7 @@ def read_fill_value(reader: Reader, value: JSON, elements: Elements, *, spec: st
         return _read_core_fill(reader, value, bound, spec)
     except MetadataError as error:
         if elements.is_fallback:
-            reader.note("/fill_value", "no value of the fallback type, taken as null", spec)
+            reader.note("/fill_value", "no value of the fallback type, read as null", spec)
         else:
             reader.report(problem_of(error, "/fill_value", spec))
         return UNDEFINED
@@ -247,7 +247,7 @@ def _read_core_fill(reader: Reader, value: JSON, bound: DataType, spec: str) -> 
     )
     if spelled_otherwise:
         canonical = write_fill_value(result, bound)
-        reader.note("/fill_value", f"{value!r}, taken as {canonical!r}", spec)
+        reader.note("/fill_value", f"{value!r}, read as {canonical!r}", spec)
     return result
 
 

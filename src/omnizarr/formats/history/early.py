@@ -147,7 +147,7 @@ def read_options(
     for name, option in known.items():
         value = options.get(name, option.default)
         if name not in options:
-            reader.note(join(pointer, name), f"missing, taken as {option.default!r}", spec)
+            reader.note(join(pointer, name), f"missing, read as {option.default!r}", spec)
         elif not option.is_valid(value):
             reader.problem(join(pointer, name), f"no valid {name}", found=value, expected=option.expected, spec=spec)
             value = option.default

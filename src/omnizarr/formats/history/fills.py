@@ -50,7 +50,7 @@ def load(value: JSON, data_type: DataType, say: Say) -> JSON:
     --------
     >>> from omnizarr.model import datatypes
     >>> load(-1, datatypes.parse("uint8"), print)
-    /fill_value -1 is out of range, taken as 255, as NumPy casts it
+    /fill_value -1 is out of range, read as 255, as NumPy casts it
     255
     """
     form = _cast(value, data_type, FILL_VALUE, say)
@@ -96,7 +96,7 @@ def _cast(value: JSON, data_type: DataType, at: str, say: Say) -> JSON:
             return 0 if value is False else value
         case Bool() if _is_number(value):
             if value not in (0, 1):
-                say(at, f"{value!r}, taken as true")
+                say(at, f"{value!r}, read as true")
             return bool(value)
         case Integer() | Time():
             return _cast_integer(value, scalars, at, say)
@@ -147,7 +147,7 @@ def _cast_text(value: JSON, room: int, at: str, say: Say) -> str:
         text = value
     elif _is_number(value):
         text = str(value)
-        say(at, f"{value!r}, taken as the text {text[:room]!r}, as NumPy casts it")
+        say(at, f"{value!r}, read as the text {text[:room]!r}, as NumPy casts it")
     else:
         raise reject("the fill value is not text", at, value, "a string", spec=_SPEC)
     if isinstance(value, str) and len(text.rstrip("\0")) > room:
@@ -161,7 +161,7 @@ def _cast_integer(value: JSON, scalars: Integer | Time, at: str, say: Say) -> JS
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float) and math.isfinite(value) and not value.is_integer():
-        say(at, f"{value!r}, taken as {int(value)}, as NumPy casts it")
+        say(at, f"{value!r}, read as {int(value)}, as NumPy casts it")
         return int(value)
     if not isinstance(value, int | float):
         raise reject("the fill value is not a number", at, value, "an integer", spec=_SPEC)
@@ -169,7 +169,7 @@ def _cast_integer(value: JSON, scalars: Integer | Time, at: str, say: Say) -> JS
         return value
     cast = (value - scalars.lowest) % (scalars.highest - scalars.lowest + 1) + scalars.lowest
     if cast != value:
-        say(at, f"{value} is out of range, taken as {cast}, as NumPy casts it")
+        say(at, f"{value} is out of range, read as {cast}, as NumPy casts it")
     return cast
 
 
@@ -177,7 +177,7 @@ def _cast_float(value: JSON, at: str, say: Say) -> JSON:
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, float) and not math.isfinite(value):
-        say(at, "a bare token that is not JSON, taken as the string of the same name")
+        say(at, "a bare token that is not JSON, read as the string of the same name")
         return name_of_nonfinite(value)
     if not isinstance(value, int | float) and not (isinstance(value, str) and value in NON_FINITE):
         raise reject(

@@ -121,7 +121,7 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
 def _read_attributes(reader: Reader, documents: Documents) -> Mapping[str, JSON]:
     spec = 'Zarr v1, "Attributes"'
     if "attrs" not in documents:
-        reader.note("", "attrs is missing, taken as empty", spec)
+        reader.note("", "attrs is missing, read as empty", spec)
         return {}
     value = documents["attrs"]
     if isinstance(value, Mapping):
@@ -138,7 +138,7 @@ def _read_order(reader: Reader, document: Mapping[str, JSON], steps: Sequence[St
     if order != "F":
         return "C"
     if ndim > 1 and not any(step.id == "blosc" for step in steps):
-        reader.note("/order", "F, but zarr 1 stored order C without blosc: taken as C", _SPEC)
+        reader.note("/order", "F, but zarr 1 stored order C without blosc: read as C", _SPEC)
         return "C"
     return "F"
 
@@ -149,7 +149,7 @@ def _read_compression(reader: Reader, document: Mapping[str, JSON]) -> list[Step
     match name:
         case None | "none":
             if name is None and "compression" in document:
-                reader.note("/compression", 'null, taken as "none"', _SPEC)
+                reader.note("/compression", 'null, read as "none"', _SPEC)
             if options is not None:
                 reader.note(_OPTIONS, "options of no compression, ignored", _SPEC)
             return []
@@ -169,12 +169,12 @@ def _read_compression(reader: Reader, document: Mapping[str, JSON]) -> list[Step
 
 def _read_level(reader: Reader, options: JSON, lowest: int) -> int:
     if options is None:
-        reader.note(_OPTIONS, "null, taken as 1", _SPEC)
+        reader.note(_OPTIONS, "null, read as 1", _SPEC)
         return 1
     level = options
     if isinstance(options, str) and _NUMERAL.fullmatch(options):
         level = int(options)
-        reader.note(_OPTIONS, f"the string {options!r}, taken as a number", _SPEC)
+        reader.note(_OPTIONS, f"the string {options!r}, read as a number", _SPEC)
     if is_integer(level) and lowest <= level <= early.LEVELS[-1]:
         return level
     expected = f"an integer from {lowest} to {early.LEVELS[-1]}"
@@ -184,7 +184,7 @@ def _read_level(reader: Reader, options: JSON, lowest: int) -> int:
 
 def _read_options(reader: Reader, options: JSON, known: Mapping[str, Option]) -> dict[str, JSON]:
     if options is None:
-        reader.note(_OPTIONS, "null, taken as the defaults", _SPEC)
+        reader.note(_OPTIONS, "null, read as the defaults", _SPEC)
         return {name: option.default for name, option in known.items()}
     if not isinstance(options, Mapping):
         expected = f"an object with {', '.join(known)}"
@@ -200,7 +200,7 @@ def _read_lzma(reader: Reader, options: JSON) -> dict[str, JSON]:
     found = _read_options(reader, options, _LZMA_OPTIONS)
     filters = join(_OPTIONS, "filters")
     if found["filters"] == []:
-        reader.note(filters, "empty, taken as null", _SPEC)
+        reader.note(filters, "empty, read as null", _SPEC)
         found["filters"] = None
     if found["filters"] is not None and found["preset"] is not None:
         reader.note(join(_OPTIONS, "preset"), "a preset beside filters, ignored", _SPEC)

@@ -1,5 +1,8 @@
 """omnizarr under the name zarr, for packages that were made for zarr-python.
 
+Names, modules, defaults and return types are those of zarr-python 3.1.6, as far as other packages use them.
+omnizarr does the work. `install` makes ``import zarr`` find this package, in this process.
+
 >>> import omnizarr.interop.as_zarr as zarr
 >>> zarr.__version__
 '3.1.6'

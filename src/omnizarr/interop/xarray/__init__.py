@@ -1,4 +1,15 @@
-"""xarray upon omnizarr: the engine ``omnizarr``, which opens every Zarr as a dataset, and `to_zarr`, which writes one.
+"""xarray with omnizarr: the engine ``omnizarr``, which opens every Zarr as a dataset, and `to_zarr`, which writes one.
+
+xarray finds the engine when omnizarr is installed. It opens every format that `omnizarr.open` opens, every store,
+and single arrays. Hierarchies of NCZarr are read through the netCDF data model, with netCDF's types and
+characters. In others, dimensions are those of `Array.dimension_names`. Dimensions without a name are called
+``phony_dim_0`` and so on, one for each length, as in h5netcdf.
+
+Missing values are those of xarray's own engine ``zarr``: in v3 the attribute ``_FillValue``, in v2 the fill
+value. In older formats, a fill value is a mask only if dimensions have names.
+
+When this module is imported, which xarray does when it looks for engines, datasets, data arrays and trees get an
+attribute ``omnizarr``: see `Accessor`.
 
 >>> import omnizarr
 >>> import xarray

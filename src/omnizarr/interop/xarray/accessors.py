@@ -1,4 +1,4 @@
-"""What omnizarr adds to objects of xarray: ``data.omnizarr.to_zarr(...)``, ``data.omnizarr.load()``."""
+"""The methods that omnizarr adds to xarray's objects: ``data.omnizarr.to_zarr(...)``, ``data.omnizarr.load()``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Dataset | DataArray | DataTree)
 
 _NAME: Final = "omnizarr"
 _SIDE_BY_SIDE: Final = 32
-"""Variables that are loaded at a time."""
+"""Number of variables that are loaded at once."""
 
 
 class Accessor(Generic[T]):
@@ -35,19 +35,19 @@ class Accessor(Generic[T]):
         self._data = data
 
     def to_zarr(self, store: Any = None, mode: str | None = None, group: str | None = None, **options: Any) -> Any:
-        """Write it; see `omnizarr.interop.xarray.to_zarr`."""
+        """Write the object. See `omnizarr.interop.xarray.to_zarr`."""
         return writing.to_zarr(self._data, store, mode, group, **options)
 
     def load(self, **options: Any) -> T:
-        """Load it; see `omnizarr.interop.xarray.load`."""
+        """Load the object. See `omnizarr.interop.xarray.load`."""
         return load(self._data, **options)
 
 
 def load(data: T, **options: Any) -> T:
-    """Load all variables into memory side by side, and return the same object.
+    """Load all variables into memory concurrently, and return the same object.
 
-    `xarray.Dataset.load` reads one variable after the other, unless they are dask's. From stores that take their time
-    to answer, this is as fast as the slowest of them.
+    `xarray.Dataset.load` reads one variable after the other, unless they are dask arrays. From slow stores, this
+    takes as long as the slowest of them.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _variables(data: Dataset | DataArray | DataTree) -> Iterator[Variable]:
 
 
 def register() -> None:
-    """Give datasets, data arrays and trees their attribute; once."""
+    """Give datasets, data arrays and trees their attribute, only once."""
     for kind, decorate in (
         (Dataset, xarray.register_dataset_accessor),
         (DataArray, xarray.register_dataarray_accessor),

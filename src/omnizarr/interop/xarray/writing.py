@@ -1,11 +1,6 @@
-"""Datasets of xarray written by omnizarr: `to_zarr`.
+"""Writing datasets of xarray: `to_zarr`.
 
-xarray encodes variables and checks regions, by its own `ZarrStore`; what is stored, and when, is decided here:
-
-1. Everything is encoded and checked. What cannot be stored raises now, before anything is replaced.
-2. The groups and the new arrays are created.
-3. The data is written. Meanwhile, readers see appended arrays with their old length.
-4. The arrays become longer, all of them or none, and consolidated metadata is updated.
+xarray encodes variables and checks regions with its `ZarrStore`. This module decides what is stored, and when:
 """
 
 from __future__ import annotations
@@ -40,9 +35,9 @@ __all__ = ["to_zarr"]
 
 _FILL_VALUE: Final = "_FillValue"
 _NAME: Final = "__xarray_dataarray_name__"
-"""The attribute in which xarray keeps the name of a data array."""
+"""The attribute in which xarray stores the name of a data array."""
 _UNNAMED: Final = "__xarray_dataarray_variable__"
-"""What xarray calls the variable of a data array that has no name, or one that a coordinate has."""
+"""xarray's name of the variable of a data array without a name, or with the name of a coordinate."""
 
 
 def to_zarr(
@@ -64,51 +59,52 @@ def to_zarr(
     chunkmanager_store_kwargs: Mapping[str, Any] | None = None,
     write_inherited_coords: bool = False,
 ) -> Any:
-    """Write a dataset, a data array or a tree, like `xarray.Dataset.to_zarr`, by omnizarr.
+    """Write a dataset, a data array or a tree with omnizarr, like `xarray.Dataset.to_zarr`.
 
-    Keywords mean what they mean there; what follows is what differs.
+    Keywords have the same meaning, with the following differences.
 
     Parameters
     ----------
     data : xarray.Dataset, xarray.DataArray or xarray.DataTree
     store : path, URL, Store, StorePath, Group or mutable mapping, optional
-        As for `omnizarr.open`. Default: in memory.
+        Like that of `omnizarr.open`. The default is a new store in memory.
     mode : {"w", "w-", "a", "a-", "r+"}, optional
-        "w" replaces what exists; "w-" refuses to; "a" writes values of existing variables, and creates the others;
-        "a-" leaves existing variables alone that lack `append_dim`; "r+" changes values only. Default: "a" with
-        `append_dim`, "r+" with `region`, else "w-".
+        "w": replace an existing group. "w-": raise an error if it exists. "a": write values of existing
+        variables, and create the others. "a-": the same, but do not change existing variables without
+        `append_dim`. "r+": change only values. The default is "a" with `append_dim`, "r+" with `region`,
+        otherwise "w-".
     group : str, optional
-        Path of the group. Not for trees.
+        Path of the group. Not allowed for trees.
     encoding : mapping, optional
-        By variable, of trees by group and variable: ``chunks``, ``shards``, ``compressors``, ``filters``,
+        Options by variable; for trees, by group and variable: ``chunks``, ``shards``, ``compressors``, ``filters``,
         ``serializer``, ``fill_value``, ``dtype``, ``scale_factor`` and the like. Codecs are those that
         `omnizarr.create_array` takes.
     compute : bool
-        Write the data of dask now. If not, documents and all other data are written, and a `dask.delayed.Delayed`
-        is returned that does the rest.
+        Whether to write the data of dask now. If not, metadata and all other data are written, and the returned
+        `dask.delayed.Delayed` writes the rest.
     consolidated : bool, optional
-        Whether consolidated metadata is written. If not, what exists is kept current all the same.
+        Whether to write consolidated metadata. Existing consolidated metadata is always updated.
     append_dim : hashable, optional
-        The dimension along which variables become longer. Readers see the new elements when those of all variables
-        are stored. If something fails, the variables are as long as before.
+        The dimension along which to append. Readers see the new elements when those of all variables are
+        stored. If something fails, the variables keep their old length.
     region : mapping or "auto", optional
-        Where in existing variables the data goes.
+        The region of existing variables to write.
     safe_chunks : bool, optional
-        Whether chunks of dask must end where stored ones do. Default: only if several processes write to a store
-        that keeps the writers of one chunk apart in one process alone (`exclusion` is "process"). True: as xarray
-        checks it. False: no check.
+        Whether chunks of dask must end where stored ones do. The default is True only if several processes
+        write to a store that keeps writers of one chunk apart only within a process (`exclusion` is "process").
+        True: check like xarray. False: no check.
     align_chunks : bool
-        Rechunk the arrays of dask so that they end where stored chunks do.
+        Whether to rechunk the arrays of dask so that their chunks end where stored chunks do.
     storage_options : mapping, optional
-        For URLs.
+        Options of the store, if you pass a URL.
     zarr_format : int or str, optional
-        Any that `omnizarr.create_group` knows. Default: that of the group, else 3.
+        Any format of `omnizarr.create_group`. The default is that of the group, otherwise 3.
     write_empty_chunks : bool, optional
-        Store chunks that hold only the fill value.
+        Whether to store chunks that hold only the fill value.
     chunkmanager_store_kwargs : mapping, optional
         Keywords of `dask.array.store`.
     write_inherited_coords : bool
-        Of trees: write coordinates in every group that inherits them.
+        For trees: whether to write coordinates in every group that inherits them.
 
     Returns
     -------
@@ -117,15 +113,15 @@ def to_zarr(
     Raises
     ------
     ContainsGroupError, ContainsArrayError
-        If there is something, in mode "w-" (a FileExistsError).
+        If the group exists, in mode "w-" (a FileExistsError).
     GroupNotFoundError
-        If nothing exists, in mode "r+" (a FileNotFoundError).
+        If the group does not exist, in mode "r+" (a FileNotFoundError).
     NotRepresentableError
-        If the format has no words for it.
+        If the format cannot express the dataset.
     SchedulerError
-        If values would go to the memory of other processes.
+        If values would be stored in the memory of other processes.
     ValueError, TypeError
-        As xarray raises them: for regions, encodings, dimensions or data types that do not fit.
+        Like in xarray: for regions, encodings, dimensions or data types that do not fit.
 
     Examples
     --------
@@ -187,18 +183,18 @@ class _Options(NamedTuple):
     consolidated: bool | None
 
 
-# -- where to ---------------------------------------------------------------------------------------
+# -- target ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Target:
-    """The group that is written to, and what exists."""
+    """The target group, and its existing content."""
 
     root: StorePath
-    """What `store` meant; consolidated metadata is that of this group."""
+    """The place of `store`. Consolidated metadata belongs to this group."""
     where: StorePath
     found: Group | None
-    """None: it is created, or replaced."""
+    """None: the group is created, or replaced."""
     dialect: str
     how: _How
     consolidated: bool | None
@@ -226,7 +222,7 @@ class _Target:
         return cls(root, where, found, dialect, how, options.consolidated, is_owned)
 
     def writer(self, path: str, dataset: Dataset, encoding: Mapping[Any, Any]) -> _GroupWriter:
-        """Return what writes one dataset, prepared: whatever is not valid raises here."""
+        """Return a prepared writer of one dataset. Everything that is not valid raises an error here."""
         group = self.found
         if group is not None and path:
             group = group.get_group(path) if self.how.mode == "r+" or path in group else None
@@ -253,7 +249,7 @@ class _Target:
             hierarchy.clear(writer.where)
 
     def consolidate(self) -> None:
-        """Write consolidated metadata if it is wanted, or there already."""
+        """Write consolidated metadata, if it is wanted or exists already."""
         if self.how.mode == "r+" or not dialect_named(self.dialect).has_groups:
             return
         is_known = self.found is not None and self.where.path == self.root.path
@@ -261,17 +257,17 @@ class _Target:
         if self.consolidated:
             copies.consolidate(root)
         elif self.consolidated is None or copies.read(root) is not None:
-            with suppress(NotRepresentableError):  # of a format that has no place for it
+            with suppress(NotRepresentableError):  # of a format without consolidated metadata
                 copies.consolidate(root)
 
     def group(self) -> Group:
-        """Return what was written."""
+        """Return the written group."""
         if self.found is not None:
             return self.found
         return opening.open_group(self.where, mode="r+", zarr_format=dialect_named(self.dialect).zarr_format)
 
     def close(self) -> None:
-        """Close the store, unless it is the user's; an archive is written then."""
+        """Close the store, unless it belongs to the user. An archive is written then."""
         if self.is_owned:
             self.root.store.close()
 
@@ -302,11 +298,11 @@ def _refuse_for_trees(tree: DataTree, group: str | None, how: _How, encoding: Ma
         raise ValueError(f"unexpected encoding group name(s) provided: {unknown}")
 
 
-# -- what is written --------------------------------------------------------------------------------
+# -- data to write --------------------------------------------------------------------------------
 
 
 class _GroupWriter(internals.WritableStore):
-    """One group, as xarray's `dump_to_store` wants what it writes to: encodes and checks, and stores nothing."""
+    """One group, in the form that xarray's `dump_to_store` writes to. It encodes and checks, and stores nothing."""
 
     def __init__(self, target: _Target, where: StorePath, group: Group | None) -> None:
         self.target = target
@@ -314,21 +310,21 @@ class _GroupWriter(internals.WritableStore):
         self.group = group
         self.attributes: dict[str, Any] = {}
         self.pieces: list[Piece] = []
-        self._mode = target.how.mode  # these three are what inherited methods look at
+        self._mode = target.how.mode  # inherited methods use these three
         self._append_dim = target.how.append_dim
         self._write_region = target.how.region
         self._arrays = {} if group is None else dict(group.arrays())
         self._stored = ArraysStore(self._arrays, {})
         self._variables: dict[str, Variable] | None = None
 
-    # -- what exists
+    # -- existing arrays
 
     def array_keys(self) -> tuple[str, ...]:
-        """Return the names of the arrays that exist."""
+        """Return the names of the existing arrays."""
         return tuple(self._arrays)
 
     def open_store_variable(self, name: Any) -> Variable:
-        """Return an array that exists, as it is stored."""
+        """Return an existing array, as it is stored."""
         if self._variables is None:
             self._variables = self._stored.get_variables()
         return self._variables[internals.encode_variable_name(name)]
@@ -340,7 +336,7 @@ class _GroupWriter(internals.WritableStore):
 
     @property
     def is_v3(self) -> bool:
-        """Whether the format tells masks and names of dimensions as Zarr v3 does."""
+        """Whether the format stores masks and names of dimensions like Zarr v3."""
         return self.target.dialect == "v3"
 
     def encode_variable(self, variable: Variable, name: Any = None) -> Variable:
@@ -387,7 +383,7 @@ class _GroupWriter(internals.WritableStore):
             )
 
     def _encoded_as_stored(self, variables: Mapping[Any, Variable]) -> dict[Any, Variable]:
-        """Return variables encoded as the arrays are that exist."""
+        """Return variables encoded like the existing arrays."""
         if not variables:
             return {}
         known, _, _ = conventions.decode_cf_variables({name: self.open_store_variable(name) for name in variables}, {})
@@ -464,7 +460,7 @@ class _GroupWriter(internals.WritableStore):
         return Piece(where.name, variable, region, metadata=as_model(trial.metadata), config=trial.config)
 
     def _masked(self, variable: Variable) -> tuple[dict[str, Any], Any]:
-        """Return attributes and fill value, with the mask in the place where the format has it."""
+        """Return attributes and fill value, with the mask where the format has it."""
         attributes = dict(variable.attrs)
         if variable.encoding.pop(_FILL_VALUE, None) is not None:
             raise ValueError(f"encoding[{_FILL_VALUE!r}] was not used by xarray for data of {variable.dtype}")
@@ -477,12 +473,12 @@ class _GroupWriter(internals.WritableStore):
         return attributes, np.nan if fill is None and variable.dtype.kind == "f" else fill
 
     def _layout(self, name: Any, variable: Variable, *, is_checked: bool) -> dict[str, Any]:
-        """Return the keywords of `create_array` that an encoding means."""
+        """Return the keywords of `create_array` for an encoding."""
         wanted: dict[str, Any] = internals.extract_zarr_variable_encoding(
             variable, raise_on_invalid=is_checked, name=name, zarr_format=3 if self.is_v3 else 2
         )
         wanted.pop("cache_metadata", None)
-        if isinstance(wanted["chunks"], tuple):  # dask has chunks of no elements where there are none
+        if isinstance(wanted["chunks"], tuple):  # dask has empty chunks for empty arrays
             wanted["chunks"] = tuple(max(length, 1) for length in wanted["chunks"])
         empty = self.target.how.write_empty_chunks
         if empty is not None and wanted.setdefault("write_empty_chunks", empty) != empty:
@@ -501,7 +497,7 @@ class _GroupWriter(internals.WritableStore):
         region: tuple[slice, ...],
         store: Store,
     ) -> Variable:
-        """Return a variable whose chunks of dask can be written side by side. Raises ValueError if they cannot."""
+        """Return a variable whose chunks of dask can be written concurrently. Raises ValueError if they cannot."""
         if variable.chunks is None or not isinstance(blocks, tuple):
             return variable
         is_checked = self.target.how.checks_alignment(store)
@@ -525,7 +521,7 @@ class _GroupWriter(internals.WritableStore):
     # -- storing
 
     def create_arrays(self) -> None:
-        """Create what is not there yet."""
+        """Create the missing arrays."""
         pool.run(self._create, self.pieces, min(self.where.store.concurrency, len(self.pieces)), 1)
 
     def _create(self, piece: Piece) -> None:
@@ -558,7 +554,7 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
 
 
 def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Group:
-    """Write all data, then let arrays grow."""
+    """Write all data, then lengthen the arrays."""
 
     def write() -> None:
         _write_loaded(pieces, target.root.store)
@@ -571,7 +567,7 @@ def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) 
 
 
 def _delayed(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Any:
-    """Let arrays grow, write what is not dask's, and return what writes the rest."""
+    """Lengthen the arrays, write everything except dask arrays, and return what writes the rest."""
     done = grown(pieces, None)
     with _taken_back(target, done):
         target.consolidate()
@@ -582,7 +578,7 @@ def _delayed(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) 
 
 @contextmanager
 def _taken_back(target: _Target, done: Done) -> Iterator[None]:
-    """Make arrays as long as they were if something fails: who tries again would append twice."""
+    """Restore the old lengths of arrays if something fails, so that a second attempt does not append twice."""
     try:
         yield
     except BaseException:
@@ -624,7 +620,7 @@ def _check_scheduler(target: _Target, pieces: Sequence[Piece]) -> None:
 
 
 def _outlast(target: _Target, pieces: Sequence[Piece]) -> None:
-    """Load what is read from where it would be replaced; refuse arrays of dask that are."""
+    """Load data that is read from where it would be replaced. Raises an error for such dask arrays."""
     for piece in pieces:
         if any(source.store_path.lies_in(target.where) for source in piece.sources()):
             if piece.is_chunked:

@@ -446,7 +446,7 @@ class _Variable:
             yield Note("", "netCDF-C 4.8 stored the fill value in place of a scalar's data", SPEC)
         elif self.node.marks.is_scalar and not self.is_scalar:
             shape = list(self.claim.shape)
-            yield Note("", f"called a scalar, but of shape {shape}: taken as an array", SPEC)
+            yield Note("", f"called a scalar, but of shape {shape}: read as an array", SPEC)
         yield from self.claim.notes
 
 

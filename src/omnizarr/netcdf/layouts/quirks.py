@@ -222,10 +222,10 @@ def _wanted_fill(
     if attribute is not None and attribute.type is nc_type and len(attribute.value) == 1:
         exact = float(attribute.value[0])
         if f"{exact:g}" == f"{found:g}" and exact != found and np.isfinite(exact):
-            return exact, f"{found!r}, taken as {exact!r}: _FillValue has more digits"
+            return exact, f"{found!r}, read as {exact!r}: _FillValue has more digits"
     is_default = found == float(nc_type.dtype.type(_DEFAULT_OF_SIX_DIGITS))
     if writer.is_netcdf and is_default and found != float(nc_type.default_fill):
-        return nc_type.default_fill, f"{_DEFAULT_OF_SIX_DIGITS!r}, taken as the default {float(nc_type.default_fill)!r}"
+        return nc_type.default_fill, f"{_DEFAULT_OF_SIX_DIGITS!r}, read as the default {float(nc_type.default_fill)!r}"
     return None
 
 

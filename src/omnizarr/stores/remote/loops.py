@@ -38,7 +38,7 @@ def gather(
 ) -> Iterator[tuple[T, int, Future[R]]]:
     """Yield (item, its position, the future with its result) as tasks end on `loop`, where at most `most` run at once.
 
-    Items are taken as there is room. Stopping early, or an exception, cancels the requests in flight.
+    Items are read as there is room. Stopping early, or an exception, cancels the requests in flight.
     """
     _check_elsewhere(loop)
     numbered = enumerate(items)

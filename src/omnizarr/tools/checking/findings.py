@@ -1,4 +1,4 @@
-"""What a check finds, and the account that it gives."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from omnizarr.tools.checking.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
-"""From the worst on."""
+"""The severities, the worst first."""
 
 MOST: Final = 10_000
-"""Findings of one code at one node; of more only the number is told."""
+"""Maximum number of findings of one code at one node; further ones are only counted."""
 
 _LONGEST = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a check found.
+    """Something that a check found.
 
     Attributes
     ----------
     code : str
-        What kind of thing, in words that stay the same: one of the page "Checking" of the manual.
+        The kind of finding. Codes do not change; the page "Checking" of the manual lists them.
     severity : {"error", "warning", "note"}
-        error: something cannot be read, or what is read may be wrong. warning: it is read here, but the format forbids
-        it, or other readers fail. note: worth knowing.
+        error: something cannot be read, or may be read wrong. warning: omnizarr reads it, but the format
+        forbids it, or other readers fail. note: worth knowing.
     path : str
         Path of the node, without a leading slash.
     key : str or None
-        Store key concerned.
+        Store key of the document or chunk.
     pointer : str
-        JSON pointer within the document; "" for all of it, or where there is no document.
+        JSON pointer within the document; "" for the whole document, or without a document.
     message : str
-        What is wrong, in one clause.
+        What is wrong, in a few words.
     found, expected : object
-        None where there is nothing to show.
+        The actual value and the expected one; None if there is nothing to show.
     remedy : str
         What to do about it.
     spec : str
-        Where a specification says so.
+        The section of the specification.
     repairable : bool
-        It can be mended without guessing.
+        Whether it can be repaired without guessing.
     """
 
     code: str
@@ -73,7 +73,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Place within the node, message, and what was found and expected, on one line."""
+        """Place within the node, message, found and expected values, on one line."""
         place = "" if self.key is None else self.key
         if self.pointer:
             place += f"{'#' if place else ''}{self.pointer}"
@@ -84,7 +84,7 @@ class Finding:
         return f"{text}: {', '.join(parts)}" if parts else text
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding in plain JSON types."""
+        """Return the finding as JSON values."""
         plain = asdict(self)
         return {**plain, "found": _plain(self.found), "expected": _plain(self.expected)}
 
@@ -105,24 +105,24 @@ def _plain(value: object) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """What a check found, and how much it looked at.
+    """The findings of a check, and what was checked.
 
     Attributes
     ----------
     store : str
     path : str
-        Where the check began.
+        Path of the checked node.
     findings : tuple of Finding
-        By path, the worst first.
+        The findings by path, the worst first.
     nodes : int
-        Nodes with documents.
+        Number of nodes with documents.
     chunks : int
-        Stored chunks (shards) that were looked at.
+        Number of stored chunks (shards) that were checked.
     missing : int or None
-        Chunks (shards) that could be stored and are not: they read as the fill value. None if the store cannot list,
+        Number of chunks (shards) that are not stored and read as the fill value. None if the store cannot list,
         and chunks were not read.
     data : bool
-        Whether chunks were decoded, or only their keys and sizes looked at.
+        Whether chunks were decoded. If not, only their keys and sizes were checked.
     strict : bool
         Whether warnings count as well.
     """
@@ -138,12 +138,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no errors and, if the check was strict, no warnings either."""
+        """Whether there are no errors and, if the check was strict, no warnings."""
         return not self.counts["error"] and not (self.strict and self.counts["warning"])
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings there are of each severity."""
+        """The number of findings of each severity."""
         found = Counter(finding.severity for finding in self.findings)
         return {severity: found[severity] for severity in SEVERITIES}
 
@@ -157,7 +157,7 @@ class CheckReport:
         return len(self.findings)
 
     def summary(self) -> str:
-        """Return the account in one line."""
+        """Return a summary on one line."""
         counts = [wording.plural(count, severity) for severity, count in self.counts.items() if count]
         looked = "decoded" if self.data else "looked at"
         chunks = f"{wording.plural(self.chunks, 'chunk')} {looked}"
@@ -178,7 +178,7 @@ class CheckReport:
         return f"<p>{escape(self.summary())}</p><table>{rows}</table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the account in plain JSON types."""
+        """Return the report as JSON values."""
         return {
             "store": self.store,
             "path": f"/{self.path}",
@@ -193,13 +193,13 @@ class CheckReport:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the account as strict JSON."""
+        """Return the report as strict JSON."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
 
 @dataclass
 class Findings:
-    """Findings as they come, from several threads."""
+    """Findings as they are added, from several threads."""
 
     strict: bool = False
     found: list[Finding] = field(default_factory=list)
@@ -207,7 +207,7 @@ class Findings:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, code: str, path: str, message: str, **fields: Any) -> None:
-        """Enter something that was found. What is not said of it is what `CODES` says of its code."""
+        """Add a finding. Missing fields come from the entry of its code in `CODES`."""
         kind = CODES[code]
         severity: Severity = fields.pop("severity", None) or kind.severity
         if self.strict and code in RAISED_IF_STRICT:
@@ -222,12 +222,12 @@ class Findings:
                 self.found.append(finding)
 
     def rebase(self, since: int, base: str) -> None:
-        """Put `base` before the pointers of the findings from number `since` on: they are about a part of it."""
+        """Prepend `base` to the pointers of the findings from number `since` on, which are about a part of it."""
         if base:
             self.found[since:] = [replace(one, pointer=base + one.pointer) for one in self.found[since:]]
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Return all findings by path, the worst first; where there were too many of a kind, the number left out."""
+        """Return all findings by path, the worst first. If there were too many of a kind, a count replaces the rest."""
         more = [
             Finding(code=code, severity=CODES[code].severity, path=path, message=f"{count - MOST:,} more of these")
             for (code, path), count in self._counts.items()

@@ -1,4 +1,4 @@
-"""What a comparison finds, and the account that it gives."""
+"""The result of a comparison."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Unequal:
     Attributes
     ----------
     count : int
-        Elements that are not equal.
+        Number of elements that are not equal.
     size : int
-        All elements.
+        Number of all elements.
     first : tuple of int
-        Coordinates of the first of them in C order.
+        Coordinates of the first unequal element in C order.
     left, right : object
-        The two values there.
+        The two values at `first`.
     largest : object
-        The largest absolute difference: an integer, a float, or a `numpy.timedelta64`. None if there is none, as
-        between texts, or NaN and a number.
+        The largest absolute difference: an integer, a float, or a `numpy.timedelta64`. None if there is none,
+        for example between texts, or between NaN and a number.
     """
 
     count: int
@@ -46,14 +46,14 @@ class Unequal:
 
     @property
     def text(self) -> str:
-        """What differs, in one clause."""
+        """The difference in a few words."""
         share = f"{self.count:,} of {wording.plural(self.size, 'element')} {'differs' if self.count == 1 else 'differ'}"
         place = f"first at [{', '.join(map(str, self.first))}]: {_brief(self.left)} and {_brief(self.right)}"
         largest = "" if self.largest is None else f"; by {_brief(self.largest)} at most"
         return f"{share}, {place}{largest}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain JSON types."""
+        """Return it as JSON values."""
         return {
             "count": self.count,
             "size": self.size,
@@ -66,21 +66,21 @@ class Unequal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in which two hierarchies differ.
+    """One difference between two hierarchies.
 
     Attributes
     ----------
     path : str
-        Of the node, below what is compared, without a leading slash.
+        Path of the node below the compared one, without a leading slash.
     kind : str
-        ``"node"`` (it is in one of them only), ``"kind"`` (array and group), ``"shape"``, ``"data_type"``,
+        ``"node"`` (it exists on one side only), ``"kind"`` (array and group), ``"shape"``, ``"data_type"``,
         ``"dimension_names"``, ``"attribute"``, ``"values"``, ``"storage"``.
     name : str
-        Of an attribute, or of a member that says how elements are stored; else empty.
+        Name of an attribute, or of a member that states how elements are stored; otherwise empty.
     left, right : object
-        What is there; None where there is nothing.
+        The values on both sides; None for a missing one.
     only : {"", "left", "right"}
-        The side that has it, if the other has nothing.
+        The side that has it, if the other has not.
     values : Unequal, optional
         How elements differ.
     """
@@ -95,7 +95,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """What differs, in one clause."""
+        """The difference in a few words."""
         if self.values is not None:
             return f"values: {self.values.text}"
         what = self.kind.replace("_", " ")
@@ -111,7 +111,7 @@ class Difference:
         return visible(f"/{self.path}: {self.text}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain JSON types."""
+        """Return it as JSON values."""
         return {
             "path": f"/{self.path}",
             "kind": self.kind,
@@ -125,22 +125,22 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """In what two hierarchies differ: a sequence of differences, empty if they are equal.
+    """The differences between two hierarchies: a sequence of `Difference`, empty if they are equal.
 
     Attributes
     ----------
     left, right : str
-        What was compared.
+        The compared places.
     differences : tuple of Difference
-        Of meaning and values; with ``storage=True`` also those of storage.
+        Differences in meaning and values; with ``storage=True``, also in storage.
     storage : tuple of Difference
-        In how elements are stored, whether they count or not.
+        Differences in how elements are stored, whether they count or not.
     problems : tuple of (str, str)
-        Path, and why nodes or values could not be compared.
+        Paths of nodes that could not be compared, with the reason.
     nodes : int
-        Nodes that are in both.
+        Number of nodes in both.
     elements : int
-        Elements that were compared.
+        Number of compared elements.
     rtol, atol : float
     """
 
@@ -169,7 +169,7 @@ class Diff:
         return self.differences[number]
 
     def summary(self) -> str:
-        """Return the account in one line."""
+        """Return a summary on one line."""
         found = wording.plural(len(self.differences), "difference") if self.differences else "equal"
         if self.problems and not self.differences:
             found = "no difference found"
@@ -185,7 +185,7 @@ class Diff:
         return f"<Diff {self.summary()}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the account in plain JSON types."""
+        """Return the report as JSON values."""
         return {
             "left": self.left,
             "right": self.right,
@@ -200,13 +200,13 @@ class Diff:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the account as strict JSON."""
+        """Return the report as strict JSON."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
 
 def _brief(value: object) -> str:
     if isinstance(value, np.timedelta64 | np.datetime64 | np.floating):
-        text = str(value)  # the shortest number that is this one among its own kind
+        text = str(value)  # the shortest number that is equal within its own type
     elif isinstance(value, np.generic):
         text = repr(value.item())
     elif isinstance(value, str | bytes):

@@ -1,4 +1,4 @@
-"""Statistics of a hierarchy, as they are told."""
+"""Statistics of a hierarchy, as plain values and as text."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from omnizarr.tools.streaming.plain import plain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Of the elements of an array, or of one field of them.
+    """Statistics of the elements of an array, or of one field.
 
     Attributes
     ----------
     field : tuple of str
-        Its name in a structure, and in a structure within that: ``("position", "x")``; else empty.
+        Name of the field, and of a nested field: ``("position", "x")``; empty without fields.
     count : int
-        Elements that are looked at: neither NaN nor NaT, nor left out as fill values.
+        Number of counted elements: neither NaN nor NaT, nor excluded fill values.
     minimum, maximum : object
-        In the array's data type; of text, the first and last in the order of code points. None without elements, and
-        for complex numbers, raw bytes and objects.
+        Values of the array's data type; for text, the first and last in the order of code points. None without
+        elements, and for complex numbers, raw bytes and objects.
     mean : object
-        A float; of integers the nearest to the exact mean; of complex numbers a complex number; of times a time,
-        rounded to their unit. None for text, raw bytes and objects.
+        A float; for integers, the float nearest to the exact mean. Complex for complex numbers; a time for
+        times, rounded to their unit. None for text, raw bytes and objects.
     std : object
-        Standard deviation, as `numpy.std`: a float; of times a `numpy.timedelta64`, rounded to their unit.
+        Standard deviation, as in `numpy.std`: a float; for times, a `numpy.timedelta64`, rounded to their unit.
     nan : int
-        Elements that are NaN or NaT.
+        Number of elements that are NaN or NaT.
     fill : int, optional
-        Elements that equal the fill value; None if that is undefined.
+        Number of elements that equal the fill value; None if that is undefined.
     """
 
     field: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Statistics:
     fill: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them in plain JSON types."""
+        """Return them as JSON values."""
         numbers = {name: plain(getattr(self, name)) for name in ("minimum", "maximum", "mean", "std")}
         return {"field": list(self.field), "count": self.count, **numbers, "nan": self.nan, "fill": self.fill}
 
@@ -56,17 +56,17 @@ class ArrayStat:
     Attributes
     ----------
     path : str
-        Without a leading slash.
+        Path of the array, without a leading slash.
     shape : tuple of int
     data_type : str
     size : int
-        Elements.
+        Number of elements.
     chunks : int
-        Chunks (shards) that can be stored.
+        Number of possible chunks (shards).
     missing : int, optional
-        Those of them that are not, and read as the fill value; None if the store cannot be listed.
+        Number of chunks (shards) that are not stored and read as the fill value; None if the store cannot be listed.
     fields : tuple of Statistics
-        One; of a structure, one for each field.
+        One; for a structure, one for each field.
     """
 
     path: str
@@ -79,7 +79,10 @@ class ArrayStat:
 
     @property
     def minimum(self) -> Any:
-        """Of the first field; so are `maximum`, `mean`, `std`, `nan`, `fill` and `count`."""
+        """The smallest element of the first field.
+
+        `maximum`, `mean`, `std`, `nan`, `fill` and `count` also are of that field.
+        """
         return self.fields[0].minimum
 
     @property
@@ -99,21 +102,21 @@ class ArrayStat:
 
     @property
     def nan(self) -> int:
-        """Elements that are NaN or NaT."""
+        """Number of elements that are NaN or NaT."""
         return self.fields[0].nan
 
     @property
     def fill(self) -> int | None:
-        """Elements that equal the fill value."""
+        """Number of elements that equal the fill value."""
         return self.fields[0].fill
 
     @property
     def count(self) -> int:
-        """Elements that are looked at."""
+        """Number of counted elements."""
         return self.fields[0].count
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them in plain JSON types."""
+        """Return them as JSON values."""
         return {
             "path": f"/{self.path}",
             "shape": list(self.shape),
@@ -127,13 +130,13 @@ class ArrayStat:
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """Statistics of all arrays of a hierarchy: a sequence of them.
+    """Statistics of all arrays of a hierarchy: a sequence of `ArrayStat`.
 
     Attributes
     ----------
     arrays : tuple of ArrayStat
     problems : tuple of (str, str)
-        Path, and why an array cannot be read.
+        Paths of arrays that cannot be read, with the reason.
     """
 
     arrays: tuple[ArrayStat, ...]
@@ -146,7 +149,7 @@ class Stat:
         return len(self.arrays)
 
     def __getitem__(self, key: int | str) -> ArrayStat:
-        """Return that of a number, or of a path. Raises IndexError, KeyError."""
+        """Return the statistics of an array, by number or path. Raises IndexError, KeyError."""
         if isinstance(key, int):
             return self.arrays[key]
         for each in self.arrays:
@@ -155,7 +158,7 @@ class Stat:
         raise KeyError(key)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them in plain JSON types."""
+        """Return them as JSON values."""
         return {
             "arrays": [each.to_dict() for each in self.arrays],
             "problems": [{"path": f"/{path}", "reason": why} for path, why in self.problems],

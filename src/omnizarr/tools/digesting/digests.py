@@ -1,4 +1,4 @@
-"""Digests as they are written down, and read again."""
+"""Digests: writing and reading them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ESCAPED: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 @dataclass(frozen=True, slots=True)
 class NodeDigest:
-    """The digest of a node with all below it.
+    """The digest of a node with everything below it.
 
     Attributes
     ----------
     path : str
-        Below the topmost node, without a leading slash.
+        Path below the topmost node, without a leading slash.
     kind : {"array", "group"}
     digest : str
         Such as ``omnizarr1:sha256:...``.
@@ -38,7 +38,7 @@ class NodeDigest:
         return f"{self.digest}  /{path}"
 
     def to_dict(self) -> dict[str, str]:
-        """Return it in plain JSON types."""
+        """Return it as JSON values."""
         return {"path": f"/{self.path}", "kind": self.kind, "digest": self.digest}
 
 
@@ -51,14 +51,14 @@ class Digest:
     Attributes
     ----------
     nodes : tuple of NodeDigest
-        The topmost first.
+        The digests of all nodes, the topmost first.
     """
 
     nodes: tuple[NodeDigest, ...]
 
     @property
     def digest(self) -> str:
-        """The digest of the topmost node, which covers all below it."""
+        """The digest of the topmost node, which covers everything below it."""
         return self.nodes[0].digest
 
     def __iter__(self) -> Iterator[NodeDigest]:
@@ -71,7 +71,7 @@ class Digest:
         return "\n".join(map(visible, map(str, self.nodes)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them in plain JSON types."""
+        """Return them as JSON values."""
         return {"digest": self.digest, "nodes": [node.to_dict() for node in self.nodes]}
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -80,12 +80,12 @@ class Digest:
 
 
 def expected(given: Any) -> dict[str, str]:
-    """Return digests by path: of a file, of a `Digest`, of a mapping, or of the topmost node alone.
+    """Return digests by path: from a file, a `Digest`, a mapping, or the digest of the topmost node.
 
     Raises
     ------
     ValueError
-        If it is none of these, or a line of the file is not a digest.
+        If it is something else, or a line of the file is not a digest.
     """
     if isinstance(given, Digest):
         return {node.path: node.digest for node in given}
@@ -99,7 +99,7 @@ def expected(given: Any) -> dict[str, str]:
 
 
 def parse(text: str, name: str = "digests") -> dict[str, str]:
-    """Return the digests that lines tell, by path; lines that begin with ``#`` and empty ones are ignored.
+    """Return the digests in lines of text, by path. Empty lines, and lines that begin with ``#``, are ignored.
 
     >>> parse(f"omnizarr1:sha256:{'0' * 64}  /a")["a"].rpartition(":")[0]
     'omnizarr1:sha256'

@@ -1,4 +1,4 @@
-"""The account of a repair: what was done (or would be), and what is left."""
+"""The report of a repair: what was done (or would be), and what is left."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _LONGEST: Final = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that was mended, or would be.
+    """Something that was repaired, or would be.
 
     Attributes
     ----------
     code : str
-        What was found: one of the codes of a check.
+        The code of the finding; see `check`.
     path : str
         Path of the node, without a leading slash.
     key : str
         Store key that was changed, written or deleted.
     pointer : str
-        JSON pointer within the document; "" for all of it, or where there is no document.
+        JSON pointer within the document; "" for the whole document, or without a document.
     what : str
         What was done, in plain words.
     before, after : str
-        What stood there, and what stands there now: JSON, or a number of bytes. "" for nothing.
+        The old and the new value: JSON, or a number of bytes; "" for nothing.
     done : bool
         False in a dry run, and if another writer has changed the value meanwhile.
     kept : str
@@ -53,7 +53,7 @@ class Action:
 
     @property
     def text(self) -> str:
-        """Place within the node, what was done, and what stood there before and after, on one line."""
+        """Place within the node, what was done, and old and new value, on one line."""
         place = f"{self.key}#{self.pointer}" if self.pointer else self.key
         change = ""
         if self.before or self.after:
@@ -67,21 +67,21 @@ def _brief(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a repair did, or would do, and what is left.
+    """The report of a repair: what it did, or would do, and what is left.
 
     Attributes
     ----------
     store : str
     path : str
-        Where the repair began.
+        Path of the repaired node.
     dry_run : bool
         Whether nothing was changed.
     actions : tuple of Action
-        In their order.
+        The repairs in order.
     left : tuple of Finding
-        Errors and warnings that were found and not mended, each with its remedy.
+        Errors and warnings that were found and not repaired, with remedies.
     backup : str or None
-        Directory with the old values and this account; None if nothing was kept.
+        Directory with the old values and this report; None if nothing was kept.
     """
 
     store: str
@@ -93,7 +93,7 @@ class Account:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is left to be done: no action that was not done, and no error."""
+        """Whether nothing is left to do: all actions were done, and there are no errors."""
         return all(action.done for action in self.actions) and not any(one.severity == "error" for one in self.left)
 
     def __bool__(self) -> bool:
@@ -106,7 +106,7 @@ class Account:
         return len(self.actions)
 
     def summary(self) -> str:
-        """Return the account in one line."""
+        """Return a summary on one line."""
         done = sum(action.done for action in self.actions)
         if self.dry_run:
             parts = [f"{wording.plural(len(self.actions), 'repair')} to be made, nothing changed"]
@@ -143,7 +143,7 @@ class Account:
         return f"<p>{escape(self.summary())}</p><table>{rows}{left}</table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the account in plain JSON types."""
+        """Return the report as JSON values."""
         return {
             "store": self.store,
             "path": f"/{self.path}",
@@ -155,5 +155,5 @@ class Account:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the account as strict JSON."""
+        """Return the report as strict JSON."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

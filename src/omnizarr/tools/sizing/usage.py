@@ -1,4 +1,4 @@
-"""What nodes take, in their store and in memory, as plain values."""
+"""What nodes take in their store and in memory, as plain values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Sort: TypeAlias = Literal["name", "stored", "logical", "ratio"]
 
 
 class Amount(NamedTuple):
-    """Several values of a store, each of which is a file or an object.
+    """Several values of a store, each a file or an object.
 
     Attributes
     ----------
     files : int
     nbytes : int
-        Their sizes, added up.
+        The sum of their sizes.
     """
 
     files: int = 0
@@ -31,12 +31,12 @@ _NOTHING: Final = Amount()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUsage:
-    """What a node takes; of a group, with everything below it.
+    """What a node takes; for a group, including everything below it.
 
     Attributes
     ----------
     path : str
-        From the node that was asked for, which is "", without a leading slash.
+        Path relative to the measured node, which has the path "", without a leading slash.
     node_type : {"array", "group", "unreadable"}
     chunks : Amount
         Stored chunks (with shards: shards).
@@ -46,14 +46,14 @@ class NodeUsage:
         Files that belong to no node: temporary files, chunks outside the grid or without an array, files of other
         programs. `omnizarr.check` lists them by name.
     expected : int or None
-        Chunks (shards) that there could be; None if it cannot be known.
+        Number of possible chunks (shards); None if unknown.
     bytes_logical : int or None
-        Bytes of all elements in memory; None if that depends on the values. Of a group: of the arrays below for which
-        it is known.
+        Bytes of all elements in memory; None if they depend on the values. For a group: of the arrays below for
+        which the number is known.
     is_listed : bool
         Whether the store could list its keys; if not, what is stored is unknown.
     data_type, shape, chunk_shape, shard_shape
-        Of an array, as `info` has them.
+        Facts about an array, as in `info`.
     problem : str or None
         Why a node, or the members of a group, cannot be read.
     """
@@ -79,7 +79,7 @@ class NodeUsage:
 
     @property
     def depth(self) -> int:
-        """How many levels below the node that was asked for."""
+        """Number of levels below the measured node."""
         return self.path.count("/") + 1 if self.path else 0
 
     @property
@@ -100,7 +100,7 @@ class NodeUsage:
         return self.bytes_logical / self.bytes_stored
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in values that JSON has words for."""
+        """Return everything as JSON values."""
         of_array: dict[str, Any] = {}
         if self.node_type == "array":
             of_array = {
@@ -131,14 +131,14 @@ def _listed(lengths: tuple[int, ...] | None) -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a hierarchy takes; `print` shows a line per node.
+    """What a hierarchy takes. `print` shows a line for each node.
 
     Attributes
     ----------
     nodes : tuple of NodeUsage
-        Members before the group that holds them, by name; the node that was asked for is the last one.
+        Members before their group, by name. The measured node is last.
     arrays, groups : int
-        How many there are.
+        Number of arrays and groups.
     unlisted : str
         Why the store cannot be listed; empty if it can.
     """
@@ -150,11 +150,11 @@ class Usage:
 
     @property
     def total(self) -> NodeUsage:
-        """The node that was asked for, with all below it."""
+        """The measured node, with everything below it."""
         return self.nodes[-1]
 
     def rows(self, *, max_depth: int | None = None, sort: Sort = "name") -> Iterator[NodeUsage]:
-        """Yield nodes down to a depth, by name or the largest first; the node asked for is always the last."""
+        """Yield nodes down to a depth, by name or the largest first. The measured node is always last."""
         found = (node for node in self.nodes[:-1] if max_depth is None or node.depth <= max_depth)
         if sort not in SORTS:
             raise ValueError(f"sort={sort!r}: expected one of {', '.join(SORTS)}")
@@ -162,7 +162,7 @@ class Usage:
         yield self.total
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in values that JSON has words for."""
+        """Return everything as JSON values."""
         total = {"groups": self.groups, "arrays": self.arrays, **self.total.to_dict()}
         return {"nodes": [node.to_dict() for node in self.nodes], "total": total}
 
