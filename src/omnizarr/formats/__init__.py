@@ -1,4 +1,4 @@
-"""On-disk formats: documents in, model out, and back.
+"""On-disk formats: from documents to the model, and back.
 
 Each dialect is one value, `omnizarr.formats.contract.Dialect`. None of its functions does I/O, and translating a
 document never needs the codecs that it names.
@@ -14,7 +14,7 @@ from omnizarr.formats.v2 import V2
 from omnizarr.formats.v3 import V3
 
 DIALECTS: Final[tuple[Dialect, ...]] = (V3, V2, V1, V0, DRAFT2019, DRAFT2020)
-"""In the order of detection."""
+"""The dialects in the order of detection."""
 
 __all__ = [
     "DIALECTS",
@@ -34,12 +34,12 @@ _BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return a dialect by its own name, as a model bears it."""
+    """Return a dialect by the name that a model has."""
     return _BY_NAME[name]
 
 
 def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
-    """Return the dialects that ``zarr_format=`` means; all for None, in the order of detection.
+    """Return the dialects for ``zarr_format=``; all for None, in the order of detection.
 
     Raises ValueError if there is none.
     """

@@ -1,4 +1,4 @@
-"""Lists of codecs as documents of Zarr v3 spell them, older spellings put into the words of today.
+"""Lists of codecs in documents of Zarr v3, with older spellings converted to current ones.
 
 Spec: Zarr v3 core, "Codecs"; what zarrita and zarr-python wrote in 2023 and after.
 """
@@ -19,22 +19,22 @@ _SPEC = 'Zarr v3, "Codecs"'
 _SHARDING = 'Zarr v3, "Sharding codec"'
 _NUMCODECS = "numcodecs."
 _KEEP_THE_TYPE = {"reshape", "transpose"}
-_OF_BYTES = {"blosc", "crc32c", "gzip", "zstd"}  # bytes to bytes, of those that there were in 2023
+_OF_BYTES = {"blosc", "crc32c", "gzip", "zstd"}  # bytes-to-bytes codecs that existed in 2023
 
 
 class _Elements(NamedTuple):
-    """The elements that a list of codecs is for; None where their type is not known."""
+    """The elements that a list of codecs encodes; None if their type is unknown."""
 
     ndim: int
     of_array: datatypes.DataType | None
     here: datatypes.DataType | None
-    """What the codecs before have made of the elements."""
+    """The result of the codecs before."""
 
 
 def read_codecs(
     reader: Reader, value: JSON, pointer: str, ndim: int, bound: datatypes.DataType | None
 ) -> tuple[Named, ...]:
-    """Return a list of codecs, its older spellings put into the words of today."""
+    """Return a list of codecs with older spellings converted to current ones."""
     return _read_list(reader, value, pointer, _Elements(ndim, bound, bound))
 
 
@@ -55,7 +55,7 @@ def _read_list(reader: Reader, value: JSON, pointer: str, elements: _Elements) -
 
 
 def _with_serializer(reader: Reader, codecs: list[Named], pointer: str) -> tuple[Named, ...]:
-    """Return codecs with the one that makes bytes of elements, which until July 2023 could go without saying."""
+    """Return codecs including the array-to-bytes codec, which was optional until July 2023."""
     at = next((index for index, codec in enumerate(codecs) if codec.name not in _KEEP_THE_TYPE), len(codecs))
     if any(codec.name not in _OF_BYTES for codec in codecs[at:]):
         return tuple(codecs)
@@ -89,7 +89,7 @@ def _read_codec(reader: Reader, named: Named, pointer: str, elements: _Elements)
 
 
 def _without_id(reader: Reader, named: Named, pointer: str) -> Mapping[str, JSON]:
-    """Return the configuration of a codec of numcodecs without its id, which numcodecs 0.14 wrote there too."""
+    """Return the configuration of a codec of numcodecs without its id, which numcodecs 0.14 wrote there, too."""
     found, expected = named.configuration["id"], named.name.removeprefix(_NUMCODECS)
     if found != expected:
         reader.problem(pointer, "the id of another codec", found=found, expected=repr(expected), spec=_SPEC)
@@ -101,9 +101,9 @@ def _without_id(reader: Reader, named: Named, pointer: str) -> Mapping[str, JSON
 def _with_element_size(
     reader: Reader, configuration: Mapping[str, JSON], pointer: str, bound: datatypes.DataType | None
 ) -> Mapping[str, JSON]:
-    """Return the configuration of a shuffle with the size that it leaves out.
+    """Return the configuration of a shuffle with the omitted element size.
 
-    That of the array's elements, to netCDF-C and zarr-python, whatever the codecs before make of them.
+    In netCDF-C and zarr-python, it is the size of the array's elements, whatever the codecs before it return.
     """
     if bound is None:
         return configuration
@@ -115,7 +115,7 @@ def _with_element_size(
 def _read_sharding(
     reader: Reader, configuration: Mapping[str, JSON], pointer: str, elements: _Elements
 ) -> dict[str, JSON]:
-    """Return the configuration of ``sharding_indexed``, with the codecs in it in their current form."""
+    """Return the configuration of ``sharding_indexed``, with its codecs in current spelling."""
     result = dict(configuration)
     if "codecs" in configuration:
         codecs = _read_list(reader, configuration["codecs"], join(pointer, "codecs"), elements)

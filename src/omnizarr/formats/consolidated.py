@@ -1,6 +1,6 @@
 """Consolidated metadata: copies of many nodes' documents in one place.
 
-The copies are handed on unread, so that one broken node does not hide its siblings.
+The copies are passed on unparsed, so that one broken node does not hide its siblings.
 
 Spec: Zarr v3 core, "Additional fields" (inline); for v2 a convention (``.zmetadata``, format 1).
 """
@@ -25,7 +25,7 @@ V2_DOCUMENTS: Final = (".zarray", ".zgroup", ".zattrs")
 def load_inline(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
     """Return the documents in the member ``consolidated_metadata`` of a v3 group.
 
-    Groups in it may hold consolidated metadata again: those are taken in too, under the path from the outermost group.
+    Groups in it may contain consolidated metadata again, which is included, with paths from the outermost group.
     """
     reader = Reader(report)
     nodes: dict[str, dict[str, JSON]] = {}
@@ -70,13 +70,13 @@ def _collect(reader: Reader, document: JSON, pointer: str, path: str, nodes: dic
 
 
 def dump_inline(nodes: Nodes) -> dict[str, JSON]:
-    """Return the member ``consolidated_metadata`` of the v3 group that `nodes` are below."""
+    """Return the member ``consolidated_metadata`` of the v3 group above `nodes`."""
     metadata: dict[str, JSON] = {path: documents["zarr.json"] for path, documents in sorted(nodes.items()) if path}
     return {"kind": "inline", "must_understand": False, "metadata": metadata}
 
 
 def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
-    """Return the documents in ``.zmetadata``, those of the group itself under ``""``.
+    """Return the documents in ``.zmetadata``; those of the group itself have the path ``""``.
 
     Keys that are not documents of Zarr v2 are ignored.
     """
@@ -92,7 +92,7 @@ def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[st
 
 
 def copies_of(reader: Reader, document: JSON, spec: str) -> Mapping[str, JSON]:
-    """Return the copies in a document of format 1, by their keys."""
+    """Return the copies in a document of format 1, by key."""
     if not isinstance(document, Mapping):
         _problem(reader, "", "not an object", found=document, expected="an object", spec=spec)
         return {}
@@ -108,7 +108,7 @@ def copies_of(reader: Reader, document: JSON, spec: str) -> Mapping[str, JSON]:
 
 
 def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
-    """Return ``.zmetadata`` for `nodes`, the group itself under ``""``."""
+    """Return ``.zmetadata`` for `nodes`, with the group itself under ``""``."""
     metadata: dict[str, JSON] = {
         key(path, name): document
         for path, documents in nodes.items()
@@ -119,7 +119,7 @@ def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
 
 
 def leave_out(reader: Reader, pointer: str, name: str, spec: str) -> None:
-    """Report a copy whose path is not a path of a node, such as ``..`` or an absolute one."""
+    """Report a copy whose path is not valid for a node, such as ``..`` or an absolute path."""
     reader.problem(
         pointer,
         "a copy with a name that no node can have, which is left out",

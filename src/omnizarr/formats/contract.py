@@ -1,9 +1,10 @@
-"""The contract of dialects: a dialect is a frozen value of functions that translate documents, without I/O.
+"""The contract of dialects: a dialect is a frozen value whose functions translate documents, without I/O.
 
-``load`` and ``dump`` are inverse for documents of other programs: ``dump(load(documents)) == documents``. For this, the
-model remembers the spelling of members, next to their meaning (`omnizarr.formats.spelling`). ``dump`` writes the
-spelling back if the meaning has not changed (1, 1.0 and true differ), and everything else in canonical form, which must
-pass the dialect's own ``load`` without a problem or a note. ``docs/formats/tolerance.md`` lists tolerated spellings.
+``load`` and ``dump`` are inverse for documents of other programs: ``dump(load(documents)) == documents``. For
+this, the model keeps the spelling of members along with their meaning (`omnizarr.formats.spelling`). ``dump``
+writes the spelling back if the meaning has not changed (1, 1.0 and true differ), and everything else in
+canonical form, which must pass the dialect's own ``load`` without a problem or a note.
+``docs/formats/tolerance.md`` lists tolerated spellings.
 """
 
 from __future__ import annotations
@@ -16,56 +17,56 @@ from omnizarr.formats.keyspaces import Keyspace, Split
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 Documents: TypeAlias = Mapping[str, JSON]
-"""The documents of one node, by name: ``{".zarray": {...}, ".zattrs": {...}}``. A missing one is left out."""
+"""The documents of one node, by name: ``{".zarray": {...}, ".zattrs": {...}}``. Missing ones are omitted."""
 
 Nodes: TypeAlias = Mapping[str, Documents]
-"""The documents of many nodes, by path relative to the group that keeps them."""
+"""The documents of many nodes, by path relative to the group that stores them."""
 
 
 class NameFunction(Protocol):
-    """From a name to a text."""
+    """Returns a text for a name."""
 
     def __call__(self, name: str, /) -> str:
         """Return the text."""
 
 
 class NameCheck(Protocol):
-    """What a node may be called."""
+    """Checks the name of a new node."""
 
     def __call__(self, name: str, /) -> None:
-        """Return if a node can have this name; raise NodeNameError if not."""
+        """Raise NodeNameError if a node cannot have this name."""
 
 
 class Load(Protocol):
-    """From documents to the model."""
+    """Translates documents to the model."""
 
     def __call__(self, documents: Documents, report: Report = strict) -> Metadata | None:
-        """Return what the documents say; None if they describe no node of this dialect.
+        """Return the metadata in the documents; None if they describe no node of this dialect.
 
-        Problems go to `report`: `strict` raises the first; ``list.append`` collects all of them, and the metadata
-        returned then holds sensible substitutes (None where not even the kind of node can be told).
+        Problems go to `report`: `strict` raises the first; ``list.append`` collects all of them, and the returned
+        metadata then has sensible substitutes (None if not even the kind of node is clear).
         """
 
 
 class Dump(Protocol):
-    """From the model to documents."""
+    """Translates the model to documents."""
 
     def __call__(self, metadata: Metadata, /) -> dict[str, JSON]:
-        """Return document name -> document; raise NotRepresentableError if the dialect has no words for something."""
+        """Return the documents by name. Raises NotRepresentableError if the dialect cannot express something."""
 
 
 class Enter(Protocol):
-    """From the entry point of a hierarchy to where its keys are."""
+    """Finds the keys of a hierarchy from its entry point."""
 
     def __call__(self, document: JSON, root: str, report: Report = strict) -> Split | None:
         """Return the keyspace of the hierarchy at `root`; None if `document` is not an entry point of a draft."""
 
 
 class OtherKeys(Protocol):
-    """What else the keys of chunks can be."""
+    """Alternatives for the keys of chunks."""
 
     def __call__(self, metadata: ArrayMetadata, /) -> tuple[Named, ...]:
-        """Return the chunk key encodings to look for where no chunk has the key that the metadata give it."""
+        """Return the chunk key encodings to try if no chunk has the key from the metadata."""
 
 
 def _none(metadata: ArrayMetadata, /) -> tuple[Named, ...]:
@@ -77,24 +78,24 @@ def _no_reason(name: str, /) -> str:
 
 
 class LoadNodes(Protocol):
-    """From consolidated metadata to the documents in it."""
+    """Extracts documents from consolidated metadata."""
 
     def __call__(self, document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
-        """Return path -> document name -> document, not yet parsed; problems go to `report`."""
+        """Return the unparsed documents by path and name. Problems go to `report`."""
 
 
 class DumpNodes(Protocol):
-    """From many documents to consolidated metadata."""
+    """Combines documents to consolidated metadata."""
 
     def __call__(self, nodes: Nodes, /) -> dict[str, JSON]:
-        """Return the consolidated metadata that holds `nodes`."""
+        """Return the consolidated metadata of `nodes`."""
 
 
 class Consolidated(NamedTuple):
-    """How a dialect keeps copies of many nodes' documents in one place."""
+    """How a dialect stores copies of many nodes' documents in one place."""
 
     document: str | None
-    """Name of a document of its own (``".zmetadata"``); None: a member of the group's document."""
+    """Name of the separate document (``".zmetadata"``); None: a member of the group's document."""
     load: LoadNodes
     dump: DumpNodes
 
@@ -103,67 +104,67 @@ _ZSTD: Final[Mapping[str, JSON]] = {"id": "zstd", "level": 0}
 
 
 class NewArrays(NamedTuple):
-    """What arrays can be that are created in a format, and what they are where the user does not say."""
+    """The possible properties of new arrays in a format, and their defaults."""
 
     chunk_key_encoding: Named
-    """Where the user names none."""
+    """The default chunk key encoding."""
     has_filters: bool = False
-    """Codecs are filters and one compressor, as numcodecs has them, and an order, C or F: no serializer, no shards."""
+    """Whether codecs are filters, one compressor and an order, as in numcodecs: no serializer, no shards."""
     has_byte_order: bool = False
-    """Documents say the byte order that elements have in memory."""
+    """Whether documents state the byte order of elements in memory."""
     has_undefined_fill_value: bool = False
-    """``fill_value=None`` means that missing chunks hold unknown values."""
+    """Whether ``fill_value=None`` means that missing chunks have undefined values."""
     has_one_nan: bool = False
-    """Documents have one word for NaN, whatever its bits."""
+    """Whether documents have only one form of NaN, whatever its bits."""
     compressor: Mapping[str, JSON] = _ZSTD
-    """Where the user names none, as numcodecs has it; for formats with filters."""
+    """The default compressor in the form of numcodecs, for formats with filters."""
 
 
 class EntryPoint(NamedTuple):
-    """The document that opens a hierarchy whose keys are where it says."""
+    """The document that opens a hierarchy and determines where its keys are."""
 
     enter: Enter
     new: Callable[[], JSON]
     """The document of a new hierarchy."""
     is_optional: bool = False
-    """The text knows of no such document: where there is none, keys are as in a new hierarchy."""
+    """Whether the specification has no such document: without one, keys are as in a new hierarchy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One on-disk format.
 
-    Of a format whose entry point decides where everything else is, each hierarchy has its own value, made
+    If the entry point of a format determines where everything else is, each hierarchy has its own value, made
     with ``dataclasses.replace(dialect, keyspace=...)``.
     """
 
     name: str
-    """As in `ArrayMetadata.dialect`: ``"v2"``."""
+    """Name, as in `ArrayMetadata.dialect`: ``"v2"``."""
     zarr_format: int | str
-    """What a user gives as ``zarr_format=``."""
+    """The value of ``zarr_format`` for users."""
     keyspace: Keyspace
     """Where documents and chunks are."""
     array_document: str
     """Name of the document that makes a node an array: ``".zarray"``."""
     group_document: str
-    """Name of the document that makes a node a group; it may be the same."""
+    """Name of the document that makes a node a group. It may be the same."""
     attributes_document: str | None
-    """Name of the document that holds the attributes; None: they are a member of the document that makes the node."""
+    """Name of the document with the attributes; None: they are a member of the document that makes the node."""
     load: Load
     dump: Dump
     consolidated: Consolidated
     new_arrays: NewArrays
     check_name: NameCheck
-    """Raises NodeNameError for what no new node can be called; existing nodes are read whatever their names are."""
+    """Raises NodeNameError for names that no new node can have. Existing nodes are read whatever their names are."""
     why_reserved: NameFunction = _no_reason
-    """A name -> why the format reserves it; "" if it does not. A new node can have it all the same."""
+    """Returns why the format reserves a name; "" if it does not. A new node can still have it."""
     entry_point: EntryPoint | None = None
-    """None: every node stands for itself."""
+    """The entry point; None: the format has none."""
     has_groups: bool = True
-    """False: there are arrays only, and directories of arrays pass for groups."""
+    """False: the format has only arrays, and directories of arrays count as groups."""
     has_dimension_names: bool = False
-    """Documents of arrays have a member for the names of dimensions."""
+    """Whether documents of arrays have a member for the names of dimensions."""
     has_cases: bool = True
-    """False: no two siblings may be called the same but for upper and lower case."""
+    """False: siblings' names must differ in more than case."""
     other_keys: OtherKeys = _none
-    """Where the documents of an array leave the keys of its chunks open: those that programs used besides."""
+    """Other chunk keys that programs used, if the documents of an array leave the keys open."""

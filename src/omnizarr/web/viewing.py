@@ -1,4 +1,4 @@
-"""The page of ``omnizarr view``: an application that answers its requests, and a server that opens a browser.
+"""The page of ``omnizarr view``: an application that answers its requests, and a server that opens a browser."""
 
 from __future__ import annotations
 

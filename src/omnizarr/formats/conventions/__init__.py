@@ -1,6 +1,6 @@
-"""Conventions above the formats: what attributes and names mean to xarray, OME-Zarr and others.
+"""Conventions above the formats: the meaning of attributes and names for xarray, OME-Zarr and others.
 
-`CONVENTIONS` is the table. To add one, write a module with a `Convention` and enter it here.
+`CONVENTIONS` is the table. To add one, write a module with a `Convention`, and add it here.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = [
 ]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, OME, GDAL, XARRAY, NCZARR)
-"""In the order in which they are asked."""
+"""The conventions in the order in which they are applied."""
 
 
 class CarriedAll(NamedTuple):
-    """A node with all its conventions in the form that another format takes.
+    """A node with all its conventions converted for another format.
 
     Attributes
     ----------
     metadata : ArrayMetadata or GroupMetadata
-        Still in the source's dialect.
+        The metadata, still in the source's dialect.
     remarks : mapping of str to (tuple of str)
-        What is carried in another form, by the names of the conventions that the node follows.
+        What was converted, by the names of the conventions that the node follows.
     losses : tuple of Loss
     chunk_key_encoding : Named, optional
         As in `Carried`.
@@ -60,14 +60,14 @@ def followed(path: str, nodes: Nodes) -> Iterator[Convention]:
 
 
 def title_of(name: str) -> str:
-    """Return what the convention of a name is called in a sentence."""
+    """Return the name of a convention in a sentence."""
     return next((convention.title for convention in CONVENTIONS if convention.name == name), name)
 
 
 def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedAll:
-    """Return the node at a path as its conventions write it in the dialect of that name.
+    """Return the node at a path with its conventions converted for the dialect of that name.
 
-    `metadata` is what is carried: ``nodes[path]``, or what the caller has made of it.
+    `metadata` is what to convert: ``nodes[path]``, or a changed version of it.
 
     Examples
     --------
@@ -96,11 +96,11 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
 
 
 def files(path: str, nodes: Nodes) -> tuple[str, ...]:
-    """Return at which keys below the node at a path its conventions keep files that are not part of the hierarchy."""
+    """Return the keys below the node at a path at which its conventions store files outside of the hierarchy."""
     return tuple(key for convention in followed(path, nodes) for key in convention.files(path, nodes))
 
 
 def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
-    """Yield what is wrong with the conventions that the node at a path follows."""
+    """Yield the violations of the conventions that the node at a path follows."""
     for convention in followed(path, nodes):
         yield from convention.faults(path, nodes)

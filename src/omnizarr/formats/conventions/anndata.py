@@ -1,6 +1,6 @@
-"""AnnData's convention: each element says by attributes what it stands for.
+"""AnnData's convention: attributes of each element state its type.
 
-Its documents are the same in all formats. What is carried with an array or a group are its attributes.
+Its documents are the same in all formats. Only attributes of arrays and groups must be converted.
 
 Spec: anndata, "On-disk format".
 """
@@ -25,7 +25,7 @@ _PARTS: Final = {
     "nullable-integer": ("values", "mask"),
     "nullable-boolean": ("values", "mask"),
 }
-"""What is in a group that stands for one of these."""
+"""The members of a group of each type."""
 
 
 def is_element(node: Metadata) -> bool:

@@ -1,8 +1,7 @@
-"""What a convention is: a way of writing meaning into a hierarchy that no Zarr specification defines.
+"""The contract of conventions: ways of writing meaning into a hierarchy that no Zarr specification defines.
 
-A convention is a frozen value of pure functions. They see only metadata in the terms of the model, and do no
-I/O. `omnizarr.convert` asks each convention how its documents change between formats, `omnizarr.check` asks what is
-wrong with them.
+A convention is a frozen value of pure functions. They see only metadata in the terms of the model, and do no I/O.
+`omnizarr.convert` uses conventions to convert documents between formats, `omnizarr.check` to find violations.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ class Nodes(Mapping[str, Metadata]):
         return len(self._nodes)
 
     def all_beside(self, path: str, holds: Callable[[ArrayMetadata], bool]) -> bool:
-        """Return whether a predicate holds for all arrays directly below the group that the node at a path is in.
+        """Return whether a predicate holds for all arrays directly below the group that contains the node at a path.
 
-        Each group is looked at once for each predicate.
+        Each group is checked once for each predicate.
         """
         about = path.rpartition("/")[0], holds
         if about not in self._told:
@@ -53,21 +52,21 @@ class Nodes(Mapping[str, Metadata]):
 
 
 class Carried(NamedTuple):
-    """A node with its convention in the form that another format takes.
+    """A node with its convention converted for another format.
 
     Attributes
     ----------
     metadata : ArrayMetadata or GroupMetadata
-        Still in the source's dialect: only what the convention is about differs.
+        The metadata, still in the source's dialect. Only parts of the convention differ.
     remarks : tuple of str
-        What is carried in another form.
+        What was converted.
     losses : tuple of Loss
-        What readers of the convention will not find again.
+        What readers of the convention will not find any more.
     chunk_key_encoding : Named, optional
-        Of an array: the keys that readers of the convention expect, where chunks get new keys anyway. None if the
-        usual ones will do.
+        For an array: the keys that readers of the convention expect, if chunks get new keys anyway. None: the
+        usual ones.
     is_settled : bool
-        The conventions that come later have nothing to carry with the node.
+        Whether later conventions have nothing to convert in the node.
     """
 
     metadata: Metadata
@@ -78,20 +77,20 @@ class Carried(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """One departure of a hierarchy from a convention.
+    """One violation of a convention in a hierarchy.
 
     Attributes
     ----------
     code : str
         One of the codes of `omnizarr.check`.
     path : str
-        Of the node.
+        Path of the node.
     pointer : str
-        JSON pointer in the node's document as v3 has it (``"/attributes/multiscales/0/axes"``, ``"/shape"``).
+        JSON pointer in the node's document in the form of v3 (``"/attributes/multiscales/0/axes"``, ``"/shape"``).
     message : str
-        What is wrong, in one clause.
+        What is wrong, in a few words.
     found, expected : object
-        None where there is nothing to show.
+        The actual value and the expected one; None if there is nothing to show.
     """
 
     code: str
@@ -114,22 +113,22 @@ class Convention:
     Attributes
     ----------
     name : str
-        As reports show it: ``"xarray"``.
+        The name in reports: ``"xarray"``.
     title : str
-        In a sentence: ``"xarray/CF"``.
+        The name in a sentence: ``"xarray/CF"``.
     spec : str
-        Where it is written down.
+        The specification.
     attributes : frozenset of str
-        Names of the attributes that it is about. `carry` and `faults` need no others.
+        Names of the attributes that the convention uses. `carry` and `faults` need no others.
     recognise : (path, nodes) -> bool
         Whether the node at a path follows the convention.
     carry : (metadata, path, nodes, dialect) -> Carried
-        A node that follows the convention, for another format: the dialect of that name. `metadata` is the node as
-        the conventions before this one carried it.
+        Converts a node that follows the convention for another format: the dialect of that name. `metadata` is
+        the node as converted by the conventions before this one.
     faults : (path, nodes) -> iterator of Fault
-        What is wrong with the node at a path, given that it follows the convention.
+        Yields violations in the node at a path, which follows the convention.
     files : (path, nodes) -> tuple of str
-        Keys below the node at a path at which the convention keeps files that are not part of a Zarr hierarchy.
+        Returns keys below the node at a path at which the convention stores files outside of the Zarr hierarchy.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What attributes mean for showing an array: missing values, scale and offset, and where OME-Zarr's samples are.
+"""The meaning of attributes for showing an array: missing values, scale, offset, and positions of OME-Zarr's samples.
 
 Spec: CF conventions, sections 2.5.1 and 8.1; OME-Zarr, "coordinateTransformations".
 """
@@ -17,12 +17,12 @@ from omnizarr.model import JSON, ArrayMetadata, datatypes, dimensions
 
 
 class Placement(NamedTuple):
-    """Where the samples of a level of an image are, in the unit of each axis.
+    """The positions of the samples of an image level, in the unit of each axis.
 
     Attributes
     ----------
     scale, translation : list of float
-        The distance between two samples, and the place of the first, along each axis.
+        The distance between samples, and the position of the first, along each axis.
     """
 
     scale: list[float]
@@ -30,7 +30,7 @@ class Placement(NamedTuple):
 
 
 def placement(ndim: int, dataset: Mapping[str, Any], image: Mapping[str, Any]) -> Placement | None:
-    """Return where samples are by the transformations of a level, and then of its image; None if neither has a scale.
+    """Return the positions of samples by the transformations of a level and its image; None if neither has a scale.
 
     >>> level = {"coordinateTransformations": [{"type": "scale", "scale": [2.0, 4.0]}]}
     >>> placement(2, level, {"coordinateTransformations": [{"type": "translation", "translation": [1.0, 0.0]}]})
@@ -53,16 +53,16 @@ def placement(ndim: int, dataset: Mapping[str, Any], image: Mapping[str, Any]) -
 
 
 def missing_values(array: ArrayMetadata, *, is_image: bool = False) -> list[Any]:
-    """Return the stored values that mean that there is no value.
+    """Return the stored values that mean "missing".
 
-    They are those of ``_FillValue`` and ``missing_value``. Before v3, xarray and netCDF take the fill value of an array
-    with named dimensions for one, too; OME-Zarr does not.
+    They are those of ``_FillValue`` and ``missing_value``. Before v3, xarray and netCDF also use the fill value
+    of an array with named dimensions; OME-Zarr does not.
 
     Parameters
     ----------
     array : ArrayMetadata
     is_image : bool
-        The array is a level of an image of OME-Zarr.
+        Whether the array is a level of an OME-Zarr image.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def missing_values(array: ArrayMetadata, *, is_image: bool = False) -> list[Any]
 
 
 def number(attributes: Mapping[str, JSON], name: str) -> float | None:
-    """Return the number that an attribute is, or that is alone in a list; None if it is none.
+    """Return the number in an attribute, alone or in a list of one; None for other values.
 
     >>> number({"scale_factor": [0.5]}, "scale_factor"), number({"scale_factor": "0.5"}, "scale_factor")
     (0.5, None)
@@ -98,7 +98,7 @@ def number(attributes: Mapping[str, JSON], name: str) -> float | None:
 
 
 def numbers(values: JSON, count: int) -> list[float] | None:
-    """Return a list of as many finite numbers; None if it is something else."""
+    """Return a list of this many finite numbers; None for other values."""
     found = [float(value) for value in values if _is_number(value)] if is_list(values) else []
     return found if is_list(values) and len(found) == len(values) == count else None
 

@@ -1,4 +1,4 @@
-"""Fill values above Zarr: the attribute ``_FillValue`` as xarray stores it in v3, and the defaults of netCDF.
+"""Fill values above Zarr: the attribute ``_FillValue`` in the form of xarray in v3, and the defaults of netCDF.
 
 Spec: xarray, "Zarr Encoding Specification"; ``FillValueCoder`` of ``xarray.backends.zarr``.
 
@@ -50,7 +50,7 @@ NETCDF_DEFAULTS: Final[Mapping[str, Any]] = {
     "f4": np.float32(9.9692099683868690e36),
     "f8": np.float64(9.9692099683868690e36),
 }
-"""What netCDF takes elements to hold that were never written, by kind and size of the data type; from netcdf.h."""
+"""netCDF's values of unwritten elements, by kind and size of the data type; from netcdf.h."""
 
 _WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DOUBLE: Final = struct.Struct("<d")
@@ -92,10 +92,10 @@ def encode(value: Any) -> JSON:
 
 
 def decode(json: JSON, dtype: np.dtype[Any] | np.dtypes.StringDType) -> Any:
-    """Return the scalar of `dtype` that the attribute ``_FillValue`` of a v3 array means; None if it means none.
+    """Return the scalar of `dtype` for the attribute ``_FillValue`` of a v3 array; None if it is not valid.
 
-    Forms that other programs write are read as well: numbers for floats, the words "NaN", "Infinity" and
-    "-Infinity", bytes as plain text, and lists of one value.
+    Forms of other programs are accepted as well: numbers for floats, the words "NaN", "Infinity" and "-Infinity",
+    bytes as plain text, and lists of one value.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _as_float(number: complex, dtype: np.dtype[Any]) -> Any:
 
 
 def _bytes_of(text: str, size: int) -> bytes | None:
-    """Return the bytes behind base64, or behind plain text; None if neither fits into `size` bytes."""
+    """Return the bytes of base64 or plain text; None if neither fits into `size` bytes."""
     for data in (_from_base64(text), text.encode()):
         if data is not None and len(data) <= size:
             return np.bytes_(data)

@@ -1,6 +1,6 @@
 """GDAL's convention for georeferenced arrays: the attribute ``_CRS`` is their coordinate reference system.
 
-GDAL takes the fill value of an array for its nodata value, in v3 too. So the fill value does not change.
+GDAL uses the fill value of an array as its nodata value, in v3, too. So the fill value does not change.
 
 Spec: GDAL, "Zarr driver", "SRS encoding"; GeoZarr.
 """

@@ -1,7 +1,7 @@
-"""NCZarr: what netCDF-C notes beside the documents of Zarr, for the data model of netCDF.
+"""NCZarr: the additional notes of netCDF-C for the netCDF data model.
 
-Notes stand in members of the documents of v2 (before netCDF-C 4.9.3) or in attributes. v3 has no place for such
-members, so they become attributes, which `omnizarr.netcdf` reads as well. It also reads what the notes say.
+Notes are members of the documents of v2 (before netCDF-C 4.9.3) or attributes. v3 has no place for such members,
+so they become attributes, which `omnizarr.netcdf` also reads and interprets.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr".
 """
@@ -28,15 +28,15 @@ _NAMES: Final = frozenset(
 
 
 def notes_of(node: Metadata) -> Mapping[str, JSON]:
-    """Return the notes of NCZarr on a node, by their names."""
+    """Return the notes of NCZarr on a node, by name."""
     everything = {**node.unknown, **node.attributes}
     return {name: value for name, value in everything.items() if name.lower().startswith(_PREFIX)}
 
 
 def is_fill_value(array: ArrayMetadata, value: Any) -> bool:
-    """Return whether a value that masks an array is its ``_FillValue`` to netCDF, and no default of its type.
+    """Return whether a value that masks an array is its ``_FillValue`` in netCDF, and not a default of its type.
 
-    The attribute says so in v2, if it is a finite number; notes of NCZarr list all attributes of netCDF.
+    In v2 the attribute states this, if it is a finite number. The notes of NCZarr list all attributes of netCDF.
     """
     if not np.isfinite(value):
         return False
@@ -49,7 +49,7 @@ def is_fill_value(array: ArrayMetadata, value: Any) -> bool:
 
 
 def types_of(note: JSON) -> Mapping[str, JSON]:
-    """Return the types of attributes by name, as a note of NCZarr lists them."""
+    """Return the types of attributes by name, from a note of NCZarr."""
     types = note.get("types") if isinstance(note, Mapping) else None
     return types if isinstance(types, Mapping) else {}
 

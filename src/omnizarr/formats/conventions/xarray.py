@@ -1,11 +1,11 @@
 """xarray's convention for netCDF-like datasets: names of dimensions, and values that are missing.
 
-Names of dimensions are a member of v3's documents, and the attribute ``_ARRAY_DIMENSIONS`` elsewhere. Datasets of
-NCZarr that lack that attribute name them by their references to dimensions.
+Names of dimensions are a member of v3's documents, and the attribute ``_ARRAY_DIMENSIONS`` in other formats.
+Datasets of NCZarr without that attribute name them by their references to dimensions.
 
-Before v3, the fill value of an array is its mask: xarray shows elements that equal it as missing. In v3 the attribute
-``_FillValue`` is the mask, and the fill value says only what chunks hold that are not stored. So an array is carried
-with the mask in the place where its new format has it; where nothing is masked, the fill value becomes undefined
+Before v3, the fill value of an array is its mask: xarray shows elements that equal it as missing. In v3 the
+attribute ``_FillValue`` is the mask, and the fill value is only the value of missing chunks. So the mask of an
+array moves to the place where its new format has it. If nothing is masked, the fill value becomes undefined
 (null).
 
 Spec: xarray, "Zarr Encoding Specification"; CF conventions, "Missing data".
@@ -31,15 +31,15 @@ MISSING_VALUE: Final = "missing_value"
 
 _SPEC: Final = "https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html"
 _NAMED: Final = "v3"
-"""The format whose documents name dimensions, and in which the fill value is not a mask."""
+"""The format whose documents name dimensions, and whose fill value is not a mask."""
 _MASKED: Final = "biufcSUTO"
-"""Kinds of NumPy data types in which xarray masks values: not times, for which NaT is missing, nor records."""
+"""Kinds of NumPy data types for which xarray masks values: not times, for which NaT is missing, nor records."""
 _ENCODED: Final = "biufc"
-"""Those of which xarray reads ``_FillValue`` in v3."""
+"""Kinds for which xarray reads ``_FillValue`` in v3."""
 _NUMBERS: Final = "iuf"
-"""Those of which ``_FillValue`` is a number in JSON, if it is finite."""
+"""Kinds for which ``_FillValue`` is a number in JSON, if it is finite."""
 _TEXT: Final = "UT"
-"""Those that xarray masks in v3 by ``missing_value`` alone, as it cannot read their ``_FillValue``."""
+"""Kinds that xarray masks in v3 only by ``missing_value``, because it cannot read their ``_FillValue``."""
 _USER: Final = 2
 """`numpy.dtype.isbuiltin` of types that other packages register."""
 
@@ -57,7 +57,7 @@ def _recognise(path: str, nodes: Nodes) -> bool:
 
 
 def _is_bare_scalar(array: ArrayMetadata) -> bool:
-    """Return whether it has no dimensions and does not name any, as xarray writes scalars in v3."""
+    """Return whether an array has no dimensions and names none, as xarray writes scalars in v3."""
     return array.dialect == _NAMED and not array.shape
 
 
@@ -66,7 +66,7 @@ def _has_names(array: ArrayMetadata) -> bool:
 
 
 def _are_named(array: ArrayMetadata) -> bool:
-    """Return whether each dimension has a name, without which xarray does not open an array."""
+    """Return whether each dimension has a name, which xarray needs to open an array."""
     names = names_of(array)
     return names is not None and all(isinstance(name, str) for name in names)
 
@@ -76,7 +76,7 @@ def _are_named(array: ArrayMetadata) -> bool:
 
 @dataclass
 class _Carrying:
-    """One array on its way to another format."""
+    """One array that is being converted."""
 
     path: str
     array: ArrayMetadata
@@ -133,12 +133,12 @@ def _data_type(array: ArrayMetadata) -> DataType | None:
         found = datatypes.bind(array.data_type)
     except OmnizarrError:
         return None
-    # what ml_dtypes adds may become a float or an integer in another format
+    # types of ml_dtypes may become a float or an integer in another format
     return found if found.dtype.kind in _MASKED or found.dtype.isbuiltin == _USER else None
 
 
 def _mask_by_attribute(carrying: _Carrying) -> None:
-    """Say by attributes what the fill value says before v3: which elements xarray shows as missing."""
+    """State by attributes what the fill value states before v3: which elements xarray shows as missing."""
     data_type = _data_type(carrying.array)
     if data_type is None or data_type.dtype.isbuiltin == _USER:
         return
@@ -168,7 +168,7 @@ def _mask_by_attribute(carrying: _Carrying) -> None:
 
 
 def _mask_by_fill_value(carrying: _Carrying) -> None:
-    """Make the fill value what the attribute ``_FillValue`` says in v3; undefined without one, as nothing is masked."""
+    """Set the fill value to the attribute ``_FillValue`` in v3; undefined without one, because nothing is masked."""
     data_type = _data_type(carrying.array)
     if data_type is None:
         return
@@ -225,7 +225,7 @@ def _fault_of_mask(path: str, array: ArrayMetadata) -> Iterator[Fault]:
 
 
 def _faults_of_lengths(path: str, array: ArrayMetadata, nodes: Nodes) -> Iterator[Fault]:
-    """Yield the dimensions that are longer or shorter than the coordinate of their name."""
+    """Yield the dimensions that are longer or shorter than the coordinate of the same name."""
     parent = path.rpartition("/")[0]
     names = names_of(array) or ()
     for at, name in enumerate(names):

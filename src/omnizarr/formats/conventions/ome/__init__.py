@@ -1,7 +1,7 @@
 """OME-Zarr: multiscale images, labels, plates and wells of microscopy.
 
-OME-Zarr 0.1 to 0.4 are for Zarr v2, 0.5 is for v3. So what is converted to v3 becomes OME-Zarr 0.5, and what is
-converted from it becomes 0.4.
+OME-Zarr 0.1 to 0.4 are for Zarr v2, 0.5 is for v3. So OME-Zarr becomes 0.5 when it is converted to v3, and 0.4
+when it is converted from v3.
 
 Spec: https://ngff.openmicroscopy.org.
 """
@@ -19,7 +19,7 @@ from omnizarr.model import ArrayMetadata
 __all__ = ["OME", "is_image"]
 
 _XML: Final = "OME/METADATA.ome.xml"
-"""What Bio-Formats knows of the images, below a group with ``bioformats2raw.layout``."""
+"""Names of Bio-Formats' metadata of images, below a group with ``bioformats2raw.layout``."""
 
 
 def is_image(path: str, nodes: Nodes) -> bool:

@@ -17,15 +17,15 @@ _V2: Final = "v2"
 _V3: Final = "v3"
 _V04: Final = EARLY[-1]
 _NESTED: Final = Named("v2", {"separator": "/"})
-"""The keys of chunks that versions 0.2 to 0.4 have."""
+"""The keys of chunks in versions 0.2 to 0.4."""
 _DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
 _APART: Final = ("v0", "v1", "v2")
-"""Formats that have a document of their own for attributes."""
+"""Formats with a separate document for attributes."""
 
 
 @dataclass
 class _Carrying:
-    """One group on its way to another format."""
+    """One group that is being converted."""
 
     path: str
     nodes: Nodes
@@ -43,7 +43,7 @@ class _Carrying:
 
 
 def carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
-    """Return a node with OME-Zarr as the Zarr format of that name has it."""
+    """Return a node with OME-Zarr in the form for the Zarr format of that name."""
     if _V3 not in (metadata.dialect, dialect):
         return Carried(metadata)
     if isinstance(metadata, GroupMetadata):
@@ -60,7 +60,7 @@ def carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
 
 
 def _inside(carrying: _Carrying) -> Mapping[str, JSON]:
-    """Return attributes with all that is OME-Zarr's as members of ``ome``."""
+    """Return attributes with those of OME-Zarr as members of ``ome``."""
     found = reading.outside(carrying.path, carrying.nodes)
     if not found:
         return carrying.attributes
@@ -102,7 +102,7 @@ def _object(value: JSON) -> Mapping[str, Any]:
 
 
 def _modern_image(image: Any, at: int, carrying: _Carrying) -> Any:
-    """Return an entry of ``multiscales`` as 0.5 has it: with axes that are objects, and scales, but no version."""
+    """Return an entry of ``multiscales`` in the form of 0.5: with axes that are objects, and scales, but no version."""
     if not is_object(image):
         return image
     modern = {name: value for name, value in image.items() if name != "version"}
@@ -135,12 +135,12 @@ def _modern_image(image: Any, at: int, carrying: _Carrying) -> Any:
 
 
 def _scale(shape: Any, first: Any) -> list[float]:
-    """Return how much larger the pixels of a level are than those of the first."""
+    """Return the ratio of the pixel sizes of a level to those of the first."""
     return [full / length if length else 1.0 for length, full in zip(shape, first, strict=True)]
 
 
 def _modern_plate(plate: Mapping[str, Any], carrying: _Carrying) -> Mapping[str, Any]:
-    """Return a plate whose wells tell their row and column by numbers too, which OME-Zarr has from 0.4 on."""
+    """Return a plate whose wells have row and column numbers, which OME-Zarr requires from 0.4 on."""
     places = [
         {str(each["name"]): at for at, each in enumerate(_objects(plate.get(name))) if "name" in _object(each)}
         for name in ("rows", "columns")
@@ -168,7 +168,7 @@ def _modern_plate(plate: Mapping[str, Any], carrying: _Carrying) -> Mapping[str,
 
 
 def _outside(carrying: _Carrying) -> Mapping[str, JSON]:
-    """Return attributes with the members of ``ome`` among them."""
+    """Return attributes including the members of ``ome``."""
     within = reading.inside(carrying.nodes[carrying.path])
     if within is None:
         return carrying.attributes
@@ -194,7 +194,7 @@ def _outside(carrying: _Carrying) -> Mapping[str, JSON]:
             for image in _objects(found[IMAGES])
         ]
     for name in VERSIONED:
-        # it is required of plates, and recommended for all but omero
+        # it is required for plates, and recommended for all except omero
         if is_object(found.get(name)) and (name != "omero" or "version" in _object(found[name])):
             found[name] = {**_object(found[name]), "version": _V04}
     return {**rest, **found}
@@ -221,10 +221,10 @@ def _named(array: ArrayMetadata, path: str, nodes: Nodes) -> Carried:
 
 
 def _unnamed(array: ArrayMetadata, path: str, nodes: Nodes) -> Carried:
-    """Return a level without names of dimensions where the axes of its image tell them, as 0.4 has it.
+    """Return a level without names of dimensions if the axes of its image state them, as in 0.4.
 
-    Names that xarray could use are kept: those of levels in groups of their own. Several levels in one group are
-    nothing that it can open.
+    Names that xarray could use are kept: those of levels in groups of their own. xarray cannot open several
+    levels in one group.
     """
     names = reading.names_of_level(path, nodes)
     if names is None or array.dimension_names != names:

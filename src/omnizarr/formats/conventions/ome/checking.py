@@ -1,4 +1,4 @@
-"""What is wrong with OME-Zarr in a hierarchy.
+"""Finding violations of OME-Zarr in a hierarchy.
 
 Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.5. Of later versions only the paths are looked at.
 """
@@ -22,7 +22,7 @@ _V3: Final = "v3"
 _WITHOUT_AXES: Final = EARLY[:2]
 _WITH_NAMES: Final = EARLY[2]
 _FLAT: Final = EARLY[0]
-"""The version whose chunks are side by side; those up to 0.4 have directories."""
+"""The version whose chunks have flat keys; those up to 0.4 have directories."""
 _COLOR: Final = re.compile("[0-9A-Fa-f]{6}")
 _WINDOW: Final = ("min", "max", "start", "end")
 _MOST: Final[Mapping[str, int]] = {"time": 1, "channel": 1, "other": 1, "space": 3}
@@ -30,7 +30,7 @@ _ORDER: Final[Mapping[str, int]] = {"time": 0, "channel": 1, "other": 1, "space"
 
 
 def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
-    """Yield what is wrong with the node at a path."""
+    """Yield the violations in the node at a path."""
     node = nodes[path]
     if isinstance(node, ArrayMetadata):
         yield from _of_level(path, node, nodes)
@@ -51,7 +51,7 @@ def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A group, and where its OME-Zarr is."""
+    """A group, and the place of its OME-Zarr metadata."""
 
     path: str
     nodes: Nodes
@@ -63,7 +63,7 @@ class _Place:
         return Fault(code, self.path, join(self.pointer, *below), message, found, expected)
 
     def missing(self, below: Sequence[str | int], relative: object) -> Iterator[Fault]:
-        """Yield a fault if no group is where a path leads."""
+        """Yield a violation if a path does not lead to a group."""
         if not isinstance(self.nodes.get(reading.resolve(self.path, relative)), GroupMetadata):
             message = "no group that can be read lies at the path"
             yield self.fault("ome-missing-group", below, message, relative, "the path of a group")
@@ -72,7 +72,7 @@ class _Place:
 def _of_form(
     path: str, node: GroupMetadata, within: Mapping[str, JSON] | None, without: Mapping[str, JSON]
 ) -> Iterator[Fault]:
-    """Yield what is wrong with where the metadata are."""
+    """Yield violations in the place of the metadata."""
     first = join(_ATTRIBUTES, next(iter(without), ""))
     if within and without:
         message = f"metadata lie both in the attribute {OME!r} and outside of it"
@@ -174,7 +174,7 @@ def _of_sizes(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]
 def _of_count(
     at: _Place, image: Mapping[str, Any], names: Sequence[object], below: tuple[str | int, ...]
 ) -> Iterator[Fault]:
-    """Yield the levels that have more or fewer dimensions than the image has axes."""
+    """Yield the levels whose number of dimensions differs from the axes of the image."""
     for level, array in zip(reading.datasets(image), reading.arrays(at.path, image, at.nodes), strict=True):
         if array is not None and len(array.shape) != len(names):
             message = f"the array {level['path']!r} has {len(array.shape)} dimensions, the image {len(names)} axes"
@@ -182,7 +182,7 @@ def _of_count(
 
 
 def _of_names(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
-    """Yield what is wrong with the axes of version 0.3, which are letters."""
+    """Yield violations in the axes of version 0.3, which are letters."""
     axes = image.get("axes")
     if not is_list(axes) or list(axes) != [letter for letter in FIRST_AXES if letter in axes]:
         message = "the axes are not letters in this order"
@@ -278,7 +278,7 @@ def _of_series(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
         yield at.fault("ome-invalid", ("series",), "no list of paths", value, "a list of texts")
         return
     for number, item in enumerate(value):
-        # the paths start at the group above
+        # the paths begin at the group above
         yield from at.missing(("series", number), f"../{item}")
 
 

@@ -1,4 +1,4 @@
-"""Which nodes OME-Zarr names: for stores that cannot list what they have.
+"""The nodes that OME-Zarr metadata names, for stores that cannot list their keys.
 
 Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.5.
 """
@@ -13,9 +13,10 @@ from omnizarr.model import JSON, GroupMetadata
 
 
 def named(metadata: GroupMetadata) -> list[str]:
-    """Return the paths, relative to a group, of the nodes that its metadata of OME-Zarr names; empty if it has none.
+    """Return the paths, relative to a group, of the nodes that its OME-Zarr metadata names; empty if it has none.
 
-    There may be others: OME-Zarr has no list of all members. Labels of an image are named even if it has none.
+    There may be others, because OME-Zarr has no list of all members. Labels of an image are named even if it has
+    none.
 
     >>> named(GroupMetadata(dialect="v2", attributes={"multiscales": [{"datasets": [{"path": "0"}, {"path": "1"}]}]}))
     ['0', '1', 'labels']

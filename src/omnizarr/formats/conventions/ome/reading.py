@@ -1,8 +1,8 @@
-"""What of the attributes of a hierarchy is OME-Zarr's.
+"""Reading OME-Zarr metadata from the attributes of a hierarchy.
 
-OME-Zarr 0.1 to 0.4 keep their metadata among the attributes of a group (``multiscales``, ``plate``, ...). From 0.5 on
-they are members of the one attribute ``ome``. Names like ``labels`` and ``series`` are common; outside of ``ome``
-they count only where OME-Zarr expects them.
+OME-Zarr 0.1 to 0.4 store their metadata among the attributes of a group (``multiscales``, ``plate``, ...). From
+0.5 on they are members of the attribute ``ome``. Names like ``labels`` and ``series`` are common; outside of
+``ome`` they count only where OME-Zarr expects them.
 
 Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.5.
 """
@@ -17,24 +17,24 @@ from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 
 OME: Final = "ome"
-"""The attribute that holds all others from version 0.5 on."""
+"""The attribute that contains all others from version 0.5 on."""
 IMAGES: Final = "multiscales"
 LABEL: Final = "image-label"
 LAYOUT: Final = "bioformats2raw.layout"
 OUTSIDE: Final = (IMAGES, "omero", LABEL, "labels", "plate", "well", LAYOUT, "series")
-"""Attributes of versions before 0.5, and members of `OME` from there on."""
+"""Attributes of versions before 0.5, and members of `OME` from 0.5 on."""
 VERSIONED: Final = ("plate", "well", LABEL, "omero")
-"""Those that tell a version of their own. (Each entry of `IMAGES` does so, too, before 0.5.)"""
+"""Attributes with a version of their own. (Each entry of `IMAGES` also has one before 0.5.)"""
 COUNTED: Final = VERSIONED[:2]
-"""Those by whose version readers go."""
+"""Attributes whose version readers use."""
 
 EARLY: Final = ("0.1", "0.2", "0.3", "0.4")
 """Versions without `OME`, which are for Zarr v2."""
 V05: Final = "0.5"
 FIRST_AXES: Final = ("t", "c", "z", "y", "x")
-"""The axes of all images before version 0.3, which has no word for axes."""
+"""The axes of all images before version 0.3, which does not name axes."""
 TYPES: Final[Mapping[str, str]] = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
-"""What the names of axes mean up to version 0.3."""
+"""The types of axes by name, up to version 0.3."""
 
 
 class Level(NamedTuple):
@@ -47,7 +47,7 @@ class Level(NamedTuple):
     image : mapping
         The entry of ``multiscales``.
     number : int
-        The place in ``datasets``.
+        The index in ``datasets``.
     """
 
     group: str
@@ -56,7 +56,7 @@ class Level(NamedTuple):
 
 
 def resolve(group: str, relative: object) -> str:
-    """Return the path of what a group refers to.
+    """Return the path of a group's reference.
 
     >>> resolve("a/b", "./labels/0/"), resolve("a/OME", "../0")
     ('a/b/labels/0', 'a/0')
@@ -71,7 +71,7 @@ def resolve(group: str, relative: object) -> str:
 
 
 def inside(node: ArrayMetadata | GroupMetadata) -> Mapping[str, JSON] | None:
-    """Return the members of the attribute ``ome``; None if there is none, or if it is something else."""
+    """Return the members of the attribute ``ome``; None if it is missing or something else."""
     found = node.attributes.get(OME)
     if not isinstance(node, GroupMetadata) or not is_object(found):
         return None
@@ -79,7 +79,7 @@ def inside(node: ArrayMetadata | GroupMetadata) -> Mapping[str, JSON] | None:
 
 
 def outside(path: str, nodes: Nodes) -> dict[str, JSON]:
-    """Return those attributes of a node that are OME-Zarr's, without ``ome``."""
+    """Return the attributes of a node that belong to OME-Zarr, without ``ome``."""
     node = nodes[path]
     if not isinstance(node, GroupMetadata):
         return {}
@@ -91,7 +91,7 @@ def outside(path: str, nodes: Nodes) -> dict[str, JSON]:
 
 
 def members(path: str, nodes: Nodes) -> Mapping[str, JSON]:
-    """Return what a group says in OME-Zarr, in the form of its Zarr format if it has both."""
+    """Return the OME-Zarr metadata of a group, in the form for its Zarr format if it has both."""
     within, without = inside(nodes[path]), outside(path, nodes)
     return (within or without) if nodes[path].dialect == "v3" else (without or within or {})
 
@@ -116,7 +116,7 @@ def datasets(image: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def level(path: str, nodes: Nodes) -> Level | None:
-    """Return of which image the node at a path is a level; None if it is none."""
+    """Return the image of which the node at a path is a level; None if it is none."""
     parts = path.split("/") if path else []
     for end in reversed(range(len(parts))):
         group = "/".join(parts[:end])
@@ -128,14 +128,14 @@ def level(path: str, nodes: Nodes) -> Level | None:
 
 
 def arrays(group: str, image: Mapping[str, Any], nodes: Nodes) -> Iterator[ArrayMetadata | None]:
-    """Yield the array of each level; None where there is none."""
+    """Yield the array of each level; None if it is missing."""
     for dataset in datasets(image):
         node = nodes.get(resolve(group, dataset["path"]))
         yield node if isinstance(node, ArrayMetadata) else None
 
 
 def axes(group: str, image: Mapping[str, Any], nodes: Nodes) -> tuple[str, ...] | None:
-    """Return the names of the axes of an image; None if it does not tell them, nor its version implies them."""
+    """Return the names of the axes of an image; None if neither the image nor its version defines them."""
     told = image.get("axes")
     if told is None:
         lengths = {len(array.shape) for array in arrays(group, image, nodes) if array is not None}
@@ -147,7 +147,7 @@ def axes(group: str, image: Mapping[str, Any], nodes: Nodes) -> tuple[str, ...] 
 
 
 def names_of_level(path: str, nodes: Nodes) -> tuple[str, ...] | None:
-    """Return the names of the axes of the image directly below which a level is; None if it is no such level."""
+    """Return the names of the axes of the image directly above a level; None if the node is not a level."""
     found = level(path, nodes)
     if found is None or path.rpartition("/")[0] != found.group:
         return None
@@ -155,7 +155,7 @@ def names_of_level(path: str, nodes: Nodes) -> tuple[str, ...] | None:
 
 
 def is_early(image: Mapping[str, Any]) -> bool:
-    """Return whether an image is of a version before 0.4, in which axes were not objects."""
+    """Return whether an image has a version before 0.4, in which axes were not objects."""
     told = image.get("axes")
     if told is None:
         return "coordinateSystems" not in image
@@ -163,13 +163,13 @@ def is_early(image: Mapping[str, Any]) -> bool:
 
 
 def version_of(value: object) -> str | None:
-    """Return the version that an object tells, which is a number with some writers; None if it tells none."""
+    """Return the version of an object, which some writers store as a number; None if it has none."""
     version = value.get("version") if is_object(value) else None
     return None if version is None else str(version)
 
 
 def versions(found: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...], str | None]]:
-    """Yield where metadata in the form before 0.5 tell their version, and which; None if they tell none there."""
+    """Yield the places of versions in metadata in the form before 0.5, with the version; None if it is missing."""
     listed = found.get(IMAGES)
     for number, image in enumerate(listed if is_list(listed) else ()):
         yield (IMAGES, number, "version"), version_of(image)
@@ -179,7 +179,7 @@ def versions(found: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...],
 
 
 def _belongs(name: str, value: JSON, path: str, nodes: Nodes) -> bool:
-    """Return whether an attribute of a group has the meaning that OME-Zarr gives to its name."""
+    """Return whether an attribute of a group belongs to OME-Zarr."""
     if name == IMAGES:
         return _are_images(value, path, nodes)
     if name == "omero":
@@ -202,7 +202,10 @@ def _are_texts(value: JSON) -> bool:
 
 
 def _are_images(value: JSON, path: str, nodes: Nodes) -> bool:
-    """Return whether ``multiscales`` is OME-Zarr's. Pyramids of maps have that attribute too, with groups as levels."""
+    """Return whether ``multiscales`` belongs to OME-Zarr.
+
+    Pyramids of maps also have this attribute, with groups as levels.
+    """
     listed = [image for image in value if is_object(image)] if is_list(value) else []
     if not any("datasets" in image for image in listed):
         return False
@@ -212,7 +215,7 @@ def _are_images(value: JSON, path: str, nodes: Nodes) -> bool:
 
 
 def _are_labels(value: Any, path: str, nodes: Nodes) -> bool:
-    """Return whether a list of names is that of label images: of an image's group ``labels``, or of images below."""
+    """Return whether a list of names consists of label images: of an image's group ``labels``, or of images below."""
     parent, _, name = path.rpartition("/")
     if name == "labels" and images(parent, nodes):
         return True
