@@ -52,7 +52,7 @@ help:
 	@echo "make test-upstream tests with the main branches of zarr-python, numcodecs, xarray and dask"
 	@echo "make coverage which lines and branches the tests run"
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
-	@echo "make lint   ruff, mypy --strict, basedpyright, rustfmt, clippy"
+	@echo "make lint   ruff, mypy --strict, basedpyright, codespell, zizmor, rustfmt, clippy; actionlint and vale where they are"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html, and manual pages of the commands, in docs/_build/man"
 	@echo "make links  whether the manual's links to other sites lead somewhere"
@@ -178,6 +178,12 @@ lint: $(STAMPS)/lint
 	$(BIN)/mypy
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/codespell src docs rust/src .github examples *.md
+	$(BIN)/zizmor --offline --quiet .github
+	@if ! command -v actionlint >/dev/null; then echo "NOT CHECKED: syntax of the workflows (no actionlint)"; else actionlint; fi
+	@if ! command -v vale >/dev/null; then echo "NOT CHECKED: style of the manual (no vale)"; else \
+		test -f .vale/Google/meta.json || vale sync >/dev/null 2>&1 || { mkdir -p .vale/Google; \
+			echo "NOT CHECKED: Google's style of the manual (vale cannot download it)"; }; \
+		vale --output=line *.md docs; fi
 ifneq ($(NATIVE),never)
 	cargo fmt $(CRATE) --check
 	cargo clippy $(CRATE) --locked --quiet --all-targets --features python,remote -- -D warnings
