@@ -37,8 +37,8 @@ print(json.dumps({"seconds": report.seconds, "chunks": report.chunks(), "verifie
                   "nbytes": report.nbytes, "memory": status("VmHWM") - before}))
 """
 CASES = {
-    "copied as they are": {},
-    "encoded anew, zstd": {"compressors": {"id": "zstd", "level": 1}},
+    "copied unchanged": {},
+    "encoded again, zstd": {"compressors": {"id": "zstd", "level": 1}},
     "other chunks": {"chunks": [100, 100, 100]},
     "shards": {"chunks": [50, 50, 50], "shards": [100, 500, 500]},
     "other chunks, Zarr v1": {"chunks": [100, 100, 100], "zarr_format": 1},

@@ -79,7 +79,7 @@ def main():
     slice_it(by_zarr, by_tensorstore, data)
     title("5  Everything is read, and compared")
     read_all(by_zarr, by_tensorstore, data)
-    title("6  omnizarr writes it anew: other chunks, another codec, the other format")
+    title("6  omnizarr writes it again: other chunks, another codec, the other format")
     rewrite(by_zarr, by_omnizarr)
     title("7  The other libraries read that back")
     read_back(by_omnizarr, data)

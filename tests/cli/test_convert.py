@@ -203,7 +203,7 @@ def test_unfinished_conversion_is_resumed(run, old, tmp_path):
     (other / journal.KEY).rename(tmp_path / "new" / journal.KEY)
     code, out, _ = run(old, tmp_path / "new", "--resume")
     assert code == 0
-    assert "1 chunk copied as they are" in out
+    assert "1 chunk copied unchanged" in out
     again = {path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "new").rglob("*") if path.is_file()}
     assert again == whole
 

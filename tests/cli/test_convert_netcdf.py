@@ -47,7 +47,7 @@ def test_file_becomes_zarr_of_the_format_asked_for(run, old, tmp_path, word, doc
     first, *_, last = out.splitlines()
     assert first.endswith(f"netCDF-4 -> Zarr {word}")
     assert last == "nothing was lost"
-    assert "1 group, 1 array · 1 chunk encoded anew" in out
+    assert "1 group, 1 array · 1 chunk encoded again" in out
     assert "verified" in out
     assert (tmp_path / "new.zarr" / document).exists()
 

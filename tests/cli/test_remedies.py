@@ -58,7 +58,7 @@ REACHED = ("api/opening", "codecs", "engine", "formats", "nodes", "stores", "too
 
 def test_remedies_are_found():
     assert len(REMEDIES) > 150
-    assert ("tools/converting/journal.py", "begin anew with overwrite=True") in REMEDIES
+    assert ("tools/converting/journal.py", "start again with overwrite=True") in REMEDIES
     assert any("continue it with resume=True" in text for _, text in REMEDIES)
 
 
@@ -81,8 +81,8 @@ def test_all_that_a_tool_advises_can_be_typed(command, module):
 @pytest.mark.parametrize(
     ("command", "text", "expected"),
     [
-        ("convert", "continue it with resume=True, or begin anew with overwrite=True",
-         "continue it with --resume, or begin anew with --overwrite"),
+        ("convert", "continue it with resume=True, or start again with overwrite=True",
+         "continue it with --resume, or start again with --overwrite"),
         ("convert", "dry_run=True shows all; strict=False converts what can be",
          "--dry-run shows all; without --strict converts what can be"),
         ("convert", "choose a smaller max_memory, and continue with resume=True",

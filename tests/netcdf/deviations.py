@@ -304,7 +304,7 @@ KNOWN_DEVIATIONS = [
         is_reformatted,
     ),
     Deviation(
-        "JSON is formatted anew, as it is specified",
+        "JSON is formatted again, as it is specified",
         _BOTH,
         "both",
         with_attribute('{"a": [1, 2]}'),

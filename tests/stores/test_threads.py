@@ -23,7 +23,7 @@ LOCKS = {
     "netcdf/records.py": "of a session; a child makes its own",
     "stores/local/archive.py": "a child may not write, and is told so before it comes to the lock",
     "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",
-    "stores/database/lmdb.py": "made anew in a child",
+    "stores/database/lmdb.py": "made again in a child",
     "stores/pool.py": "of one call; a child does not go on with the calls of its parent",
     "stores/threads.py": "forgotten in a child",
     "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",

@@ -263,7 +263,7 @@ bars = []
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("options", [{}, {"compressors": None}], ids=["as it is", "written anew"])
+@pytest.mark.parametrize("options", [{}, {"compressors": None}], ids=["as it is", "written again"])
 def test_copies_tell_what_is_done(source, tmp_path, zarr_format, options):
     del bars[:]
     group = omnizarr.open_group(source, mode="r+")

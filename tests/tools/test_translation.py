@@ -290,7 +290,7 @@ def assert_equal_but_for_remarks(source, target, remarks):
             fills = [np.asarray(t.fill_from_json(m.fill_value)) for t, m in ((left, source), (right, target))]
             assert fills[0].dtype.hasobject or bits(fills[0]) == bits(fills[1])
     assert source.byte_order == target.byte_order or "in memory" in said
-    is_told = any(each in said for each in ("anew", "stored little-endian", "recompressed"))
+    is_told = any(each in said for each in ("again", "stored little-endian", "recompressed"))
     assert have_same_bytes(source, target) or is_told
 
 

@@ -74,7 +74,7 @@ export const START: Look = {
   view: null,
 };
 
-/** What belongs to one node and starts anew at the next one. */
+/** What belongs to one node and starts again at the next one. */
 export const FRESH: Partial<Look> = {
   tab: null,
   dims: null,

@@ -102,7 +102,7 @@ export const Section = ({ title, children }: { title: string; children: Componen
   </section>
 );
 
-/** A canvas that is drawn anew whenever it changes in size, and whenever `draw` is another function. */
+/** A canvas that is drawn again whenever it changes in size, and whenever `draw` is another function. */
 export function Canvas({ draw, class: name, label, ...rest }: { draw: (context: CanvasRenderingContext2D, width: number, height: number) => void; class: string; label: string } & Record<string, unknown>) {
   const ref = useRef<HTMLCanvasElement>(null);
   useEffect(() => {

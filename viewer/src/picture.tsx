@@ -102,7 +102,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
     else redraw(0);
   };
 
-  /** A change after which other numbers are seen: their limits are looked for anew. */
+  /** A change after which other numbers are seen: their limits are looked for again. */
   const changeMeaning: Change = (patch) => {
     forget();
     change({ range: null, limits: look.limits === "manual" ? "percentiles" : look.limits, ...patch });

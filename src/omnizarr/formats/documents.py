@@ -1,10 +1,11 @@
-"""Documents as bytes: JSON that others wrote is read tolerantly, and what of it is not changed keeps its text.
+"""Documents as bytes: JSON of other programs is read tolerantly, and unchanged parts keep their text.
 
-What is new is valid JSON, but for numbers that are not finite: those are the tokens of Python's `json`.
+New parts are valid JSON, except for NaN and infinities, which become the tokens of Python's `json`.
 
-`parse` returns objects as `omnizarr.formats.spelling.Document`, which knows its text. A dialect dumps a `revision` of
-the document that was read, and `render` writes that into the old text (`omnizarr.formats.jsontext`): members that have
-not changed keep every character, and a document within another (consolidated metadata) keeps its tokens.
+`parse` returns objects as `omnizarr.formats.spelling.Document`, which keeps its text. A dialect dumps a
+`revision` of the document that was read, and `render` writes the changes into the old text
+(`omnizarr.formats.jsontext`). Unchanged members keep every character, and a document within another (consolidated
+metadata) keeps its tokens.
 
 Spec: RFC 8259; Zarr v3 core, "Metadata"; Zarr v2, "Metadata".
 """
@@ -32,10 +33,10 @@ from omnizarr.model import JSON, Note, Problem, Report, strict
 from omnizarr.support.lazy import Lazy
 
 MAX_DEPTH = 128
-"""Objects and lists within each other; real documents stay below 20."""
+"""Maximum depth of objects and lists; real documents stay below 20."""
 
 MAX_SIZE = 512 * 2**20
-"""Bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
+"""Maximum bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
 
 if TYPE_CHECKING:
     from omnizarr.formats import lenient
@@ -46,15 +47,15 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 _NESTED = frozenset({dict, list})
 _NUMBERS = frozenset({int, float})
 _NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""The values of the tokens; always the same NaN, so that lists and objects that hold it are equal."""
+"""The values of the tokens. NaN is always the same object, so that lists and objects with it are equal."""
 
 _BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 
 _NETCDF_C = (b'">S1"', b'"_nczarr_', b'"must_understand": "false"')
-"""What is in documents that netCDF-C may have written otherwise than Zarr has it."""
+"""Occurs in documents that netCDF-C may have written differently from Zarr."""
 
 MAX_SHARED = 8 * 2**20
-"""Bytes of documents whose values are remembered."""
+"""Maximum bytes of documents whose values are remembered."""
 
 _NO_REFERENCES: Final = 2
 """The version of `marshal` in which it does not matter whether equal values are one object."""
@@ -62,22 +63,22 @@ _NO_REFERENCES: Final = 2
 _NOTHING = object()
 
 MAX_INDENTED = 2**20
-"""Characters of a document that is still written for people to read."""
+"""Maximum characters of a document that is indented for people."""
 
 
 def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
-    """Return the JSON value that `data` holds.
+    """Return the JSON value in `data`.
 
-    The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
-    byte order mark is ignored. Integers never go through floats. An object becomes a `Document`, which knows
-    its text; one that is not JSON, or not Zarr's, only in the ways of netCDF-C has notes of them.
+    The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers did not quote, become floats, and a byte
+    order mark is ignored. Integers never become floats. An object becomes a `Document`, which keeps its text. If
+    it deviates from JSON or Zarr only in the ways of netCDF-C, it has notes.
 
     Parameters
     ----------
     data : bytes-like
         UTF-8.
     report : callable
-        What to do with a problem: raise it, or collect it. None is returned where nothing could be read.
+        Raises or collects a problem. None is returned if nothing could be read.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     except ValueError as error:  # Python converts no integer of more than 4300 digits
         report(Problem("", f"document holds a number that cannot be read: {error}", spec="RFC 8259, section 6"))
     else:
-        # No need to look into what has not that many brackets.
+        # Skip this for documents with fewer brackets.
         if _brackets(text) > MAX_DEPTH and _is_too_deep(document):
             report(_too_deep())
             return None
@@ -129,7 +130,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
 
 
 def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
-    """Return what `parse` does, the same object for the same bytes: it must not be changed.
+    """Return the same as `parse`, but the same object for the same bytes. The caller must not change it.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) 
 
 
 def render_shared(document: object) -> bytes:
-    """Return what `render` does. If a `Document` has been changed, `parse_shared` need not read the result again."""
+    """Return the same as `render`. If a `Document` has been changed, `parse_shared` need not parse the result again."""
     data, plain = _rendered(document)
     if isinstance(plain, Document) and not plain.notes:
         _add_dumped(data, plain)
@@ -160,14 +161,14 @@ def resized(document: JSON, before: Sequence[int], shape: Sequence[int]) -> byte
     Parameters
     ----------
     document : JSON
-        As `parse_shared` returned it.
+        The result of `parse_shared`.
     before, shape : sequence of int
-        The lengths that it states, and those that it shall state.
+        The current and the new lengths.
 
     Returns
     -------
     bytes or None
-        None if this way is not open: `document` was not written here, or is not of that shape.
+        None if this is not possible: `document` was not written by omnizarr, or does not have the shape `before`.
 
     Examples
     --------
@@ -193,7 +194,7 @@ def _add_dumped(data: bytes, members: Mapping[str, JSON], text: str | None = Non
 
 
 def is_same(document: JSON, old: JSON) -> bool:
-    """Tell for certain that a document says what one says that was read, in the same order; False: it may differ.
+    """Return whether a document certainly has the same content as one that was read, in the same order.
 
     It costs a tenth of rendering both.
 
@@ -209,23 +210,23 @@ def is_same(document: JSON, old: JSON) -> bool:
         return False
     try:
         return marshal.dumps(dict(document), _NO_REFERENCES) == marshal.dumps(dict(old), _NO_REFERENCES)
-    except ValueError:  # something that was made in memory
+    except ValueError:  # something that was created in memory
         return False
 
 
 class _Known:
-    """Documents by their bytes; when they grow too many, all are forgotten. Any number of threads may ask at once."""
+    """Documents by their bytes. If there are too many, all are dropped. Threads can share it."""
 
     def __init__(self) -> None:
         self._documents: dict[bytes, Document] = {}
         self._room = MAX_SHARED
 
     def get(self, data: bytes) -> Document | None:
-        """Return the document that these bytes hold; None if it is not known."""
+        """Return the document for these bytes; None if it is unknown."""
         return self._documents.get(data)
 
     def add(self, data: bytes, document: Document) -> None:
-        """Remember what bytes hold."""
+        """Remember the document for bytes."""
         if len(data) > MAX_SHARED // 2:
             return
         self._room -= len(data)
@@ -238,12 +239,12 @@ _known: Final = _Known()
 
 
 def notes_of(document: JSON) -> tuple[Note, ...]:
-    """Return notes of what was not valid JSON in a document that `parse` returned."""
+    """Return notes about invalid JSON in a document that `parse` returned."""
     return document.notes if isinstance(document, Document) else ()
 
 
 def tokens(data: bytes | bytearray | memoryview) -> JSON:
-    """Return a document that `parse` has read, with numbers and truth values as they are spelled: `lenient.Token`."""
+    """Return a document that `parse` returned, with numbers and booleans in their spelling: `lenient.Token`."""
     return lenient.tokens(bytes(data).decode("utf-8-sig"))
 
 
@@ -258,12 +259,12 @@ def _unrepeated(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     return built
 
 
-# Making a decoder takes as long as decoding a short document.
+# Creating a decoder takes as long as decoding a short document.
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unrepeated, parse_constant=_NONFINITE.__getitem__)
 
 
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
-    """Return the JSON value in `text`, and put objects with repeated members, and their names, into `repeated`."""
+    """Return the JSON value in `text`, and add objects with repeated members, and their names, to `repeated`."""
     with suppress(_RepeatedError):
         found: JSON = _decoder.decode(text)
         return found
@@ -279,7 +280,7 @@ def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSO
 
 
 def _mended(text: str) -> Document | None:
-    """Return the object in a text that is almost JSON; None if it is not, or breaks another rule."""
+    """Return the object in a text that is almost JSON; None if it is not, or violates another rule."""
     strict_text, notes = lenient.mend(text)
     if not notes:
         return None
@@ -295,9 +296,9 @@ def _mended(text: str) -> Document | None:
 def render(document: object) -> bytes:
     r"""Return `document` as JSON, in UTF-8.
 
-    A `Document` is written as its text, changed only where it says something else now. NumPy scalars and arrays become
-    numbers and lists, tuples become lists. Floats that are not finite become the tokens that Python's `json` has for
-    them, ``NaN``, ``Infinity`` and ``-Infinity``: formats that prescribe strings have these in `document` already.
+    A `Document` is written as its text, with only the changed parts replaced. NumPy scalars and arrays become
+    numbers and lists, tuples become lists. NaN and infinities become the tokens of Python's `json`: ``NaN``,
+    ``Infinity`` and ``-Infinity``. In formats that require strings, `document` already has these.
 
     Raises
     ------
@@ -318,14 +319,14 @@ def render(document: object) -> bytes:
 
 
 def _rendered(document: object) -> tuple[bytes, JSON]:
-    """Return a document as JSON, and the plain values that this says."""
+    """Return a document as JSON, and its plain values."""
     if isinstance(document, Document) and document.text and document.said is None and not document.notes:
         return document.text.encode(), document  # as it was read
     conversion = _Conversion(keeps_texts=True)
     plain = conversion.convert(document, 0, None)
     try:
         return _Writer().root(plain, has_texts=conversion.found_texts).encode(), plain
-    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have, but an escape can say
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 cannot encode, but an escape can
         return _Writer(ensure_ascii=True).root(plain, has_texts=conversion.found_texts).encode(), plain
     except ValueError as error:  # Python converts no integer of more than 4300 digits
         raise MetadataError(f"document holds a number that cannot be written: {error}") from None
@@ -333,7 +334,10 @@ def _rendered(document: object) -> tuple[bytes, JSON]:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """From plain JSON to text; what is not ASCII is left unchanged, since netCDF-C knows no escapes for it."""
+    """Converts plain JSON to text.
+
+    Characters beyond ASCII are not escaped, because netCDF-C does not support escapes.
+    """
 
     ensure_ascii: bool = False
 
@@ -341,7 +345,7 @@ class _Writer:
         """Return a whole document."""
         if isinstance(plain, Document) and plain.text:
             text = self._revised(plain)
-            # Of a text that was taken for something else than it says, parts are not always to be had.
+            # A corrected text may not contain all parts of its document.
             if not plain.notes or same(parse(text.encode(), _ignore), plain):
                 return text
             plain = dict(plain)
@@ -352,10 +356,10 @@ class _Writer:
         return self.write(plain, None) if has_texts else text
 
     def write(self, plain: JSON, margin: str | None) -> str:
-        """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time.
+        """Return ``json.dumps(plain, indent=2)``, in a third of the time.
 
-        `margin` begins each further line; None: there is only one. Lists of numbers stay on one line: netCDF-C 4.8.0
-        trips over a number before a line's end.
+        `margin` begins each further line; None: there is only one line. Lists of numbers stay on one line,
+        because netCDF-C 4.8.0 cannot read a number before the end of a line.
         """
         if isinstance(plain, Document) and plain.text and not plain.notes:
             text = self._revised(plain).strip()
@@ -379,7 +383,7 @@ class _Writer:
         if document.said is None:
             return document.text
         old, new = document.said, dict(document)
-        # What a text was taken for is not in it.
+        # A corrected text does not contain the corrected value.
         text = None if document.notes else splicing.spliced(jsontext.Revision(document.text, self.write), old, new)
         return jsontext.revised(document.text, old, new, self.write) if text is None else text
 
@@ -400,20 +404,20 @@ def _enclosed(opening: str, parts: list[str], closing: str, margin: str | None) 
 
 
 def _ignore(_: Problem) -> None:
-    """Leave a problem out of account."""
+    """Ignore a problem."""
 
 
 def to_json(value: object, pointer: str = "", *, quotes_nonfinite: bool = False) -> JSON:
-    """Return `value` in plain JSON types, as `render` writes it.
+    """Return `value` in plain JSON types, in the form that `render` writes.
 
     Parameters
     ----------
     value : object
-        What a user set as an attribute, for example.
+        A value, for example one that a user set as an attribute.
     pointer : str
         JSON pointer of `value` within its document, for errors.
     quotes_nonfinite : bool
-        Floats that are not finite, for which JSON has no words, become the strings ``"NaN"``, ``"Infinity"`` and
+        Whether NaN and infinities, which JSON cannot express, become the strings ``"NaN"``, ``"Infinity"`` and
         ``"-Infinity"``.
 
     Raises
@@ -437,18 +441,18 @@ def to_json(value: object, pointer: str = "", *, quotes_nonfinite: bool = False)
 
 @dataclass(slots=True)
 class _Conversion:
-    """From what users and dialects have to plain JSON types; errors bear the pointer from the value on."""
+    """Converts values of users and dialects to plain JSON types. Errors have the pointer below the value."""
 
     quotes_nonfinite: bool = False
     keeps_texts: bool = False
     found_texts: bool = False
 
     def convert(self, value: Any, depth: int, known: Any) -> JSON:
-        """Return `value` in plain JSON types; unchanged, if it is `known`, which is plain already."""
+        """Return `value` in plain JSON types; unchanged if it is `known`, which is plain already."""
         kind = type(value)
         if kind in _PLAIN or (value is known and self.keeps_texts):
             return value  # type: ignore[no-any-return]
-        if kind is dict and depth < MAX_DEPTH:  # the usual ones first
+        if kind is dict and depth < MAX_DEPTH:  # the most common ones first
             return self._members(value, depth + 1, known)
         if isinstance(value, np.ndarray | np.generic):
             value = _from_numpy(value)
@@ -479,7 +483,7 @@ class _Conversion:
 
     def _document(self, value: Document, depth: int) -> JSON:
         self.found_texts = self.found_texts or bool(value.text)
-        # `parse` has seen to the depth of a whole document; no need to look into what has not that many brackets.
+        # `parse` has checked the depth of a whole document. Skip this for values with fewer brackets.
         if value.said is None and value.text and (depth == 1 or _brackets(value.text) <= MAX_DEPTH - depth):
             return value
         return Document(self._members(value, depth, value.said), value.text, value.said, value.notes)
@@ -519,10 +523,10 @@ def _place_below(key: str | int, error: MetadataError) -> None:
 
 
 def _from_numpy(value: np.ndarray[Any, Any] | np.generic) -> object:
-    """Return a NumPy value as Python objects; those without a form in JSON unchanged."""
+    """Return a NumPy value as Python objects; values that JSON cannot express are returned unchanged."""
     if value.dtype.kind in "biufUT":
         plain = value.tolist()
-        # tolist leaves long doubles unchanged
+        # tolist returns long doubles unchanged
         return plain if value.dtype.char != "g" else np.asarray(value, np.float64).tolist()
     if value.dtype.kind == "O":
         return value.tolist()
@@ -536,7 +540,7 @@ def _from_numpy(value: np.ndarray[Any, Any] | np.generic) -> object:
 
 
 def name_of_nonfinite(value: float) -> str:
-    """Return ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, as every Zarr document spells them."""
+    """Return ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, the spelling in every Zarr document."""
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"

@@ -54,12 +54,12 @@ def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
 
 
 def _refuse_private(reader: Reader, name: str, pointer: str) -> None:
-    """Say that a name stands for what other formats have no name for; it has no meaning in a document."""
+    """Report a name that exists only in memory, for features of other formats. It has no meaning in a document."""
     reader.problem(pointer, "a name that only memory may hold", found=name, expected="a registered name", spec=SPEC)
 
 
 def read_understood(reader: Reader, value: JSON, pointer: str, default: Named) -> Named:
-    """Return the value of an extension point that no reader may skip; `default` in place of what is none."""
+    """Return the value of an extension point that readers must not skip; `default` if it is not valid."""
     named = read_extension(reader, value, pointer) or default
     if not named.must_understand:
         place = join(pointer, "must_understand")
@@ -70,11 +70,11 @@ def read_understood(reader: Reader, value: JSON, pointer: str, default: Named) -
 
 
 def write_extension(named: Named) -> JSON:
-    """Return the object form of an extension, with no more members than needed."""
+    """Return the object form of an extension, with only the needed members."""
     document: dict[str, JSON] = {"name": named.name}
-    # zarr-python wants a configuration for codecs of numcodecs, even an empty one
+    # zarr-python needs a configuration for codecs of numcodecs, even an empty one
     if named.configuration or named.name.startswith("numcodecs."):
-        # Numbers that are not finite are strings there, as in fill values.
+        # NaN and infinities are strings there, as in fill values.
         document["configuration"] = to_json(named.configuration, quotes_nonfinite=True)
     if not named.must_understand:
         document["must_understand"] = False
@@ -82,5 +82,5 @@ def write_extension(named: Named) -> JSON:
 
 
 def may_be_ignored(value: JSON) -> bool:
-    """Whether an unknown member says that it need not be understood."""
+    """Whether an unknown member states that it need not be understood."""
     return is_object(value) and value.get("must_understand") is False

@@ -24,7 +24,7 @@ from omnizarr.model import JSON, Named
 
 SPEC: Final = 'Zarr v2, "Filters"'
 BYTES_FILTER: Final = "omnizarr.bytes_filter"
-"""A filter of arrays that stands after one of bytes, which v3 cannot say: it sees the bytes as an array."""
+"""A filter of arrays that follows one of bytes, which v3 cannot express: it reads the bytes as an array."""
 
 _ARRAY_FILTERS = frozenset({"astype", "bitround", "categorize", "delta", "fixedscaleoffset", "packbits", "quantize"})
 _SERIALIZERS = frozenset({"pcodec", "zfpy"})
@@ -48,11 +48,11 @@ _GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the opti
 _BLOSC_MAX_TYPESIZE = 255
 _POINTER_SIZE = 8
 _SHUFFLED: Final = 4
-"""What numcodecs takes for the size of the items where its shuffle is not told."""
+"""numcodecs' size of items if its shuffle has no size."""
 
 
 class Step(NamedTuple):
-    """One filter, or the compressor, as a document has it."""
+    """One filter, or the compressor, in the form of a document."""
 
     id: str
     parameters: Mapping[str, JSON]
@@ -60,13 +60,13 @@ class Step(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The members of a v2 document that a chain of codecs becomes."""
+    """The members of a v2 document for a chain of codecs."""
 
     order: str
     filters: list[dict[str, JSON]]
     compressor: dict[str, JSON] | None
     endian: str | None
-    """Byte order of the elements before the first filter, "<" or ">"; None where the codecs do not say."""
+    """Byte order of the elements before the first filter, "<" or ">"; None if the codecs do not state it."""
 
 
 # Reading
@@ -101,16 +101,16 @@ def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
 
 
 def _number(value: JSON) -> int | float | None:
-    """Return the number that a string holds, None if it is no such string."""
+    """Return the number in a string; None if there is none."""
     if not isinstance(value, str) or not _NUMERAL.fullmatch(value):
         return None
     return float(value) if set(value) & set(".eE") else int(value)
 
 
 def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dtype: np.dtype[Any]) -> tuple[Named, ...]:
-    """Return the codecs that `steps` are.
+    """Return the codecs for `steps`.
 
-    `dtype` is that of the stored elements in their byte order, ``object`` for Python objects.
+    `dtype` is the type of the stored elements in their byte order, ``object`` for Python objects.
     """
     codecs: list[Named] = []
     if order == "F" and ndim > 1:
@@ -147,18 +147,18 @@ _SZIP_PIXELS_PER_SCANLINE = 4096
 def fit_szip(
     codecs: Sequence[Named], shape: Sequence[int], chunks: Sequence[int], dtype: np.dtype[Any]
 ) -> tuple[Named, ...]:
-    """Return `codecs` with what netCDF-C leaves out of the configuration of szip and finds out by itself.
+    """Return `codecs` with the part of szip's configuration that netCDF-C omits.
 
-    Scanlines are as long as the last dimension (of the array, not of a chunk), if that is no less than a block and no
-    more than 128 blocks; the rule is that of HDF5.
+    A scanline is as long as the last dimension (of the array, not of a chunk), if that is at least one block and
+    at most 128 blocks. This is the rule of HDF5.
 
     Parameters
     ----------
     codecs : sequence of Named
     shape, chunks : sequence of int
-        Of the array.
+        Shape and chunks of the array.
     dtype : numpy.dtype
-        Of the stored elements, in their byte order.
+        Type of the stored elements, in their byte order.
     """
     return tuple(_fitted(codec, shape, chunks, dtype) if codec.name == _SZIP else codec for codec in codecs)
 
@@ -190,14 +190,14 @@ def bytes_codec(dtype: np.dtype[Any]) -> Named:
 
 
 def byte_order_of(dtype: np.dtype[Any]) -> str | None:
-    """Return "<" or ">", None where it makes no difference; of structured types, that of the first field with one."""
+    """Return "<" or ">"; None if it makes no difference. For structured types, that of the first field with one."""
     if dtype.hasobject or dtype.itemsize == 1 or dtype.newbyteorder("<") == dtype.newbyteorder(">"):
         return None
     return ">" if dtype == dtype.newbyteorder(">") else "<"
 
 
 def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the data type that a filter of arrays makes of `dtype`."""
+    """Return the data type that a filter of arrays returns for `dtype`."""
     if step.id == "packbits":
         return np.dtype("u1")
     if step.id == "categorize":
@@ -223,30 +223,30 @@ def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]
 
 
 def _netcdf_size(dtype: np.dtype[Any]) -> int:
-    """Return what netcdf-c takes for the size of an element: of strings, it is that of a pointer."""
+    """Return netCDF-C's size of an element: for strings, the size of a pointer."""
     if dtype.hasobject:
         return 1
     return _POINTER_SIZE if dtype.kind == "S" and dtype.itemsize > 1 else dtype.itemsize
 
 
 def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:
-    """Return one codec of bytes, with what netcdf-c writes in its own way corrected.
+    """Return one bytes-to-bytes codec, with netCDF-C's spelling corrected.
 
-    `item_size` is that of what stands before the codec, `element_size` that of netCDF's type.
+    `item_size` is the size of items before the codec, `element_size` that of netCDF's type.
     """
     parameters = step.parameters
     if step.id == "shuffle" and "elementsize" not in parameters:
         reader.note(step.pointer, f"no elementsize, read as {_SHUFFLED}", SPEC)
         parameters = {**parameters, "elementsize": _SHUFFLED}
     elif step.id == "shuffle" and parameters["elementsize"] == 0:
-        # netcdf-c means the size of the array's elements, wherever the filter stands
+        # netCDF-C means the size of the array's elements, wherever the filter is
         reader.note(join(step.pointer, "elementsize"), f"0, read as the item size {element_size}", SPEC)
         parameters = {**parameters, "elementsize": element_size}
     return load_codec(step.id, parameters, item_size)
 
 
 def load_codec(name: str, parameters: Mapping[str, JSON], item_size: int) -> Named:
-    """Return one codec of numcodecs, under its name in v3 if there it has one and the same bytes."""
+    """Return one codec of numcodecs, under its v3 name if that has the same bytes."""
     translate = _TO_V3.get(name)
     named = translate(parameters, item_size) if translate is not None else None
     return named if named is not None else Named(f"numcodecs.{name}", parameters)
@@ -261,7 +261,7 @@ def _gzip(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
 
 def _zstd(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
     level, checksum = parameters.get("level", 1), parameters.get("checksum", False)
-    # the unsigned number that stands for a negative level in netCDF-C can be said of numcodecs' codec only
+    # netCDF-C's unsigned number for a negative level is only allowed for the codec of numcodecs
     if (
         parameters.keys() <= {"level", "checksum"}
         and is_integer(level)
@@ -312,7 +312,7 @@ _TO_V3: Mapping[str, Callable[[Mapping[str, JSON], int], Named | None]] = {
 
 # Writing
 
-# Names of v3 for what numcodecs calls the same, and configures the same; most of them are those of zarrs.
+# v3 names of codecs that numcodecs has with the same name and configuration; most of them are those of zarrs.
 _NUMCODECS_NAMES = {
     *("adler32", "base64", "bitround", "bz2", "crc32", "fletcher32", "gzip", "jenkins_lookup3"),
     *("lz4", "lzma", "shuffle", "zlib"),
@@ -328,14 +328,14 @@ _REMEDIES: Mapping[str, str] = {
 
 
 def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> Stack:
-    """Return the order, filters and compressor that `codecs` are.
+    """Return the order, filters and compressor for `codecs`.
 
-    Raises NotRepresentableError if one of them has no place in the format called `label`.
+    Raises NotRepresentableError if the format called `label` has no place for one of them.
     """
     rest = list(codecs)
     order = "C"
     while rest and rest[0].name == "transpose":
-        # two transposes, or one that is not a reversal, are left for the table to refuse
+        # two transposes, or one that is not a reversal, are refused by the table
         axes = rest[0].configuration.get("order")
         if axes == list(range(ndim)):
             rest.pop(0)
@@ -361,7 +361,7 @@ def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> St
 
 
 def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
-    """Return the object that stands for one codec, other than ``bytes`` and ``transpose``.
+    """Return the object for one codec other than ``bytes`` and ``transpose``.
 
     Raises NotRepresentableError if the format called `label` has none.
     """
@@ -397,7 +397,7 @@ def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
 
 
 def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None, label: str) -> None:
-    """Refuse a byte order that there are no words for: what a filter returns is stored unchanged."""
+    """Refuse a byte order that cannot be expressed: the result of a filter is stored unchanged."""
     if not filters or endian is None:
         return
     name = filters[-1].get("astype") or filters[-1].get("encode_dtype") or filters[-1].get("dtype")

@@ -1,6 +1,6 @@
-"""JSON changed in its own text: what is not changed stays unchanged, to the last space and digit.
+"""Changing JSON within its own text, so that unchanged parts keep every space and digit.
 
-`revised` changes a text from what it says to something else; `JSONText` changes what pointers name.
+`revised` changes the content of a text; `JSONText` changes what pointers name.
 
 Spec: RFC 8259; pointers: RFC 6901.
 """
@@ -24,28 +24,28 @@ _tokens = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 
 
 class Place(NamedTuple):
-    """Where a member of an object, or an item of a list, is in the text."""
+    """The position of an object's member or a list's item in the text."""
 
     name: str
     start: int
-    """Of its name; of an item: of its value."""
+    """Start of its name; for an item, of its value."""
     value: int
     stop: int
 
 
 def revised(text: str, old: JSON, new: JSON, write: Callable[[JSON, str | None], str]) -> str:
-    r"""Return a text that says `old` changed to say `new`: values and members that are the same keep their text.
+    r"""Return a text with content `old` changed to content `new`. Equal values and members keep their text.
 
-    Members of `text` that are neither in `old` nor in `new` stay. Those that are in both, the same, but not in `text`,
-    are not written: the text says them in another way.
+    Members of `text` that are neither in `old` nor in `new` stay. Equal members of `old` and `new` that are not
+    in `text` are not written, because the text expresses them differently.
 
     Parameters
     ----------
     text : str
     old, new : JSON
     write : callable
-        Given a new value, and what its further lines begin with ("\n" and spaces; None: it has one line),
-        returns its text.
+        Returns the text of a new value. The second argument is the beginning of its further lines ("\n" and
+        spaces; None: it has one line).
 
     Examples
     --------
@@ -60,15 +60,15 @@ def revised(text: str, old: JSON, new: JSON, write: Callable[[JSON, str | None],
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The walk through a text and what it shall say."""
+    """The comparison of a text with its new content."""
 
     text: str
     write: Callable[[JSON, str | None], str]
 
     def value(self, start: int, stop: int, old: JSON, new: JSON, margin: str | None) -> str:
-        """Return the text of `new`, where that between `start` and `stop` says `old`."""
+        """Return the text of `new`, replacing the text from `start` to `stop` with content `old`."""
         if is_object(old) and is_object(new) and self.text[start] == "{":
-            # Python compares objects fast, but takes 1 for 1.0, and a NaN for none that is equal to it.
+            # Python compares objects fast, but considers 1 equal to 1.0, and NaN unequal to NaN.
             is_changed = old != new or not is_unchanged(old, new)
             return self._object(start, stop, old, new, margin) if is_changed else self.text[start:stop]
         if is_unchanged(old, new):
@@ -88,7 +88,7 @@ class Revision:
         places = list(places_in(self.text, start))
         if not places:
             return self.write(new, margin) if new else self.text[start:stop]
-        there = {place.name: place for place in places}  # of several of one name the last one counts
+        there = {place.name: place for place in places}  # among repeated names, the last one counts
         inner = self.margin(start, places[0].start)
         between, colon = self.spacing(start, places)
         pieces: dict[str, str] = {}
@@ -110,7 +110,7 @@ class Revision:
         return f"{{{opening}{between.join(pieces.values())}{self.text[places[-1].stop : stop]}"
 
     def _in_place(self, start: int, stop: int, places: Sequence[Place], pieces: Sequence[str]) -> str:
-        """Return what is between `start` and `stop` with other pieces in the same places."""
+        """Return the text from `start` to `stop` with other pieces in the same positions."""
         parts = []
         for place, piece in zip(places, pieces, strict=True):
             parts += [self.text[start : place.start], piece]
@@ -118,15 +118,15 @@ class Revision:
         return "".join((*parts, self.text[start:stop]))
 
     def margin(self, start: int, first: int) -> str | None:
-        """Return what each further line of a member begins with; None if the members stand on one line.
+        """Return the beginning of each further line of a member; None if the members are on one line.
 
-        `start` is where the object or list begins, `first` where its first member does.
+        `start` is the start of the object or list, `first` the start of its first member.
         """
         _, line_break, indentation = self.text[start + 1 : first].rpartition("\n")
         return line_break + indentation if line_break else None
 
     def spacing(self, start: int, places: Sequence[Place]) -> tuple[str, str]:
-        """Return what stands between the members of an object, and what between a colon and its value."""
+        """Return the text between the members of an object, and between a colon and its value."""
         first = places[0]
         colon = self.text[first.start : first.value].rpartition(":")[2]
         if len(places) > 1:
@@ -135,7 +135,7 @@ class Revision:
 
 
 def is_unchanged(old: JSON, new: JSON) -> bool:
-    """Whether two values are the same, members of objects in the same order."""
+    """Whether two values are equal, with members of objects in the same order."""
     if old is new:
         return True
     if type(old) in _ATOMS:
@@ -149,7 +149,7 @@ def is_unchanged(old: JSON, new: JSON) -> bool:
 
 @dataclass(slots=True)
 class JSONText:
-    r"""A document as text. A NaN that is put into it is written as the bare token that it was read from.
+    r"""A document as text. A NaN that is inserted is written as the unquoted token.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class JSONText:
         return value
 
     def span(self, pointer: str) -> tuple[int, int]:
-        """Return where the value at a pointer begins and ends. Raises KeyError if there is none."""
+        """Return start and end of the value at a pointer. Raises KeyError if there is none."""
         start = skip(self.text, 0)
         stop = stop_of(self.text, start)
         for name in _names(pointer):
@@ -180,12 +180,12 @@ class JSONText:
         return start, stop
 
     def replace(self, pointer: str, value: JSON) -> None:
-        """Put another value in the place of one."""
+        """Replace a value by another."""
         start, stop = self.span(pointer)
         self.text = self.text[:start] + json.dumps(value) + self.text[stop:]
 
     def insert(self, pointer: str, name: str, value: JSON) -> None:
-        """Add a member to the end of an object, spaced as its others."""
+        """Add a member to the end of an object, with the spacing of the others."""
         start, stop = self.span(pointer)
         places = list(places_in(self.text, start))
         written = json.dumps(value)
@@ -199,7 +199,7 @@ class JSONText:
         self.text = self.text[: last.stop] + member + self.text[last.stop :]
 
     def insert_item(self, pointer: str, index: int, value: JSON) -> None:
-        """Put an item into a list that has some, before another or at the end."""
+        """Insert an item into a list that is not empty, before another or at the end."""
         places = list(places_in(self.text, self.span(pointer)[0]))
         written = json.dumps(value)
         if index < len(places):
@@ -210,7 +210,7 @@ class JSONText:
             self.text = f"{self.text[:at]}, {written}{self.text[at:]}"
 
     def remove(self, pointer: str) -> None:
-        """Take a member out of an object."""
+        """Remove a member of an object."""
         above, _, name = pointer.rpartition("/")
         start = self.span(above)[0]
         places = list(places_in(self.text, start))
@@ -218,7 +218,7 @@ class JSONText:
         self._cut(start, places, number)
 
     def unrepeat(self) -> bool:
-        """Take out members that exist again with the same value; return whether none is left that is repeated."""
+        """Remove members that are repeated with the same value, and return whether no repeated member is left."""
         pointer = self._repeated(0, "")
         while pointer is not None:
             start = self.span(pointer)[0]
@@ -251,7 +251,7 @@ class JSONText:
         found = None
         for place in places_in(self.text, start):
             if place.name == name:
-                found = place  # of several the last one counts
+                found = place  # among several, the last one counts
         if found is None:
             raise KeyError(name)
         return found
@@ -270,7 +270,7 @@ class JSONText:
 
 
 def _same_again(text: str, places: list[Place]) -> int | None:
-    """Return the number of a member that an earlier one says already; None if one says otherwise."""
+    """Return the number of a member that repeats an earlier one; None if a repeated one differs."""
     seen: dict[str, str] = {}
     again = None
     for number, place in enumerate(places):
@@ -288,13 +288,13 @@ def _names(pointer: str) -> Iterator[str]:
 
 
 def stop_of(text: str, start: int) -> int:
-    """Return where the value ends that begins at a position."""
+    """Return the end of the value that begins at a position."""
     stop: int = _decoder.raw_decode(text, start)[1]
     return stop
 
 
 def skip(text: str, position: int) -> int:
-    """Return where the next character is that is not a blank."""
+    """Return the position of the next character that is not a blank."""
     match = _blank.match(text, position)
     return match.end() if match is not None else position
 

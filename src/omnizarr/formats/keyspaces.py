@@ -1,7 +1,7 @@
-"""Where the keys of a hierarchy are: the documents of its nodes, their chunks, and how a listing shows both.
+"""The keys of a hierarchy: documents of nodes, chunks, and how listings show both.
 
-In Zarr v1, v2 and v3 a node has everything below its own path (`Flat`). The drafts of v3 kept documents and chunks
-apart, below the entry point of the hierarchy (`Split`), which tells where everything is.
+In Zarr v1, v2 and v3, everything of a node is below its own path (`Flat`). The drafts of v3 store documents and
+chunks separately, below the entry point of the hierarchy (`Split`), which determines where everything is.
 
 Spec: Zarr v3 drafts of June 2019, 2020 and November 2022, "Storage keys"; what zarrita wrote in July 2020;
 Zarr v2, "Hierarchies".
@@ -23,32 +23,32 @@ KEYS_OF_2020: Final = "omnizarr.draft2020"
 
 
 class Belongings(NamedTuple):
-    """What belongs to a node and to all below it."""
+    """What belongs to a node and to all nodes below."""
 
     keys: tuple[str, ...]
     prefixes: tuple[str, ...]
 
 
 class Keyspace(Protocol):
-    """Where keys are. All paths are paths in the store."""
+    """The scheme of keys. All paths are paths in the store."""
 
     def documents(self, path: str, /) -> dict[str, str]:
-        """Return document name -> store key, for the node at `path`; first those that make a node one."""
+        """Return the store keys of the node at `path` by document name, with documents that make a node first."""
 
     def chunk_prefix(self, path: str, /) -> str:
-        """Return what the keys of all chunks of the array at `path` begin with."""
+        """Return the prefix of the keys of all chunks of the array at `path`."""
 
     def directory(self, path: str, /) -> str:
         """Return the prefix whose listing shows the nodes directly below `path`."""
 
     def child(self, entry: str, /) -> str | None:
-        """Return the name of the node that an entry of that listing shows: ``"b/"``, ``"b.array.json"``; or None."""
+        """Return the name of the node for an entry of that listing: ``"b/"``, ``"b.array.json"``; or None."""
 
     def belongings(self, path: str, /) -> Belongings:
-        """Return what belongs to the node at `path` and to those below."""
+        """Return what belongs to the node at `path` and to nodes below."""
 
     def settle(self, metadata: M, /) -> M:
-        """Return what a document says, with what only the place of the document tells."""
+        """Return the metadata completed with what only the place of the document determines."""
 
     def unsettle(self, metadata: M, /) -> M:
         """Undo `settle`."""
@@ -63,16 +63,16 @@ class Flat:
     """
 
     names: tuple[str, ...]
-    """Names of the documents, first those that make a node one."""
+    """Names of the documents, with those that make a node first."""
     chunks: str = ""
-    """Directory, within the node's, that has the chunks, with a slash at its end."""
+    """Directory of the chunks within that of the node, with a slash at its end."""
 
     def documents(self, path: str, /) -> dict[str, str]:
-        """Return document name -> store key."""
+        """Return the store keys by document name."""
         return {name: prefix(path) + name for name in self.names}
 
     def chunk_prefix(self, path: str, /) -> str:
-        """Return what the keys of all chunks begin with."""
+        """Return the prefix of the keys of all chunks."""
         return prefix(path) + self.chunks
 
     def directory(self, path: str, /) -> str:
@@ -88,7 +88,7 @@ class Flat:
         return Belongings((), (prefix(path),))
 
     def settle(self, metadata: M, /) -> M:
-        """Return `metadata`: documents say everything."""
+        """Return `metadata`: documents are complete."""
         return metadata
 
     def unsettle(self, metadata: M, /) -> M:
@@ -110,16 +110,16 @@ class Split:
     data: str = "data/root"
     suffix: str = ".json"
     glued: bool = True
-    """Chunks are ``c0/0``; False: ``0/0``."""
+    """True: chunks are ``c0/0``; False: ``0/0``."""
     dialect: str = "v3-draft2020"
-    """Dialect of new nodes, and of groups that are implied."""
+    """Dialect of new nodes, and of implicit groups."""
     consolidated: str | None = "meta/root/consolidated/.zmetadata"
-    """Key of the copies of all documents, from the root."""
+    """Key of the copies of all documents, relative to the root."""
     entry: Mapping[str, JSON] = field(default_factory=dict, compare=False, repr=False)
     """The entry point as it was read; empty for a new hierarchy."""
 
     def documents(self, path: str, /) -> dict[str, str]:
-        """Return document name -> store key. The entry point is none of a node's documents."""
+        """Return the store keys by document name. The entry point is not a document of a node."""
         stem = prefix(self.root) + self.meta + self._below(path)
         found = {"array": f"{stem}.array{self.suffix}", "group": f"{stem}.group{self.suffix}"}
         if path == self.root and self.consolidated is not None:
@@ -127,15 +127,15 @@ class Split:
         return found
 
     def chunk_prefix(self, path: str, /) -> str:
-        """Return what the keys of all chunks begin with."""
+        """Return the prefix of the keys of all chunks."""
         return f"{prefix(self.root)}{self.data}{self._below(path)}/"
 
     def directory(self, path: str, /) -> str:
-        """Return where the documents of the nodes below are."""
+        """Return the prefix of the documents of the nodes below."""
         return f"{prefix(self.root)}{self.meta}{self._below(path)}/"
 
     def child(self, entry: str, /) -> str | None:
-        """Return the name of a node with a document, or of a directory with such in it."""
+        """Return the name of a node with a document, or of a directory that contains some."""
         if entry.endswith("/"):
             return entry[:-1]
         for kind in (f".array{self.suffix}", f".group{self.suffix}"):
@@ -144,7 +144,7 @@ class Split:
         return None
 
     def belongings(self, path: str, /) -> Belongings:
-        """Return the documents of the node, and the prefixes of what is below it; of the root everything."""
+        """Return the documents of the node, and the prefixes of everything below; for the root, everything."""
         keys = tuple(self.documents(path).values())
         if path == self.root:
             top = prefix(self.root)
@@ -158,7 +158,7 @@ class Split:
         return prefix(self.root) + "zarr.json"
 
     def settle(self, metadata: M, /) -> M:
-        """Return what a document says, its chunks under the keys of this variant of the draft."""
+        """Return the metadata with the chunk keys of this variant of the draft."""
         if isinstance(metadata, ArrayMetadata) and not self.glued and metadata.chunk_key_encoding.name == KEYS_OF_2020:
             separator = metadata.chunk_key_encoding.configuration.get("separator", "/")
             return replace(metadata, chunk_key_encoding=Named("v2", {"separator": separator}))
@@ -179,15 +179,16 @@ class Split:
 
 
 class Early(Split):
-    """Before the slash: chunks are ``0.0`` where the document of an array names no separator.
+    """Before separators had slashes: chunks are ``0.0`` if the document of an array names no separator.
 
-    The texts called the period the default from May 2019 to May 2020; zarrita wrote keys so until September 2020.
+    The period was the default in the specifications from May 2019 to May 2020; zarrita wrote such keys until
+    September 2020.
     """
 
     __slots__ = ()
 
     def settle(self, metadata: M, /) -> M:
-        """Return what a document says, with the separator of this variant where it says none."""
+        """Return the metadata, with the separator of this variant if it states none."""
         if isinstance(metadata, ArrayMetadata) and metadata.chunk_key_encoding == Named(KEYS_OF_2020):
             return replace(metadata, chunk_key_encoding=Named("v2", {"separator": "."}))
         return Split.settle(self, metadata)
@@ -204,19 +205,19 @@ class Early(Split):
 
 
 class Late(Split):
-    """After "root" went: ``meta/a.array.json``, ``data/a/c0/0``; the root itself has ``meta/array.json``."""
+    """After "root" was dropped: ``meta/a.array.json``, ``data/a/c0/0``; the root itself has ``meta/array.json``."""
 
     __slots__ = ()
 
     def documents(self, path: str, /) -> dict[str, str]:
-        """Return document name -> store key."""
+        """Return the store keys by document name."""
         if path != self.root:
             return Split.documents(self, path)
         return {kind: f"{prefix(self.root)}{self.meta}/{kind}{self.suffix}" for kind in ("array", "group")}
 
 
 def _names_a_separator(metadata: ArrayMetadata) -> bool:
-    """Whether the document that was read, if there was one, says what separates coordinates."""
+    """Whether the document that was read, if there was one, states the separator of coordinates."""
     spelling = metadata.spellings.get("v3-draft2020:chunk_grid")
     if spelling is None:
         return True

@@ -1,9 +1,9 @@
-r"""Documents as netCDF-C wrote them where they are not JSON, or not Zarr.
+r"""Documents of netCDF-C that are not valid JSON, or not valid Zarr.
 
 Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes unchanged). All versions leave control
-characters within strings unchanged, and write text that looks like a number or a truth value to C as users typed it:
-``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. In a directory they write a new document over the old one,
-whose end stays behind it if that was longer. What else is broken stays broken.
+characters within strings unchanged, and write text that C parses as a number or a boolean as users typed it:
+``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. In a directory they write a new document over the
+old one, whose end remains if that was longer. Other errors are not corrected.
 
 Spec: RFC 8259, sections 3, 6 and 7.
 """
@@ -33,13 +33,13 @@ _raw_decode: Final = json.JSONDecoder(strict=False).raw_decode
 
 
 class Token(str):
-    """A number or truth value as its document spells it."""
+    """A number or boolean in the spelling of its document."""
 
     __slots__ = ()
 
 
 def mend(text: str) -> tuple[str, tuple[Note, ...]]:
-    r"""Return text with what is known of netCDF-C corrected, and notes of it; none if there is nothing of the kind.
+    r"""Return text with known errors of netCDF-C corrected, and notes about them; no notes if there are none.
 
     >>> mended, notes = mend('{"a": "say \\\'hi\\\'", "b": [1., .5, +1, 0x10, TRUE]}')
     >>> print(mended)
@@ -67,9 +67,9 @@ _is_own: Final = re.compile(r"zarr_format|_nczarr_.*|_ncproperties|_array_dimens
 
 
 def _without_rest(text: str, found: set[str]) -> str:
-    """Return the object that a text begins with, if the end of another document follows.
+    """Return the object at the beginning of a text that is followed by the end of another document.
 
-    netCDF-C writes its objects in one line. What follows is the end of one of its own, or of one that had many lines.
+    netCDF-C writes its objects on one line. The rest is the end of one of its own, or of one with many lines.
     """
     try:
         value, end = _raw_decode(text)
@@ -95,7 +95,7 @@ def _escaped(match: re.Match[str], found: set[str]) -> str:
 
 
 def is_strict(token: str) -> bool:
-    """Whether a number or word is one that is left as it is spelled.
+    """Whether a number or word keeps its spelling.
 
     >>> is_strict("1.50"), is_strict("+1")
     (True, False)
@@ -104,7 +104,7 @@ def is_strict(token: str) -> bool:
 
 
 def _atom(token: str, found: set[str]) -> str:
-    """Return a number or word as JSON has it; other tokens unchanged."""
+    """Return a number or word in JSON; other tokens unchanged."""
     if is_strict(token):
         return token
     decimal = _DECIMAL.fullmatch(token)
@@ -126,7 +126,7 @@ def _atom(token: str, found: set[str]) -> str:
 
 
 def tokens(text: str) -> JSON:
-    """Return JSON, or what netCDF-C took for it, with numbers and truth values as `Token`.
+    """Return JSON, or what netCDF-C considers JSON, with numbers and booleans as `Token`.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def tokens(text: str) -> JSON:
 
 
 def spelled(value: JSON) -> bool:
-    """Return whether there is a number in JSON, or a truth value, which may have been spelled in many ways."""
+    """Return whether JSON contains a number or boolean, which may have several spellings."""
     if isinstance(value, bool | int | float):
         return True
     if isinstance(value, Mapping):
@@ -164,15 +164,15 @@ def spelled(value: JSON) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and any(map(spelled, value))
 
 
-# -- documents that are JSON, but not those of Zarr --------------------------------------------
+# -- documents that are valid JSON, but not valid Zarr --------------------------------------------
 
 
 def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return a node's document as Zarr has it, where netCDF-C wrote it otherwise: then it has notes.
+    """Return a node's document in the form of Zarr, with notes if netCDF-C wrote it differently.
 
-    Put right are a digit as the fill value of char in Zarr v2, and of the two experimental writers of NCZarr in Zarr v3
-    (netcdf-c's pull request 2918, and the fork v3plug): text for the fill values of char and string, ``"false"`` in
-    quotes, and consolidated metadata right in the document of the root.
+    Corrected are: a digit as the fill value of char in Zarr v2; and from the two experimental writers of NCZarr
+    in Zarr v3 (netcdf-c's pull request 2918, and the fork v3plug) text for the fill values of char and string,
+    ``"false"`` in quotes, and consolidated metadata directly in the document of the root.
 
     >>> document = {"dtype": ">S1", "fill_value": 1}
     >>> dict(adapted(document)), adapted(document).notes[0].pointer
@@ -223,7 +223,7 @@ def _of_v3(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON
 
 
 def _raw_size(data_type: JSON) -> int:
-    """Return the bytes in an element of bytes; 0 if they are something else."""
+    """Return the number of bytes in an element of bytes; 0 for other types."""
     if data_type == "uint8":
         return 1
     match = re.fullmatch(r"r([0-9]{1,9})", data_type) if isinstance(data_type, str) else None
@@ -231,7 +231,7 @@ def _raw_size(data_type: JSON) -> int:
 
 
 def _of_inlined(root: dict[str, JSON], nodes: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:
-    """Return the document of a root in which the documents of all nodes are, its own among them, by key."""
+    """Return the document of a root that contains the documents of all nodes, including its own, by key."""
     own = nodes.get("zarr.json")
     below: dict[str, JSON] = {}
     for key, document in nodes.items():

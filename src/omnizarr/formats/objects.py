@@ -1,4 +1,4 @@
-"""What Python objects are, which NumPy's ``|O`` does not say: the codec that stores them does.
+"""The kind of Python objects, which NumPy's ``|O`` does not state, but their codec does.
 
 Spec: Zarr v2, "Filters"; the identifiers are those of numcodecs.
 """
@@ -25,7 +25,7 @@ def object_codec(steps: Sequence[Step]) -> Step | None:
 
 
 def read_objects(reader: Reader, steps: Sequence[Step], pointer: str, spec: str) -> tuple[Named, Literal["<", ">"]]:
-    """Return what the objects are that `steps` store; `pointer` is where their codec ought to be."""
+    """Return the kind of the objects that `steps` store. `pointer` is where their codec should be."""
     codec = object_codec(steps)
     if codec is None:
         reader.note(pointer, "Python objects without an object codec: their chunks cannot be read", spec)

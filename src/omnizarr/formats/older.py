@@ -1,8 +1,8 @@
-"""The formats before v3 that no current program writes, described, but not imported before one of them is met.
+"""Formats before v3 that no current program writes: described here, but implemented in modules that are imported later.
 
-What detection asks of every format on every look (names, keys, rules) stands here; what reads and writes documents
-is in a module for each, which is imported when its first document turns up: who works with v2 and v3 alone
-need not wait for it.
+Detection needs names, keys and rules of every format each time; these are here. What reads and writes documents
+is in a module for each format, which is imported when its first document is found. So programs that use only v2
+and v3 need not wait for it.
 
 Spec: Zarr v1; zarr 0.4; Zarr v3 drafts of 2019 and of 2020.
 """
@@ -21,7 +21,7 @@ from omnizarr.model import JSON, ArrayMetadata, Named, Report, keys, strict
 
 
 def _late(module: str, name: str) -> Callable[..., Any]:
-    """Return the function of a module of this package, which is imported when it is called."""
+    """Return a function of a module of this package that is imported when the function is called."""
 
     def call(*arguments: Any, **options: Any) -> Any:
         return getattr(import_module(f"omnizarr.formats.history.{module}"), name)(*arguments, **options)
@@ -41,7 +41,7 @@ def _dump_no_copies(nodes: Nodes) -> dict[str, JSON]:
 
 
 def _other_scalars(metadata: ArrayMetadata) -> tuple[Named, ...]:
-    """Return the key that zarr-python and GDAL gave the chunk of an array without dimensions."""
+    """Return the key that zarr-python and GDAL used for the chunk of an array without dimensions."""
     return () if metadata.shape else keys.others(metadata.chunk_key_encoding, 0)
 
 

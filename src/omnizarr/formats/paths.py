@@ -1,4 +1,4 @@
-"""Names of nodes, and the keys that they make.
+"""Names of nodes, and their keys.
 
 Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 """
@@ -19,7 +19,7 @@ _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
 def prefix(path: str) -> str:
-    """Return what all keys of the node at `path` begin with.
+    """Return the prefix of all keys of the node at `path`.
 
     >>> prefix("a/b"), prefix("")
     ('a/b/', '')
@@ -33,7 +33,7 @@ def key(path: str, document: str) -> str:
 
 
 def is_path(path: str) -> bool:
-    r"""Return whether a path stays below the place it starts from, and no part of it is empty or beyond any store.
+    r"""Return whether a path stays below its start, and all its parts are allowed in stores.
 
     >>> [is_path(path) for path in ("a/b", "...", "", "a//b", "/a", "a/../b", ".", "a\\b")]
     [True, True, False, False, False, False, False, False]

@@ -1,4 +1,4 @@
-"""What reading documents of any dialect shares: checked values, and where problems and notes go."""
+"""Reading documents of all dialects: checking values, and reporting problems and notes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from omnizarr.errors import MetadataError
 from omnizarr.model import JSON, Note, Problem, Report
 
 MAX_LENGTH = 2**63 - 1
-"""The largest length of a dimension; larger ones are not addressable anywhere."""
+"""The largest length of a dimension. Larger ones cannot be addressed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The reading of one node's documents."""
+    """The state of reading one node's documents."""
 
     report: Report
     notes: list[Note] = field(default_factory=list)
 
     def problem(self, pointer: str, message: str, **fields: Any) -> None:
-        """Say that the document departs from its format; raises if the attitude is `strict`."""
+        """Report that the document departs from its format. This raises an error if `report` is `strict`."""
         if fields.get("found", self) is None:
             fields["found"] = "null"  # None would mean that there is nothing to show
         self.report(Problem(pointer, message, **fields))
 
     def note(self, pointer: str, message: str, spec: str = "") -> None:
-        """Say that something was corrected."""
+        """Report that something was corrected."""
         self.notes.append(Note(pointer, message, spec))
 
 
 def overheard(reader: Reader, faults: list[Problem]) -> Reader:
-    """Return a reader that does the same, and puts the problems into a list, too."""
+    """Return a reader that does the same, and also adds the problems to a list."""
 
     def report(problem: Problem) -> None:
         faults.append(problem)
@@ -68,7 +68,7 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def read_object(reader: Reader, value: JSON, pointer: str, spec: str) -> Mapping[str, JSON]:
-    """Return `value` if it is an object, else an empty one."""
+    """Return `value` if it is an object, otherwise an empty one."""
     if is_object(value):
         return value
     reader.problem(pointer, "not an object", found=value, expected="an object", spec=spec)
@@ -76,7 +76,7 @@ def read_object(reader: Reader, value: JSON, pointer: str, spec: str) -> Mapping
 
 
 def read_list(reader: Reader, value: JSON, pointer: str, spec: str) -> Sequence[Any]:
-    """Return `value` if it is a list, else an empty one."""
+    """Return `value` if it is a list, otherwise an empty one."""
     if is_list(value):
         return value
     reader.problem(pointer, "not a list", found=value, expected="a list", spec=spec)
@@ -106,7 +106,7 @@ def read_lengths(reader: Reader, value: JSON, pointer: str, spec: str) -> tuple[
 def read_chunk_lengths(reader: Reader, value: JSON, pointer: str, shape: tuple[int, ...], spec: str) -> tuple[int, ...]:
     """Return the lengths of a regular grid's chunks: one per dimension, at least 1.
 
-    A 0 that some writers put where the dimension itself is empty becomes 1.
+    A 0 that some writers use for empty dimensions becomes 1.
     """
     chunks = list(read_lengths(reader, value, pointer, spec))
     if is_list(value) and len(chunks) != len(shape):
@@ -132,7 +132,7 @@ def read_chunk_lengths(reader: Reader, value: JSON, pointer: str, shape: tuple[i
 
 
 def problem_of(error: MetadataError, pointer: str, spec: str) -> Problem:
-    """Return what an error of a lower floor says, as a problem at `pointer` or below."""
+    """Return an error of a lower layer as a problem at `pointer` or below."""
     below = error.pointer or ""
     return Problem(
         below if below.startswith(pointer) else pointer,

@@ -1,7 +1,7 @@
-"""Remember how a document spelled its members, to write them back while their meaning is unchanged.
+"""Remembering how a document spelled its members, to write them back while their meaning is unchanged.
 
-The memos live in `spellings` of the model, under ``"<dialect>:<name>"``: those of one dialect never reach the
-documents of another. The text of the document itself is remembered by `Document`.
+The memos are in `spellings` of the model, under ``"<dialect>:<name>"``, so that those of one dialect never reach
+documents of another. `Document` keeps the text of the document itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from omnizarr.model import JSON, Metadata, Named, Note, Spelling
 
 
 class Document(dict[str, JSON]):
-    """A JSON object and the text that it was read from: what does not change is written as it was spelled.
+    """A JSON object and the text from which it was read, so that unchanged parts keep their spelling.
 
     Do not change it in place: make a `revision`.
 
@@ -25,15 +25,15 @@ class Document(dict[str, JSON]):
     text : str
         Valid JSON; "" if the object was not read from a text.
     said : mapping, optional
-        What the text says, if that is not the document itself.
+        The content of the text, if it differs from the document.
     notes : tuple of Note
-        Where the text departs from JSON or from Zarr, and is understood nevertheless. The members, or `said`, are then
-        what it was taken for.
+        Departures of the text from JSON or from Zarr that were corrected. The members, or `said`, are then the
+        corrected content.
 
     Attributes
     ----------
     is_dumped : bool
-        The text is what a dialect wrote for a model, so that writing an equal model gives the same text.
+        Whether a dialect wrote the text for a model, so that writing an equal model gives the same text.
     """
 
     __slots__ = ("is_dumped", "notes", "said", "text")
@@ -53,37 +53,37 @@ class Document(dict[str, JSON]):
 
 
 def revision(document: Mapping[str, JSON], of: JSON) -> dict[str, JSON]:
-    """Return `document` as one that replaces another: what the two share keeps the text that it has in the other."""
+    """Return `document` as a replacement of another. Common parts keep the text of the other."""
     if isinstance(of, Document):
         return Document(document, of.text, of if of.said is None else of.said, of.notes)
     return document if isinstance(document, dict) else dict(document)
 
 
 def recall(metadata: Metadata, dialect: str, name: str, meaning: object) -> Mapping[str, JSON] | None:
-    """Return the members as they were spelled, if they still mean the same; else None."""
+    """Return the members in their spelling, if they still mean the same; otherwise None."""
     spelling = metadata.spellings.get(f"{dialect}:{name}")
     return spelling.document if spelling is not None and same(spelling.meaning, meaning) else None
 
 
 def remember(dialect: str, memos: Mapping[str, tuple[object, Mapping[str, JSON]]]) -> dict[str, Spelling]:
-    """Return the memos of name -> (meaning, members as spelled)."""
+    """Return the memos for name -> (meaning, members as spelled)."""
     return {f"{dialect}:{name}": Spelling(meaning, document) for name, (meaning, document) in memos.items()}
 
 
 class Aspect(NamedTuple):
-    """Members of a document that are written together, and what of the model they say."""
+    """Members of a document that are written together, and the part of the model that they express."""
 
     members: tuple[str, ...]
     meaning: Callable[[Any], object]
-    """Of the metadata."""
+    """Returns the part of the metadata."""
     write: Callable[..., Mapping[str, JSON]]
-    """From the metadata (and what else the dialect passes on) to the members."""
+    """Returns the members for the metadata (and other arguments of the dialect)."""
 
 
 def read_aspects(
     metadata: Metadata, document: Mapping[str, JSON], aspects: Mapping[str, Aspect]
 ) -> dict[str, tuple[object, Mapping[str, JSON]]]:
-    """Return the memos of how `document` spelled each aspect; for `remember`."""
+    """Return the memos of the spelling of each aspect in `document`, for `remember`."""
     return {
         name: (
             aspect.meaning(metadata),
@@ -96,7 +96,7 @@ def read_aspects(
 def write_aspects(
     metadata: Metadata, dialect: str, aspects: Mapping[str, Aspect], *more: object
 ) -> tuple[dict[str, JSON], set[str]]:
-    """Return the members that say the aspects of `metadata`, and which of them are not as they were read."""
+    """Return the members for the aspects of `metadata`, and the names of those that differ from what was read."""
     written: dict[str, JSON] = {}
     fresh: set[str] = set()
     for name, aspect in aspects.items():
@@ -109,14 +109,14 @@ def write_aspects(
 
 
 def in_order_of(document: Mapping[str, JSON], like: JSON) -> dict[str, JSON]:
-    """Return `document` as a `revision` of another, with its members in the order of that one and new ones last."""
+    """Return `document` as a `revision` of another, with members in the order of that one and new ones last."""
     names = like if isinstance(like, Mapping) else ()
     ordered = {**{name: document[name] for name in names if name in document}, **document}
     return revision(ordered, like)
 
 
 def same(left: object, right: object) -> bool:
-    """Whether two meanings are the same also in type: 1, 1.0 and True are three things, NaN is itself.
+    """Whether two meanings are equal, including their types: 1, 1.0 and True differ, NaN equals NaN.
 
     >>> same({"a": [1, float("nan")]}, {"a": (1, float("nan"))}), same([1], [True]), same(0.0, -0.0)
     (True, False, False)

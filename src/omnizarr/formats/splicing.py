@@ -1,7 +1,8 @@
-"""JSON changed in its own text without a walk through all of it: few members of a large document.
+"""Changing a few members of a large JSON document within its text, without parsing all of it.
 
-A document may hold thousands of attributes, or copies of thousands of others. To change one of them, its place is
-looked for by its name, and text is put there. `omnizarr.formats.jsontext` has the general way, with the same result.
+A document may hold thousands of attributes, or copies of thousands of other documents. To change one member, its
+name is searched for in the text, and text is inserted there. `omnizarr.formats.jsontext` has the general
+algorithm, with the same result.
 
 Spec: RFC 8259.
 """
@@ -19,15 +20,15 @@ from omnizarr.formats.reader import is_object
 from omnizarr.model import JSON
 
 _MANY: Final = 16
-"""So many members are looked for by their names; for more, a walk through all costs less."""
+"""Maximum number of members to search for by name; for more, parsing everything costs less."""
 
-# What may stand between the quotes of two strings begins with one of these: no name does that is looked for.
+# Text between the quotes of two strings begins with one of these, which no searched name does.
 _starts_with_structure = re.compile(r"[ \t\r\n,:\]}]").match
 _spells_otherwise = re.compile(r"\\(?:/|u00[2-7])").search
 
 
 class _Edit(NamedTuple):
-    """What is put in the place of a part of the text."""
+    """A replacement of a part of the text."""
 
     start: int
     stop: int
@@ -35,24 +36,24 @@ class _Edit(NamedTuple):
 
 
 class _Impossible(Exception):  # noqa: N818
-    """A place cannot be told by its name, or too much has changed."""
+    """A member cannot be located by its name, or too much has changed."""
 
 
 def spliced(revision: Revision, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> str | None:
-    r"""Return a text that says `old` changed to say `new`, like `omnizarr.formats.jsontext.revised`.
+    r"""Return a text with content `old` changed to content `new`, like `omnizarr.formats.jsontext.revised`.
 
     Parameters
     ----------
     revision : Revision
-        The text, and what writes new values.
+        The text, and the function that writes new values.
     old : mapping
-        Exactly what the text says, no member being there twice.
+        The exact content of the text, without repeated members.
     new : mapping
 
     Returns
     -------
     str or None
-        None if this way is not open: use the general one.
+        None if this is not possible: use the general algorithm.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def with_integers(text: str, name: str, values: Sequence[int]) -> str | None:
     Returns
     -------
     str or None
-        None if this way is not open: use the general one.
+        None if this is not possible: use the general algorithm.
     """
     try:
         at = _find(text, skip(text, 0), name).value
@@ -101,13 +102,13 @@ def with_integers(text: str, name: str, values: Sequence[int]) -> str | None:
 
 
 _integers = re.compile(r"(-?[0-9]+)").split
-"""Of ``"[1, 2"``: what stands between integers, and these at odd places."""
+"""In ``"[1, 2"``: the text between integers, with the integers at odd positions."""
 
 
 def _edit_object(
     revision: Revision, start: int, old: Mapping[str, JSON], new: Mapping[str, JSON], edits: list[_Edit]
 ) -> None:
-    """Add the edits that make the object at `start`, which says `old`, say `new`."""
+    """Add the edits that change the object at `start` from content `old` to content `new`."""
     text = revision.text
     if old.keys() == new.keys():
         added, removed = frozenset[str](), frozenset[str]()
@@ -151,8 +152,8 @@ def _edit_member(
 
 
 def _remove(text: str, start: int, names: list[str], removed: frozenset[str], edits: list[_Edit]) -> None:
-    """Add the edits that take members away; at least one is kept."""
-    run: str | None = None  # the first of several that stand together
+    """Add the edits that remove members. At least one member is kept."""
+    run: str | None = None  # the first of several adjacent ones
     kept: str | None = None
     for name in names:
         if name in removed:
@@ -175,7 +176,7 @@ def _add(
     margin: str | None,
     edits: list[_Edit],
 ) -> None:
-    """Add the edits that put in new members, each behind the one that it follows, spaced as the first ones are."""
+    """Add the edits that insert members, each after the one that it follows, with the spacing of the first ones."""
     text = revision.text
     first_ones = list(islice(places_in(text, start), 2))
     comma, colon = revision.spacing(start, first_ones)
@@ -196,16 +197,17 @@ def _add(
     if leading:
         at = first_ones[0].start
         kept = next(name for name in new if name not in added)
-        # Where those before it are taken away, it begins there.
+        # If the members before it are removed, it begins there.
         at = _find(text, start, kept).start
         edits.append(_Edit(at, at, "".join(f"{member}{comma}" for member in leading)))
 
 
 def _find(text: str, start: int, name: str) -> Place:
-    """Return the place of a member of the object at `start`; its end is not looked for.
+    """Return the position of a member of the object at `start`, without its end.
 
-    A string that is called so, stands before a colon, and is the only one from `start` on, can be nothing else: the
-    object does have such a member. Raises _Impossible if there are others, or if its name may be spelled with escapes.
+    A string with this name before a colon, which is the only one from `start` on, must be that member, because
+    the object has such a member. Raises _Impossible if there are others, or if its name may be spelled with
+    escapes.
     """
     quoted = encode_basestring(name)
     if not name or "\\" in quoted or _starts_with_structure(name):
@@ -215,7 +217,7 @@ def _find(text: str, start: int, name: str) -> Place:
     found: Place | None = None
     at = text.find(quoted, start)
     while at >= 0:
-        # Behind a backslash there is no beginning of a string.
+        # No string begins after a backslash.
         if text[at - 1] != "\\":
             colon = skip(text, at + len(quoted))
             if text[colon] == ":":

@@ -1,7 +1,8 @@
 """The dialect ``v2``: ``.zarray`` or ``.zgroup``, ``.zattrs``, and at the top of a hierarchy perhaps ``.zmetadata``.
 
-Arrays of Python objects carry their codec as a filter. It tells what the objects are: strings and byte strings become
-the types of that name, ragged arrays and others have names of ours, which no other dialect can write.
+Arrays of Python objects have their codec as a filter, which determines the kind of the objects: strings and
+byte strings become the types of that name, ragged arrays and others have names of omnizarr that no other
+dialect can write.
 
 Spec: Zarr v2, "Arrays", "Hierarchies".
 """
@@ -61,9 +62,9 @@ _MEMBERS = (
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what the documents of a node say; None if they make no node.
+    """Return the metadata in the documents of a node; None if there is no node.
 
-    A group that only ``.zmetadata`` speaks of is read from there.
+    A group that exists only in ``.zmetadata`` is read from there.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
 def _load_node(
     reader: Reader, documents: Documents, stored: Documents, below: dict[str, dict[str, JSON]] | None
 ) -> Metadata | None:
-    """Return the node that `documents` describe; `stored` are those that are in the store."""
+    """Return the node that `documents` describe. `stored` are the documents in the store."""
     if ".zarray" in documents and ".zgroup" in documents:
         reader.problem("", "one node has both .zarray and .zgroup", remedy="delete the wrong one", spec=_SPEC)
     kind = ".zarray" if ".zarray" in documents else ".zgroup"
@@ -127,9 +128,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     Raises
     ------
     NotRepresentableError
-        Zarr v2 has no words for something; the message names it.
+        Zarr v2 cannot express something; the message names it.
     MetadataError
-        What was not read from a document, but made or changed since, is not valid.
+        Something that was created or changed since it was read is not valid.
     """
     if isinstance(metadata, ArrayMetadata):
         kind = ".zarray"
@@ -140,7 +141,7 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     memo = metadata.spellings.get(f"{NAME}:documents", Spelling(None, {}))
     original = memo.document.get(kind)
     documents: dict[str, JSON] = {}
-    # where only .zmetadata speaks of a node, and goes on to, nothing else need be written
+    # if only .zmetadata describes a node, and continues to, nothing else need be written
     is_elsewhere = ".zmetadata" in memo.document and kind not in memo.document
     if not is_elsewhere or (isinstance(metadata, GroupMetadata) and metadata.consolidated is None):
         documents[kind] = in_order_of(written, original)
@@ -160,9 +161,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
 
 
 def spelled(metadata: ArrayMetadata, member: str, value: JSON) -> ArrayMetadata:
-    """Return an array whose ``.zarray`` has this `value` of a member for as long as the meaning is the same.
+    """Return an array whose ``.zarray`` has this `value` of a member as long as its meaning is the same.
 
-    For writers whose readers have words of their own for some things, as netCDF-C has for text.
+    For writers whose readers need their own spelling, such as netCDF-C's of text.
     """
     memo = remember(NAME, {member: (_ASPECTS[member].meaning(metadata), {member: value})})
     return replace(metadata, spellings={**metadata.spellings, **memo})
@@ -187,18 +188,18 @@ def _read_attributes(reader: Reader, value: JSON) -> Mapping[str, JSON]:
 
 
 class _Elements(NamedTuple):
-    """What the ``dtype`` and the filters together say of the elements."""
+    """The elements as described by ``dtype`` and the filters together."""
 
     data_type: Named
     byte_order: Literal["<", ">"]
     stored: np.dtype[Any]
-    """As the chain meets them, in their byte order."""
+    """Type of the elements before the chain, in their byte order."""
     bound: datatypes.DataType | None
-    """None if the type is not known here."""
+    """None if the type is unknown."""
 
 
 _remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
-"""What arrays without attributes are whose ``.zarray`` has no fault."""
+"""Arrays without attributes by their valid ``.zarray``."""
 
 
 def _load_array(
@@ -207,7 +208,7 @@ def _load_array(
     attributes: Mapping[str, JSON],
     memos: dict[str, tuple[object, Mapping[str, JSON]]],
 ) -> ArrayMetadata:
-    """Return what ``.zarray`` says, with these attributes: from another one that says the same, if there was one."""
+    """Return the metadata in ``.zarray`` with these attributes, based on an equal document if there was one."""
     if reader.notes:
         like = _read_array(reader, document)
     else:
@@ -222,7 +223,7 @@ def _load_array(
 
 
 def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
-    """Return what ``.zarray`` says, and how it spells it."""
+    """Return the metadata in ``.zarray``, with its spelling."""
     for name in _MEMBERS[:7]:
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
@@ -271,7 +272,7 @@ def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elemen
     except UnknownDataTypeError as error:
         if not isinstance(document, str):
             reader.report(problem_of(error, "/dtype", _SPEC))
-        # kept under the name it has: only reading chunks needs to know it
+        # kept under its name: only reading chunks needs it
         return _Elements(Named(str(document)), "<", np.dtype("V1"), None)
     except MetadataError as error:
         reader.report(problem_of(error, "/dtype", _SPEC))
@@ -280,7 +281,7 @@ def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elemen
     if named.name == "omnizarr.object":
         named, byte_order = read_objects(reader, steps, "/filters", _SPEC)
     elif codec is not None and codec.id in TEXT_OF_OBJECTS and codec.id != "categorize":
-        # zarr-python 3.0 wrote fixed-width types together with the codec of the variable-width ones
+        # zarr-python 3.0 wrote fixed-width types together with the codec of variable-width ones
         reader.note("/dtype", f"a fixed width, but stored by {codec.id!r}: read as variable", _SPEC)
         named = Named(TEXT_OF_OBJECTS[codec.id])
     try:
@@ -339,7 +340,7 @@ def _plain_text(value: JSON, elements: _Elements) -> np.bytes_ | None:
 
 
 def other_keys(metadata: ArrayMetadata) -> tuple[Named, ...]:
-    """Return the keys of nested directories where the document says nothing of a separator, as before zarr 2.8."""
+    """Return the keys of nested directories, if the document does not state the separator, as before zarr 2.8."""
     spelling = metadata.spellings.get(f"{NAME}:dimension_separator")
     is_silent = spelling is not None and not spelling.document
     return keys.others(metadata.chunk_key_encoding, len(metadata.shape)) if is_silent else ()
@@ -349,14 +350,14 @@ def other_keys(metadata: ArrayMetadata) -> tuple[Named, ...]:
 
 
 def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
-    """Return ``.zarray``, and which of its members are not as they were read."""
+    """Return ``.zarray``, and the names of members that differ from what was read."""
     _WRITTEN.refuse_names_and_transformers(metadata)
     written, fresh = write_aspects(metadata, NAME, _ASPECTS)
     return {**metadata.unknown, "zarr_format": 2, **written}, fresh
 
 
 def _dump_consolidated(metadata: GroupMetadata, group: JSON, stored: JSON) -> Mapping[str, JSON]:
-    # copies of documents in another format are no use here, and can be made again
+    # copies in other formats cannot be stored here, and can be made again
     if metadata.consolidated is None or not _are_v2(metadata.consolidated):
         return {}
     spelled = recall(metadata, NAME, ".zmetadata", (metadata.consolidated, metadata.attributes, metadata.unknown))
@@ -419,7 +420,7 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 
 _ASPECTS: Mapping[str, Aspect] = {
     "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
-    # a chunk length of 0 means something only as long as the dimension is empty
+    # a chunk length of 0 is allowed only while the dimension is empty
     "chunks": Aspect(
         ("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), lambda m: {"chunks": _WRITTEN.chunk_shape(m)}
     ),

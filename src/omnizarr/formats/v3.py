@@ -1,8 +1,8 @@
 """The dialect ``v3``: one ``zarr.json`` per node.
 
-Reads the final text of Zarr v3 with all that the published specification and the registry of extensions settled since,
-and what writers of 2023 made of drafts close to it (each with a note). Writes what is strictly valid,
-except that what a document spelled otherwise is written back unchanged, unless its value changes.
+Reads the final specification of Zarr v3 including its later clarifications and the registry of extensions, and
+what writers of 2023 wrote by drafts close to it (each with a note). Writes strictly valid documents, except
+that another spelling in a document is kept, unless its value changes.
 
 Spec: Zarr v3 core, "Metadata", "Node names", "Extensions".
 """
@@ -82,7 +82,7 @@ _KNOWN_OF_GROUPS = frozenset({*_FORMAT, *_GROUP_MEMBERS})
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what ``zarr.json`` says; None if there is none.
+    """Return the metadata in ``zarr.json``; None if there is none.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     Raises
     ------
     NotRepresentableError
-        Zarr v3 has no words for something; the message names it.
+        Zarr v3 cannot express something; the message names it.
     MetadataError
-        What was not read from a document, but made or changed since, is not valid.
+        Something that was created or changed since it was read is not valid.
     """
     written: dict[str, JSON] = {"zarr_format": 3, "node_type": metadata.node_type}
     fresh = set()
@@ -154,18 +154,18 @@ def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
 
 
 _VARYING: Final = frozenset({"shape", "attributes"})
-"""The members of arrays in which those of one hierarchy differ most."""
+"""The members that differ most between the arrays of a hierarchy."""
 
 _SPELLINGS_VARYING: Final = frozenset({f"{NAME}:{name}" for name in (*_VARYING, "chunk_grid", DOCUMENT)})
 
 _remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
-"""What arrays are whose other members are the same, and have no fault."""
+"""Arrays by their other members, without faults."""
 
 
 def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
-    """Return what the document of an array says: most of it from another one that says the same but for a few members.
+    """Return the metadata in the document of an array, based on a similar document that differs only in a few members.
 
-    Chunk lengths of 1 or more mean the same whatever the shape.
+    Chunk lengths of 1 or more mean the same whatever the shape is.
     """
     shape = document.get("shape")
     if reader.notes or not is_list(shape) or not shape:
@@ -177,7 +177,7 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     def read() -> ArrayMetadata:
         metadata = _read_array(listening, document)
         made.append(metadata)
-        # Without what the next one has of its own, which may be large.
+        # Without the members that are specific to the next array, which may be large.
         spellings = {name: metadata.spellings[name] for name in metadata.spellings if name not in _SPELLINGS_VARYING}
         return replace(metadata, attributes={}, spellings=spellings)
 
@@ -270,7 +270,7 @@ def _load_group(reader: Reader, document: Mapping[str, JSON]) -> GroupMetadata:
         spellings=spellings,
         notes=tuple(reader.notes),
     )
-    # What is left out is not written again.
+    # Omitted parts are not written again.
     spellings.update(_memos(document, metadata, _GROUP_MEMBERS[:1] if left_out else _GROUP_MEMBERS))
     return metadata
 
@@ -283,7 +283,7 @@ def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str,
 
 
 def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset[str]) -> dict[str, JSON]:
-    """Return the members that no text defines: those that say so may be ignored, others are problems."""
+    """Return the members that no specification defines: those that state so may be ignored, others are problems."""
     unknown = {name: value for name, value in document.items() if name not in known}
     for name, value in unknown.items():
         if not may_be_ignored(value):
@@ -426,7 +426,7 @@ def _meaning(metadata: Metadata, name: str) -> object:
 
 
 def _grid_meaning(grid: Named, shape: tuple[int, ...]) -> object:
-    # a chunk length of 0 means something only as long as the dimension is empty
+    # a chunk length of 0 is allowed only while the dimension is empty
     return grid, [length == 0 for length in shape]
 
 
@@ -499,7 +499,7 @@ def _write_codecs(metadata: ArrayMetadata) -> JSON:
 
 def _write_consolidated(metadata: GroupMetadata) -> Mapping[str, JSON]:
     nodes = metadata.consolidated
-    # copies of documents in another format are no use here, and can be made again
+    # copies in other formats cannot be stored here, and can be made again
     if nodes is None or not all(DOCUMENT in documents for documents in nodes.values()):
         return {}
     return {"consolidated_metadata": consolidated.dump_inline(nodes)}

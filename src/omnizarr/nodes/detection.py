@@ -830,7 +830,7 @@ def check_there(where: StorePath, document: str) -> None:
         store=str(where.store),
         path=where.path,
         found=f"no {document!r}",
-        remedy="it was deleted, moved or renamed since it was opened: open it where it is now, or create it anew",
+        remedy="it was deleted, moved or renamed since it was opened: open it where it is now, or create it again",
     )
 
 

@@ -58,7 +58,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
     "chunk_grid": "chunk grid",
     "fill_value": "fill value",
 }
-_ENCODED_ANEW: Final = "chunks are encoded anew"
+_ENCODED_ANEW: Final = "chunks are encoded again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def _check_names(account: Account, siblings: Collection[str]) -> None:
 
 def _translate_group(source: GroupMetadata, account: Account) -> Translation:
     if source.consolidated is not None:
-        account.remark("copies of the documents below (consolidated metadata) are not carried: they can be made anew")
+        account.remark("copies of the documents below (consolidated metadata) are not carried: they can be made again")
     if not account.dialect.has_groups:
         for name in source.attributes:
             why = f"{account.title} has no groups, so that there is no place for their attributes"
@@ -349,10 +349,10 @@ def _translate_array(
     same_bytes = have_same_bytes(source, read)
     is_as_asked = wishes.any_layout or wishes.any_coding
     same_elements = same_bytes or (not is_as_asked and have_same_elements(source, read))
-    if not same_elements and not any("anew" in remark for remark in account.remarks):
+    if not same_elements and not any("again" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)
     if in_place and not same_bytes:
-        why = "chunks would have to be written anew, and in place they stay as they are"
+        why = "chunks would have to be written again, and in place they stay as they are"
         raise account.fail("", "the array", f"{why}: convert it to another place")
     return Translation(
         source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values

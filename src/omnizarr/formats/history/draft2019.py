@@ -92,7 +92,7 @@ def entry() -> JSON:
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what the documents of a node say; None if they have no mark of May 2019.
+    """Return the metadata in the documents of a node; None if they have no mark of May 2019.
 
     Examples
     --------
@@ -138,16 +138,16 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     Raises
     ------
     NotRepresentableError
-        The draft has no words for something; the message names it.
+        The draft cannot express something; the message names it.
     MetadataError
-        What was not read from a document, but made or changed since, is not valid.
+        Something that was created or changed since it was read is not valid.
     """
     kind = ARRAY if isinstance(metadata, ArrayMetadata) else GROUP
     original = metadata.spellings.get(f"{NAME}:document", Spelling(None, {})).document
     _refuse_unknown(metadata, original)
     if isinstance(metadata, ArrayMetadata):
         _WRITTEN.refuse_names_and_transformers(metadata)
-    # copies in other formats are no use here, and can be made again
+    # copies in other formats cannot be stored here, and can be made again
     elif metadata.dialect == NAME and metadata.consolidated is not None:
         raise _refuse_copies()
     written, fresh = write_aspects(metadata, NAME, _aspects_of(metadata))
@@ -438,7 +438,7 @@ def _is_uri(name: str) -> bool:
 
 
 def _meaning_of_grid(metadata: ArrayMetadata) -> object:
-    # a chunk length of 0 means something only as long as the dimension is empty
+    # a chunk length of 0 is allowed only while the dimension is empty
     return metadata.chunk_grid, metadata.chunk_key_encoding, [length == 0 for length in metadata.shape]
 
 

@@ -124,9 +124,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     Raises
     ------
     NotRepresentableError
-        The draft has no words for something; the message names it.
+        The draft cannot express something; the message names it.
     MetadataError
-        What was not read from a document, but made or changed since, is not valid.
+        Something that was created or changed since it was read is not valid.
     """
     memo = metadata.spellings.get(f"{NAME}:documents", Spelling(None, {}))
     stored = memo.document
@@ -437,7 +437,7 @@ def _dump_group(metadata: GroupMetadata) -> tuple[dict[str, JSON], set[str]]:
 
 
 def _dump_copies(metadata: GroupMetadata, stored: JSON) -> Mapping[str, JSON]:
-    # copies of documents in another format are no use here, and can be made again
+    # copies in other formats cannot be stored here, and can be made again
     nodes = metadata.consolidated
     if nodes is None or not all(name in _NODES for documents in nodes.values() for name in documents):
         return {}
@@ -541,7 +541,7 @@ def _write_dimension_names(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 _ASPECTS: Mapping[str, Aspect] = {
     "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
     "data_type": Aspect(("data_type",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_data_type),
-    # a chunk length of 0 means something only as long as the dimension is empty
+    # a chunk length of 0 is allowed only while the dimension is empty
     "chunk_grid": Aspect(
         ("chunk_grid", "storage_transformers", "dimension_separator", "sharding"),
         lambda m: (m.chunk_grid, [n == 0 for n in m.shape], _separator(m), _shards(m), m.storage_transformers),

@@ -92,7 +92,7 @@ def read_elements(reader: Reader, document: JSON, spec: str) -> Elements:
     except UnknownDataTypeError as error:
         if not isinstance(document, str):
             reader.report(problem_of(error, "/dtype", spec)._replace(spec=spec))
-        # kept under the name it has: only reading chunks needs to know it
+        # kept under its name: only reading chunks needs it
         return Elements(Named(str(document)), "<", np.dtype("V1"), None)
     except MetadataError as error:
         reader.report(problem_of(error, "/dtype", spec)._replace(spec=spec))
@@ -163,7 +163,7 @@ def load_array(
     read_steps: Callable[[int], tuple[Sequence[Step], str]],
     aspects: Mapping[str, Aspect],
 ) -> ArrayMetadata:
-    """Return what the documents of an array say, and how they spell it.
+    """Return the metadata in the documents of an array, and how they spell it.
 
     `read_steps` gives, for so many dimensions, the compressor and the order of the elements.
     """
@@ -215,7 +215,7 @@ def dump_array(
     Raises
     ------
     NotRepresentableError
-        If the format has no words for something.
+        If the format cannot express something.
     MetadataError
         If what is new is not valid.
     """
@@ -325,7 +325,7 @@ def write_fill_value(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON
 
 ASPECTS: Mapping[str, Aspect] = {
     "shape": Aspect(("shape",), lambda m: m.shape, write_shape),
-    # a chunk length of 0 means something only as long as the dimension is empty
+    # a chunk length of 0 is allowed only while the dimension is empty
     "chunks": Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), _write_chunks),
     "dtype": Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), write_dtype),
     "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), write_fill_value),

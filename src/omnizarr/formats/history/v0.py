@@ -38,7 +38,7 @@ _FORMAT: Final = Format(
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what the documents of an array say; None if there is no ``__zmeta__``.
+    """Return the metadata in the documents of an array; None if there is no ``__zmeta__``.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     Raises
     ------
     NotRepresentableError
-        The format has no words for something, such as groups; the message names it.
+        The format cannot express something, such as groups; the message names it.
     MetadataError
-        What was not read from a document, but made or changed since, is not valid.
+        Something that was created or changed since it was read is not valid.
     """
     array = early.refuse_group(metadata, _FORMAT)
     documents: dict[str, JSON] = {"__zmeta__": early.dump_array(array, _FORMAT, _ASPECTS, {}, load)}

@@ -62,7 +62,7 @@ _COMPRESSIONS: Final = ("none", "blosc", "zlib", "gzip", "bz2", "lzma")
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what the documents of an array say; None if ``meta`` is none of Zarr's.
+    """Return the metadata in the documents of an array; None if ``meta`` is none of Zarr's.
 
     Examples
     --------
@@ -102,9 +102,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     Raises
     ------
     NotRepresentableError
-        Zarr v1 has no words for something, such as groups; the message names it.
+        Zarr v1 cannot express something, such as groups; the message names it.
     MetadataError
-        What was not read from a document, but made or changed since, is not valid.
+        Something that was created or changed since it was read is not valid.
     """
     array = early.refuse_group(metadata, _FORMAT)
     document = early.dump_array(array, _FORMAT, _ASPECTS, {"zarr_format": 1}, load)

@@ -20,16 +20,16 @@ How: TypeAlias = Literal["copied", "recompressed", "encoded", "documents", "done
 Verified: TypeAlias = Literal["values", "bytes", ""]
 
 _HOW: Final = {
-    "copied": "chunks copied as they are",
-    "recompressed": "chunks compressed anew",
-    "encoded": "chunks encoded anew",
+    "copied": "chunks copied unchanged",
+    "recompressed": "chunks compressed again",
+    "encoded": "chunks encoded again",
     "documents": "documents only",
     "done before": "done before",
     "left out": "left out",
 }
 _KEPT: Final[Mapping[How, str]] = {
-    "copied": "; their bytes are copied as they are",
-    "recompressed": "; their bytes are copied as they are",
+    "copied": "; their bytes are copied unchanged",
+    "recompressed": "; their bytes are copied unchanged",
     "encoded": "; the target holds the fill value in their place",
 }
 """What happens to chunks that cannot be read."""
@@ -332,9 +332,9 @@ class Conversion:
 
 
 _DONE: Final[dict[How, str]] = {
-    "copied": "copied as they are",
-    "recompressed": "compressed anew",
-    "encoded": "encoded anew",
+    "copied": "copied unchanged",
+    "recompressed": "compressed again",
+    "encoded": "encoded again",
 }
 
 

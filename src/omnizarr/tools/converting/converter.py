@@ -50,7 +50,7 @@ from omnizarr.tools.streaming.progress import Progress, Shows
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
-_UNFINISHED: Final = "continue it with resume=True, or begin anew with overwrite=True"
+_UNFINISHED: Final = "continue it with resume=True, or start again with overwrite=True"
 
 
 def run(
@@ -175,7 +175,7 @@ def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool
     if target is None and not (in_place or dry_run):
         raise ValueError("give a target, or in_place=True, or dry_run=True")
     if overwrite and resume:
-        raise ValueError("overwrite=True begins anew, resume=True continues: give one of them")
+        raise ValueError("overwrite=True begins again, resume=True continues: give one of them")
     if resume and in_place:
         raise ValueError("in place there is nothing to resume: convert again")
 

@@ -121,7 +121,7 @@ def _reason(step: Step, dialect: Dialect) -> str:
     if not isinstance(made.source, ArrayMetadata) or not isinstance(made.target, ArrayMetadata):
         return ""
     if not made.same_bytes:
-        return "its chunks have to be encoded anew"
+        return "its chunks have to be encoded again"
     before, after = Chunks.of(found.where, made.source), Chunks.of(found.where, made.target)
     if not made.same_fill and before.lacks_some():
         return "its fill value changes, and chunks are missing that would have to be written"

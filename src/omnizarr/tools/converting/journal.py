@@ -76,7 +76,7 @@ class Journal:
                     key=root.prefix + KEY,
                     found=theirs if name in ("target_format", "options") else f"conversion of {found.source}",
                     expected=ours if name in ("target_format", "options") else None,
-                    remedy="resume with what it was begun with, or begin anew with overwrite=True",
+                    remedy="resume with what it was begun with, or start again with overwrite=True",
                 )
 
 
@@ -113,7 +113,7 @@ def read(root: StorePath) -> Journal | None:
         path=root.path,
         key=key,
         found=reason,
-        remedy="begin anew with overwrite=True",
+        remedy="start again with overwrite=True",
     )
 
 

@@ -48,7 +48,7 @@ def run(
 ) -> Edited:
     """Like `omnizarr.copy_node`."""
     if overwrite and resume:
-        raise ValueError("overwrite begins anew, resume continues: choose one")
+        raise ValueError("overwrite begins again, resume continues: choose one")
     options = _options_of(source, storage_options), _options_of(target, storage_options)
     with (
         places.opened(source, path, "r", options[0]) as old,

@@ -59,7 +59,7 @@ def check(where: StorePath, ours: Journal, *, resume: bool) -> bool:
             "an unfinished copy or conversion lies here",
             store=str(where.store),
             path=where.path,
-            remedy="pass resume=True to continue it, or overwrite=True to begin anew",
+            remedy="pass resume=True to continue it, or overwrite=True to begin again",
         )
     found = journal.read(where)
     if found is not None:

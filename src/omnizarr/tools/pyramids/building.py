@@ -253,7 +253,7 @@ class _Building:
                 store=str(self.where.store),
                 path=self.where.path,
                 found=", ".join(repr(found.where.path[len(self.where.prefix) :]) for found in there),
-                remedy="pass overwrite=True to make them anew",
+                remedy="pass overwrite=True to make them again",
             )
         for found in there:
             deleting.refuse(found, recursive=True)

@@ -121,7 +121,7 @@ def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wish
     for axis, length in zip(grid.axes, source.shape, strict=True):
         lengths.append(min(max((*axis.sizes, 1)), max(length, 1)))
     if not wishes.any_layout:
-        account.remark(f"chunks of differing shapes become chunks of one shape, {tuple(lengths)}, and are encoded anew")
+        account.remark(f"chunks of different shapes become chunks of one shape, {tuple(lengths)}, and are encoded again")
     return replace(target, chunk_grid=grids.regular(lengths))
 
 
@@ -135,7 +135,7 @@ def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> A
     if flat is not source and not wishes.any_layout:
         grid = grids.bind(flat.chunk_grid, flat.shape)
         account.remark(
-            f"{account.title} has no shards: their inner chunks, {grid.chunk_shape}, become chunks, encoded anew, "
+            f"{account.title} has no shards: their inner chunks, {grid.chunk_shape}, become chunks, encoded again, "
             f"with up to {grid.nchunks} keys"
         )
     return flat
@@ -392,11 +392,11 @@ def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Acc
     old, new = [bare(codec.name) for codec in before], [bare(codec.name) for codec in after]
     gone = [_WORDS.get(name, repr(name)) for name in dict.fromkeys(old) if name not in new]
     come = [repr(name) for name in dict.fromkeys(new) if name not in old and name != "bytes"]
-    anew = f"chunks are encoded anew with {' and '.join(come)}" if come else "chunks are encoded anew without"
+    again = f"chunks are encoded again with {' and '.join(come)}" if come else "chunks are encoded again without"
     if gone:
-        account.remark(f"{account.title} cannot have {' and '.join(gone)} here: {anew}")
+        account.remark(f"{account.title} cannot have {' and '.join(gone)} here: {again}")
     elif come:
-        account.remark(f"{account.title} has no chunks without compression: {anew}")
+        account.remark(f"{account.title} has no chunks without compression: {again}")
     if account.dialect.name in _EARLY and any(codec.configuration.get("cname") == "zstd" for codec in after):
         account.remark("zarr 0 and 1 fail on most of what newer versions of zstd compress: they read blosc with others")
 
@@ -412,7 +412,7 @@ def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Acc
         for parameter, value in codec.configuration.items():
             found = other.configuration.get(parameter)
             if parameter in other.configuration and "dtype" not in parameter and not same(value, found):
-                account.remark(f"{parameter} of {name!r} was {value!r}, and is {found!r} for what is written anew")
+                account.remark(f"{parameter} of {name!r} was {value!r}, and is {found!r} for what is written again")
 
 
 # What the user wants otherwise
@@ -450,7 +450,7 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
     )
     found = replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
     if (found.chunk_grid, found.codecs) != (target.chunk_grid, target.codecs):
-        account.remark("chunks are laid out and encoded anew, as asked for")
+        account.remark("chunks are laid out and encoded again, as asked for")
     with suppress(UnknownCodecError, MissingDependencyError, PickleDisabledError):
         chain.bind(
             found.codecs, spec_of(found)

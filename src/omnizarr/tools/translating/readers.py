@@ -124,7 +124,7 @@ def _blosc(cname: str, level: int, shuffle: str, item_size: int) -> Named:
 
 
 def _remark(account: Account, what: str, how: str) -> None:
-    account.remark(f"few readers of Zarr v3 know {what}: chunks are compressed anew {how} (unless compressors='keep')")
+    account.remark(f"few readers of Zarr v3 know {what}: chunks are compressed again {how} (unless compressors='keep')")
 
 
 def structured(named: Named) -> Named | None:
