@@ -254,7 +254,7 @@ release: dist
 	$(BIN)/python -m tests.release dist
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(SERVERS) build dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES) viewer/node_modules src/omnizarr/web/page
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
