@@ -121,7 +121,8 @@ def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wish
     for axis, length in zip(grid.axes, source.shape, strict=True):
         lengths.append(min(max((*axis.sizes, 1)), max(length, 1)))
     if not wishes.any_layout:
-        account.remark(f"chunks of different shapes become chunks of one shape, {tuple(lengths)}, and are encoded again")
+        shape = tuple(lengths)
+        account.remark(f"chunks of different shapes become chunks of one shape, {shape}, and are encoded again")
     return replace(target, chunk_grid=grids.regular(lengths))
 
 
