@@ -3,13 +3,16 @@
 //! A request gets the first connection that exists, whether new or returned by another request. A new
 //! connection is dialled only while a request waits. So a server that accepts few connections is read
 //! over those few.
+//!
+//! All clients of a process share connections, as each request says who asks. Unused ones are kept for the next request: few
+//! of a server for long, many for a short time, and only so many of all servers. A task closes the others in time.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::client::conn::http1::{self, SendRequest};
@@ -18,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequestBody};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -34,6 +37,16 @@ const ADDRESSES_KEPT: Duration = Duration::from_secs(10);
 const FIRST_AT_ONCE: usize = 128;
 /// How long none is begun after one could not be made, as long as there are others.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long unused ones are kept, unless a client says otherwise,
+const IDLE: Duration = Duration::from_secs(90);
+/// if there are no more than these of a server;
+const MOST_FOR_LONG: usize = 16;
+/// and how long the others.
+const SHORT: Duration = Duration::from_secs(10);
+/// How many unused ones of all servers are kept: as many as there may be requests at once.
+const MOST_IDLE: usize = 512;
+/// How often the unused ones are looked through.
+const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
 
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,24 +68,50 @@ impl Server {
     }
 }
 
-/// How connections are made, and how long they are kept.
-#[derive(Clone, Copy, Debug)]
+/// How connections are made, and how long they are kept: clients that agree on that share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// How long it may take to make one.
     pub connect_timeout: Option<Duration>,
-    /// How long an unused one is kept.
-    pub idle_timeout: Duration,
+    /// How long an unused one is kept, if it is one of few.
+    pub idle_timeout: Option<Duration>,
     /// How many unused ones of a server are kept.
     pub most_idle: Option<usize>,
 }
 
-/// The connections of a client.
+impl Terms {
+    /// How long an unused connection is kept if `others` are unused that were used after it.
+    fn patience(&self, others: usize) -> Duration {
+        let idle_timeout = self.idle_timeout.unwrap_or(IDLE);
+        if others < MOST_FOR_LONG { idle_timeout } else { idle_timeout.min(SHORT) }
+    }
+}
+
+/// A server, and the terms of those who connect to it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Route {
+    /// Where to.
+    pub server: Server,
+    /// And how.
+    pub terms: Terms,
+}
+
+/// The connections of a process.
 #[derive(Debug)]
 pub struct Connections {
-    terms: Terms,
-    pools: Mutex<HashMap<Server, Pool>>,
+    pools: Mutex<Pools>,
     addresses: Mutex<HashMap<Server, Addresses>>,
     turn: AtomicUsize,
+    most_idle: usize,
+}
+
+#[derive(Debug, Default)]
+struct Pools {
+    of: HashMap<Route, Pool>,
+    /// How many connections are unused.
+    idle: usize,
+    /// A task is there that closes them in time.
+    is_swept: bool,
 }
 
 type Sender = SendRequest<HttpRequestBody>;
@@ -84,7 +123,7 @@ type Addresses = Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>;
 /// The connections to one server.
 #[derive(Debug)]
 struct Pool {
-    /// Unused connections, and since when. There are none while a request waits.
+    /// Unused connections, and since when, the last used last. There are none while a request waits.
     idle: Vec<(Sender, Instant)>,
     waiting: VecDeque<Waiting>,
     /// How many there are, used and unused.
@@ -105,9 +144,9 @@ impl Default for Pool {
 
 impl Pool {
     /// The connection used last, if there is one.
-    fn take(&mut self, idle_timeout: Duration) -> Option<Sender> {
+    fn take(&mut self, terms: &Terms) -> Option<Sender> {
         while let Some((sender, since)) = self.idle.pop() {
-            if since.elapsed() > idle_timeout {
+            if since.elapsed() > terms.patience(0) {
                 // The others have not been used for longer.
                 self.open -= 1 + self.idle.len();
                 self.idle.clear();
@@ -118,6 +157,20 @@ impl Pool {
             }
         }
         None
+    }
+
+    /// Close connections that have been unused for too long, and forget those that the server has closed.
+    fn sweep(&mut self, terms: &Terms) {
+        let (before, mut others) = (self.idle.len(), self.idle.len());
+        self.idle.retain(|(sender, since)| {
+            others -= 1;
+            since.elapsed() <= terms.patience(others) && !sender.is_closed()
+        });
+        self.open -= before - self.idle.len();
+    }
+
+    fn is_needed(&self) -> bool {
+        self.open > 0 || self.begun > 0 || !self.waiting.is_empty()
     }
 
     /// The request that has waited longest, and still waits.
@@ -145,7 +198,7 @@ impl Pool {
 #[derive(Debug)]
 pub struct Connection {
     sender: Option<Sender>,
-    server: Server,
+    route: Route,
     connections: Arc<Connections>,
     /// It has served another request before.
     pub is_used: bool,
@@ -160,91 +213,105 @@ impl Connection {
     /// Let others use it.
     pub fn give_back(mut self) {
         let Some(sender) = self.sender.take() else { return };
-        self.connections.take_back(&self.server, sender);
+        self.connections.take_back(&self.route, sender);
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         if self.sender.take().is_some() {
-            self.connections.count(&self.server, |pool| pool.open -= 1);
-            self.connections.begin(&self.server);
+            self.connections.count(&self.route, |pool| pool.open -= 1);
+            self.connections.begin(&self.route);
         }
     }
 }
 
 impl Connections {
-    /// None yet.
-    #[must_use]
-    pub fn new(terms: Terms) -> Self {
-        Self { terms, pools: Mutex::default(), addresses: Mutex::default(), turn: AtomicUsize::new(0) }
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn shared() -> Result<Arc<Self>, Error> {
+        static SHARED: OfProcess<Connections> = OfProcess::new();
+        SHARED.get(|| Ok(Self::new(MOST_IDLE.min(most_files() / 2))))
+    }
+
+    /// None yet; so many unused ones are kept at most.
+    fn new(most_idle: usize) -> Self {
+        Self { pools: Mutex::default(), addresses: Mutex::default(), turn: AtomicUsize::new(0), most_idle }
+    }
+
+    fn pools(&self) -> MutexGuard<'_, Pools> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Look at a pool, or change it. Nothing that is a [`Connection`] may be dropped meanwhile: that takes the lock, too.
-    fn count<T>(&self, server: &Server, task: impl FnOnce(&mut Pool) -> T) -> T {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = pools.get_mut(server) {
-            return task(pool);
-        }
-        task(pools.entry(server.clone()).or_default())
+    fn count<T>(&self, route: &Route, task: impl FnOnce(&mut Pool) -> T) -> T {
+        let mut pools = self.pools();
+        let Pools { of, idle, .. } = &mut *pools;
+        let pool = of.entry(route.clone()).or_default();
+        let before = pool.idle.len();
+        let result = task(pool);
+        *idle = *idle - before + pool.idle.len();
+        result
     }
 
-    fn connection(self: &Arc<Self>, server: &Server, sender: Sender, is_used: bool) -> Connection {
-        Connection { sender: Some(sender), server: server.clone(), connections: Arc::clone(self), is_used }
+    fn connection(self: &Arc<Self>, route: &Route, sender: Sender, is_used: bool) -> Connection {
+        Connection { sender: Some(sender), route: route.clone(), connections: Arc::clone(self), is_used }
     }
 
     /// Wait for a connection, the first that is free or new.
     ///
     /// # Errors
     /// If none can be made, and there are no others.
-    pub async fn get(self: &Arc<Self>, server: &Server) -> Result<Connection, HttpError> {
+    pub async fn get(self: &Arc<Self>, route: &Route) -> Result<Connection, HttpError> {
         let (waiting, mut answer) = oneshot::channel();
-        let found = self.count(server, |pool| {
-            let found = pool.take(self.terms.idle_timeout);
+        let found = self.count(route, |pool| {
+            let found = pool.take(&route.terms);
             if found.is_none() {
                 pool.waiting.push_back(waiting);
             }
             found
         });
         if let Some(sender) = found {
-            return Ok(self.connection(server, sender, true));
+            return Ok(self.connection(route, sender, true));
         }
-        self.begin(server);
+        self.begin(route);
         loop {
             match timeout(PAUSE, &mut answer).await {
                 Ok(answer) => return answer.unwrap_or_else(|_| Err(declined("no connection"))),
                 // Perhaps the server takes more by now.
-                Err(_) => self.begin(server),
+                Err(_) => self.begin(route),
             }
         }
     }
 
     /// Begin to make connections, as many as are waited for and may be.
-    fn begin(self: &Arc<Self>, server: &Server) {
+    fn begin(self: &Arc<Self>, route: &Route) {
         let Ok(runtime) = runtime() else { return };
-        while self.count(server, Pool::begin) {
-            let (connections, server) = (Arc::clone(self), server.clone());
+        while self.count(route, Pool::begin) {
+            let (connections, route) = (Arc::clone(self), route.clone());
             runtime.spawn(async move {
-                let made = connections.connected(&server).await;
-                connections.made(&server, made);
+                let made = connections.connected(&route).await;
+                connections.made(&route, made);
             });
         }
     }
 
     /// Hand a new connection, or the error that prevented it, to the request that has waited longest.
-    fn made(self: &Arc<Self>, server: &Server, made: Result<Sender, HttpError>) {
+    fn made(self: &Arc<Self>, route: &Route, made: Result<Sender, HttpError>) {
         match made {
             Ok(sender) => {
-                self.count(server, |pool| {
+                self.count(route, |pool| {
                     pool.begun -= 1;
                     pool.open += 1;
                     pool.most_begun += 1;
                 });
-                self.hand_on(self.connection(server, sender, false));
+                self.hand_on(self.connection(route, sender, false));
             }
             Err(error) => {
                 let may_wait = matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout);
-                let first = self.count(server, |pool| {
+                let first = self.count(route, |pool| {
                     pool.begun -= 1;
                     if may_wait && pool.open > 0 {
                         // The server takes no more than there are: they will be free again.
@@ -259,11 +326,11 @@ impl Connections {
                 }
             }
         }
-        self.begin(server);
+        self.begin(route);
     }
 
-    fn take_back(self: &Arc<Self>, server: &Server, sender: Sender) {
-        self.hand_on(self.connection(server, sender, true));
+    fn take_back(self: &Arc<Self>, route: &Route, sender: Sender) {
+        self.hand_on(self.connection(route, sender, true));
     }
 
     /// Give a connection to the request that has waited longest, or keep it.
@@ -275,6 +342,9 @@ impl Connections {
                 Ok(()) | Err(Err(_)) => return,
             }
         }
+        if connection.sender.is_none() {
+            self.keep_few();
+        }
     }
 
     /// Return the request that waits for a connection; if none does, and the connection is good, keep it.
@@ -283,11 +353,11 @@ impl Connections {
         if is_closed {
             return None;
         }
-        let sender = &mut connection.sender;
-        self.count(&connection.server, |pool| {
+        let Connection { sender, route, .. } = connection;
+        self.count(route, |pool| {
             let first = pool.first();
             if first.is_none()
-                && self.terms.most_idle.is_none_or(|most| pool.idle.len() < most)
+                && route.terms.most_idle.is_none_or(|most| pool.idle.len() < most)
                 && let Some(sender) = sender.take()
             {
                 pool.idle.push((sender, Instant::now()));
@@ -296,12 +366,56 @@ impl Connections {
         })
     }
 
+    // -- closing what is not used -------------------------------------------------------------
+
+    /// Of too many unused connections, close those that were used longest ago; see to it that the others are closed in time.
+    fn keep_few(self: &Arc<Self>) {
+        let mut pools = self.pools();
+        while pools.idle > self.most_idle {
+            let oldest = pools.of.values_mut().filter(|pool| !pool.idle.is_empty()).min_by_key(|pool| pool.idle[0].1);
+            let Some(pool) = oldest else { break };
+            pool.idle.remove(0);
+            pool.open -= 1;
+            pools.idle -= 1;
+        }
+        if pools.idle == 0 || pools.is_swept {
+            return;
+        }
+        let Ok(runtime) = runtime() else { return };
+        pools.is_swept = true;
+        let connections = Arc::clone(self);
+        runtime.spawn(async move {
+            while connections.sweep() {
+                sleep(BETWEEN_SWEEPS).await;
+            }
+        });
+    }
+
+    /// Close what has been unused for too long; return whether there is anything left to be closed.
+    fn sweep(&self) -> bool {
+        if let Ok(mut all) = self.addresses.lock() {
+            all.retain(|_, known| {
+                known
+                    .try_lock()
+                    .map_or(true, |known| known.as_ref().is_none_or(|(since, _)| since.elapsed() < ADDRESSES_KEPT))
+            });
+        }
+        let mut pools = self.pools();
+        pools.of.retain(|route, pool| {
+            pool.sweep(&route.terms);
+            pool.is_needed()
+        });
+        pools.idle = pools.of.values().map(|pool| pool.idle.len()).sum();
+        pools.is_swept = pools.idle > 0;
+        pools.is_swept
+    }
+
     // -- making one ---------------------------------------------------------------------------
 
-    async fn connected(&self, server: &Server) -> Result<Sender, HttpError> {
-        match self.terms.connect_timeout {
-            None => self.dial(server).await,
-            Some(limit) => timeout(limit, self.dial(server)).await.unwrap_or_else(|_| Err(timed_out(SENDING))),
+    async fn connected(&self, route: &Route) -> Result<Sender, HttpError> {
+        match route.terms.connect_timeout {
+            None => self.dial(&route.server).await,
+            Some(limit) => timeout(limit, self.dial(&route.server)).await.unwrap_or_else(|_| Err(timed_out(SENDING))),
         }
     }
 
@@ -342,6 +456,15 @@ impl Connections {
         };
         found.map_err(|(kind, text)| io::Error::new(kind, text))
     }
+}
+
+/// How many files this process may have open.
+fn most_files() -> usize {
+    #[cfg(unix)]
+    let most: Option<u64> = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let most: Option<u64> = None;
+    most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
 /// Speak HTTP over a connection.
@@ -386,4 +509,112 @@ fn tls() -> Option<Arc<ClientConfig>> {
             Ok(config)
         })
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    const TERMS: Terms = Terms { connect_timeout: None, idle_timeout: None, most_idle: None };
+
+    /// A server that accepts connections, says nothing, and hands them over.
+    async fn server() -> (Server, mpsc::UnboundedReceiver<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority = listener.local_addr().unwrap().to_string().parse().unwrap();
+        let (sender, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let _ = sender.send(stream);
+            }
+        });
+        (Server { is_secure: false, authority }, receiver)
+    }
+
+    /// Use so many connections at once, and give them back.
+    async fn used(connections: &Arc<Connections>, route: &Route, count: usize) {
+        let mut taken = Vec::new();
+        for _ in 0..count {
+            taken.push(connections.get(route).await.unwrap());
+        }
+        taken.into_iter().for_each(Connection::give_back);
+    }
+
+    fn idle(connections: &Connections, route: &Route) -> usize {
+        connections.pools().of.get(route).map_or(0, |pool| pool.idle.len())
+    }
+
+    /// Wait until so many are unused, for at most five seconds.
+    async fn settled(connections: &Connections, count: usize) -> bool {
+        for _ in 0..100 {
+            if connections.pools().idle == count {
+                return true;
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+        false
+    }
+
+    fn on_the_runtime<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> T {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        runtime().unwrap().spawn(async move { sender.send(task.await) });
+        receiver.recv().unwrap()
+    }
+
+    #[test]
+    fn of_too_many_those_that_were_used_longest_ago_are_closed() {
+        on_the_runtime(async {
+            let connections = Arc::new(Connections::new(3));
+            let ((one, _accepted), (other, _also_accepted)) = (server().await, server().await);
+            let (one, other) = (Route { server: one, terms: TERMS }, Route { server: other, terms: TERMS });
+            used(&connections, &one, 3).await;
+            assert_eq!((idle(&connections, &one), idle(&connections, &other)), (3, 0));
+            used(&connections, &other, 2).await;
+            assert_eq!((idle(&connections, &one), idle(&connections, &other)), (1, 2));
+            used(&connections, &one, 1).await;
+            used(&connections, &other, 3).await;
+            assert_eq!((idle(&connections, &one), idle(&connections, &other)), (0, 3));
+            assert_eq!(connections.pools().of.values().map(|pool| pool.open).sum::<usize>(), 3);
+        });
+    }
+
+    #[test]
+    fn unused_ones_are_closed_in_time_and_their_server_forgotten() {
+        on_the_runtime(async {
+            let connections = Arc::new(Connections::new(100));
+            let (server, mut accepted) = server().await;
+            let terms = Terms { idle_timeout: Some(Duration::from_millis(1)), ..TERMS };
+            used(&connections, &Route { server, terms }, 4).await;
+            assert!(settled(&connections, 0).await);
+            assert!(connections.pools().of.is_empty());
+            for _ in 0..4 {
+                let stream = accepted.recv().await.unwrap();
+                stream.readable().await.unwrap();
+                assert_eq!(stream.try_read(&mut [0]).unwrap(), 0); // the end
+            }
+        });
+    }
+
+    #[test]
+    fn those_that_the_server_has_closed_are_forgotten() {
+        on_the_runtime(async {
+            let connections = Arc::new(Connections::new(100));
+            let (server, mut accepted) = server().await;
+            let route = Route { server, terms: TERMS };
+            used(&connections, &route, 2).await;
+            drop(accepted.recv().await);
+            assert!(settled(&connections, 1).await);
+            assert_eq!(connections.pools().of[&route].open, 1);
+        });
+    }
+
+    #[test]
+    fn few_of_a_server_are_kept_for_long() {
+        assert_eq!(TERMS.patience(MOST_FOR_LONG - 1), IDLE);
+        assert_eq!(TERMS.patience(MOST_FOR_LONG), SHORT);
+        let told = Terms { idle_timeout: Some(Duration::from_secs(1)), ..TERMS };
+        assert_eq!(told.patience(MOST_FOR_LONG), Duration::from_secs(1));
+    }
 }

@@ -20,15 +20,15 @@ use object_store::client::{
 };
 use object_store::{ClientConfigKey, ClientOptions};
 use tokio::sync::Semaphore;
-use tokio::time::{Sleep, sleep_until, timeout_at};
+use tokio::time::{Sleep, sleep_until, timeout, timeout_at};
 
-use crate::remote::connections::{Connection, Connections, Server, Terms};
+use crate::remote::connections::{Connection, Connections, Route, Server, Terms};
 use crate::remote::failures::{RECEIVING, SENDING, declined, failed, kind_of, timed_out};
 
 /// What the client of obstore says it is.
 const AGENT: &str = "object_store/0.14.2";
-/// How long an unused connection is kept by default.
-const IDLE: Duration = Duration::from_secs(90);
+/// How soon a connection that was given back must be good for the next request.
+const READY: Duration = Duration::from_secs(1);
 /// How long fewer requests are sent after a server has asked for that.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Bytes of what a server says of an error.
@@ -116,11 +116,13 @@ impl HttpConnector for Transport {
             allow_http: is_true(ClientConfigKey::AllowHttp),
             read_timeout: duration(ClientConfigKey::ReadTimeout),
             timeout: duration(ClientConfigKey::Timeout),
-            connections: Arc::new(Connections::new(Terms {
+            terms: Terms {
                 connect_timeout: duration(ClientConfigKey::ConnectTimeout),
-                idle_timeout: duration(ClientConfigKey::PoolIdleTimeout).unwrap_or(IDLE),
+                idle_timeout: duration(ClientConfigKey::PoolIdleTimeout),
                 most_idle: said(ClientConfigKey::PoolMaxIdlePerHost).and_then(|text| text.parse().ok()),
-            })),
+            },
+            connections: Connections::shared()
+                .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.message.into() })?,
         }))))
     }
 }
@@ -137,6 +139,7 @@ struct Shared {
     allow_http: bool,
     read_timeout: Option<Duration>,
     timeout: Option<Duration>,
+    terms: Terms,
     connections: Arc<Connections>,
 }
 
@@ -169,20 +172,21 @@ impl HttpService for Client {
         if !is_secure && (*scheme != Scheme::HTTP || !shared.allow_http) {
             return Err(declined("plain http"));
         }
-        let server = Server { is_secure, authority: authority.clone() };
+        let route = Route { server: Server { is_secure, authority: authority.clone() }, terms: shared.terms };
         let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         for (name, value) in &shared.headers {
             request.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
-        let host = authority_of(&server).ok_or_else(|| declined("a host that no header can name"))?;
+        let host = authority_of(&route.server).ok_or_else(|| declined("a host that no header can name"))?;
         request.headers_mut().entry(HOST).or_insert(host);
         *request.uri_mut() = Uri::from(path);
         let deadline = shared.timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            let mut connection = within(None, deadline, shared.connections.get(&server)).await??;
+            let mut connection = within(None, deadline, shared.connections.get(&route)).await??;
             let is_used = connection.is_used;
             let Some(sender) = connection.sender() else { continue };
-            if is_used && !sender.is_ready() && within(None, deadline, sender.ready()).await?.is_err() {
+            // A server may have answered before it has read the whole of what was sent before, and never read the rest.
+            if is_used && !sender.is_ready() && !matches!(timeout(READY, sender.ready()).await, Ok(Ok(()))) {
                 continue;
             }
             match within(shared.read_timeout, deadline, sender.try_send_request(request)).await? {

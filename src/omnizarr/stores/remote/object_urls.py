@@ -131,7 +131,12 @@ _CONNECTION: Final = {
     "sharedaccesssignature": "sas_key",
 }
 
-_CLIENT_DEFAULTS: Final = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "10min"}
+_CLIENT_DEFAULTS: Final = {
+    "connect_timeout": "5s",
+    "read_timeout": "20s",
+    "timeout": "10min",
+    "pool_idle_timeout": "30s",
+}
 _RETRY_DEFAULTS: Final = {
     "max_retries": 10,
     "retry_timeout": timedelta(seconds=20),
