@@ -91,6 +91,7 @@ DATA: Final = {
         _chunks("zstd1000", 25, 40, 128, "zstd"),
         Data("shards", (2048, 2048), (64, 64), "zstd", (1024, 1024)),
         _chunks("written", 16, 16, 64),
+        _chunks("written1000", 25, 40, 64),
     )
 }
 
@@ -103,7 +104,7 @@ def make(folder: Path, values: Path) -> None:
         array = data.create(folder)
         numbers = data.values()
         np.save(values / f"{data.name}.npy", numbers)
-        if data.name != "written":
+        if not data.name.startswith("written"):
             array[...] = numbers
     for name, count in NODES.items():
         group = omnizarr.create_group(folder / name)
@@ -142,6 +143,7 @@ CASES: Final = (
     Case("open 500 consolidated arrays", "consolidated", GROUP),
     Case("find and open 1,000 arrays", "members", MANY, transports=("s3",)),
     Case("write 256 chunks of 16 KiB, raw", "write", "written", transports=("s3",)),
+    Case("write 1,000 chunks of 16 KiB, raw", "write", "written1000", transports=("s3",)),
 )
 
 
@@ -253,8 +255,8 @@ class Bench:
     values: Path
     rounds: int
     runs: int
-    prepare: Callable[[str], None]  # makes the array of this name that is written
-    written: Callable[[str], bool]  # tells whether it is right
+    prepare: Callable[[Data, str], None]  # makes the array of this name that is written
+    written: Callable[[Data, str], bool]  # tells whether it is right
 
     def measure(self, number: int, transport: str) -> tuple[Row, dict[str, str]]:
         """Return the row of a case, and versions."""
@@ -264,15 +266,15 @@ class Bench:
             for peer in random.sample(self.peers, len(self.peers)):
                 if peer in row.reasons:
                     continue
-                name = f"written-{peer}" if case.verb == "write" else case.data
+                name = f"{case.data}-{peer}" if case.verb == "write" else case.data
                 if case.verb == "write" and peer not in row.seconds:
-                    self.prepare(name)
+                    self.prepare(DATA[case.data], name)
                 request = {
                     "peer": peer, "case": number, "url": place.url, "options": dict(place.options),
                     "values": str(self.values), "runs": self.runs, "name": name,
                 }  # fmt: skip
                 found = ask(self.python, request, PEERS[peer])
-                if case.verb == "write" and "reason" not in found and not self.written(name):
+                if case.verb == "write" and "reason" not in found and not self.written(DATA[case.data], name):
                     found = {"reason": "wrong values written"}
                 if "reason" in found:
                     row.reasons[peer] = found["reason"]
@@ -382,14 +384,13 @@ def measure(options: argparse.Namespace, home: Path) -> tuple[list[Row], str, di
         if bucket is not None:
             bucket.upload(servers.files)
             places["s3"] = Place(f"s3://{bucket.name}", bucket.options)
-        written = DATA["written"]
-        expected = written.chunk_bytes(written.values())
 
-        def prepare(name: str) -> None:
-            bucket.put(f"{name}/zarr.json", (servers.files / "written" / "zarr.json").read_bytes())
+        def prepare(data: Data, name: str) -> None:
+            bucket.put(f"{name}/zarr.json", (servers.files / data.name / "zarr.json").read_bytes())
 
-        def is_written(name: str) -> bool:
-            return bucket.has({key.replace("written", name, 1): value for key, value in expected.items()})
+        def is_written(data: Data, name: str) -> bool:
+            expected = data.chunk_bytes(data.values())
+            return bucket.has({key.replace(data.name, name, 1): value for key, value in expected.items()})
 
         bench = Bench(
             options.python, options.peers, places, values, options.rounds or (1 if options.quick else 3),

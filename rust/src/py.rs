@@ -24,7 +24,7 @@ use crate::chain::{Chain, Policy, Serializer};
 use crate::codecs::bind::{self, Argument};
 use crate::error::{Error, Kind, Result as EngineResult};
 use crate::plan::{Axis, Coords, Cut, List, Part, Places, Plan, Points, Run};
-use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven};
+use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven, Verb};
 use crate::scatter::{Layout, Memory};
 use crate::store::{Change, Hold, Stamp, Store, Value};
 
@@ -938,13 +938,6 @@ struct Limits<'a> {
     shared: Option<&'a Shelf>,
 }
 
-/// What is done with a plan.
-#[derive(Clone, Copy)]
-enum Verb {
-    Read,
-    Write,
-}
-
 impl Engine {
     /// Run a plan; if this engine fails where it must not, the one in Python does all of it.
     fn guarded<'py>(
@@ -973,15 +966,11 @@ impl Engine {
         // SAFETY: the buffer is held until all threads are done.
         let memory = unsafe { memory_of(&buffer, &plan) };
         #[cfg(feature = "remote")]
-        if let (Verb::Read, Some(far)) = (verb, &self.far) {
-            let rest = far::read(py, self, far, plan, memory, threads);
+        if let Some(far) = &self.far {
+            let rest = self.run_far(py, far, verb, plan, memory, elements, threads);
             buffer.release(py);
             return rest;
         }
-        let interrupted = || {
-            calls::attached(|py: Python<'_>| py.check_signals())
-                .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
-        };
         let missing = AtomicUsize::new(0);
         let job = Job {
             array: &self.array,
@@ -993,11 +982,11 @@ impl Engine {
             threads,
             stop,
             missing: &missing,
-            interrupted: &interrupted,
+            interrupted: &asked,
         };
         let result = py.detach(|| match verb {
             Verb::Read => job.read(),
-            Verb::Write => job.write(),
+            Verb::Write => job.write(None),
         });
         clear_dropped(py);
         buffer.release(py);
@@ -1005,6 +994,54 @@ impl Engine {
         let rest = rest(py, &plan, result)?;
         Ok(if rest.is_none() && is_nothing_there { Some((Vec::new(), true, None)) } else { rest })
     }
+
+    /// Run a plan on chunks that are far away. Chunks that cannot be sent from here are stored by way of Python.
+    #[cfg(feature = "remote")]
+    #[allow(clippy::too_many_arguments)]
+    fn run_far<'py>(
+        &self,
+        py: Python<'py>,
+        far: &far::Far,
+        verb: Verb,
+        plan: Plan,
+        memory: Memory,
+        elements: usize,
+        threads: Option<usize>,
+    ) -> PyResult<Option<Rest<'py>>> {
+        let batch = far::run(py, self, far, verb, plan, memory, threads)?;
+        let refused = match batch.outcome(0) {
+            Ok(refused) if verb == Verb::Write && !refused.is_empty() => refused,
+            outcome => return far::left(py, far, &batch, 0, outcome),
+        };
+        let missing = AtomicUsize::new(0);
+        let job = Job {
+            array: &self.array,
+            shared: None,
+            store: self.store.as_ref(),
+            plan: batch.plan(0),
+            memory: batch.memory(0),
+            elements,
+            threads,
+            stop: None,
+            missing: &missing,
+            interrupted: &asked,
+        };
+        let (again, mut left): (Vec<_>, Vec<_>) = refused.into_iter().partition(|&number| job.may_write(number));
+        let result = if again.is_empty() { Ok(again) } else { py.detach(|| job.write(Some(&again))) };
+        clear_dropped(py);
+        let result = result.map(|refused| {
+            left.extend(refused);
+            left.sort_unstable();
+            left
+        });
+        rest(py, batch.plan(0), result)
+    }
+}
+
+/// Ask the caller whether to go on.
+fn asked() -> EngineResult<()> {
+    calls::attached(|py: Python<'_>| py.check_signals())
+        .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
 }
 
 /// The caller's array, to be filled or read by a plan.

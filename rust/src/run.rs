@@ -117,6 +117,15 @@ pub struct Array {
     pub chunks: Option<Shelf>,
 }
 
+/// What is done with a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Its elements are fetched from the store.
+    Read,
+    /// They are put into it.
+    Write,
+}
+
 /// What stopped a plan.
 #[derive(Debug)]
 pub struct Failure {
@@ -169,13 +178,23 @@ impl Job<'_> {
         self.each(pieces.as_deref(), threads, |piece, opened, scratch| self.read_piece(piece, opened, scratch), at_once)
     }
 
-    /// Store the elements of the caller's array; return the numbers of the pieces that were refused.
+    /// Store the elements of the pieces of these numbers (None: all); return the numbers of those that were refused.
     ///
     /// # Errors
     /// The first thing that goes wrong.
-    pub fn write(&self) -> Result<Vec<usize>, Failure> {
-        let threads = self.threads(self.plan.len());
-        self.each(None, threads, |piece, _, scratch| self.write_piece(piece, scratch), None)
+    pub fn write(&self, chosen: Option<&[usize]>) -> Result<Vec<usize>, Failure> {
+        let threads = self.threads(chosen.map_or(self.plan.len(), <[usize]>::len));
+        self.each(chosen, threads, |piece, _, scratch| self.write_piece(piece, scratch), None)
+    }
+
+    /// Whether `write` does not refuse a piece because of the store.
+    #[must_use]
+    pub fn may_write(&self, number: usize) -> bool {
+        self.store.changes_parts() || {
+            let piece = self.plan.piece(number);
+            let chain = self.array.codecs.chain_of(&piece.coords);
+            piece.whole && chain.is_ok_and(|chain| is_uncut(chain, &piece.selection))
+        }
     }
 
     /// Where decoded chunks are kept.

@@ -8,12 +8,12 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 
-use super::{Engine, Raised, Rest, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown};
+use super::{Engine, Rest, asked, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown};
 use crate::error::{Error, Kind};
 use crate::plan::Plan;
-use crate::remote::batch::{Batch, Bell, Order};
+use crate::remote::batch::{Batch, Bell, Order, Outcome};
 use crate::remote::client::{Answered, Client, Cloud, Retries, Setup};
-use crate::run::Failure;
+use crate::run::{Failure, Verb};
 use crate::scatter::Memory;
 
 /// A client of a store, which arrays share.
@@ -100,15 +100,16 @@ fn order(engine: &Engine, far: &Far, plan: Plan, memory: Memory) -> Order {
     }
 }
 
-fn asked() -> crate::error::Result<()> {
-    calls::attached(|py: Python<'_>| py.check_signals())
-        .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
-}
-
 /// What of an order is left to the engine in Python.
-fn left<'py>(py: Python<'py>, far: &Far, batch: &Batch, number: usize) -> PyResult<Option<Rest<'py>>> {
+pub fn left<'py>(
+    py: Python<'py>,
+    far: &Far,
+    batch: &Batch,
+    number: usize,
+    outcome: Outcome,
+) -> PyResult<Option<Rest<'py>>> {
     let plan = batch.plan(number);
-    match batch.outcome(number) {
+    match outcome {
         Err(Failure { piece, error }) if error.foreign.as_ref().is_some_and(|error| error.is::<Answered>()) => {
             let Some(Ok(answered)) = error.foreign.map(<Box<dyn Any + Send>>::downcast::<Answered>) else {
                 return Err(unknown("an error of another kind"));
@@ -122,19 +123,20 @@ fn left<'py>(py: Python<'py>, far: &Far, batch: &Batch, number: usize) -> PyResu
     }
 }
 
-/// Fill the caller's array.
-pub fn read<'py>(
-    py: Python<'py>,
+/// Fill the caller's array, or store what it holds; return when that is done.
+pub fn run(
+    py: Python<'_>,
     engine: &Engine,
     far: &Far,
+    verb: Verb,
     plan: Plan,
     memory: Memory,
     concurrency: Option<usize>,
-) -> PyResult<Option<Rest<'py>>> {
+) -> PyResult<Batch> {
     let orders = vec![order(engine, far, plan, memory)];
-    let batch = py.detach(|| Batch::start(orders, concurrency, true, None)).map_err(|error| refused(&error))?;
+    let batch = py.detach(|| Batch::start(verb, orders, concurrency, true, None)).map_err(|error| refused(&error))?;
     wait(py, &batch)?;
-    left(py, far, &batch, 0)
+    Ok(batch)
 }
 
 fn wait(py: Python<'_>, batch: &Batch) -> PyResult<()> {
@@ -185,7 +187,9 @@ impl PyBatch {
             buffers.push(buffer);
             engines.push(engine.into());
         }
-        let batch = py.detach(|| Batch::start(orders, concurrency, is_one, bell)).map_err(|error| refused(&error))?;
+        let batch = py
+            .detach(|| Batch::start(Verb::Read, orders, concurrency, is_one, bell))
+            .map_err(|error| refused(&error))?;
         Ok(Self { batch, engines, _buffers: buffers, process: std::process::id() })
     }
 
@@ -219,7 +223,7 @@ impl PyBatch {
         let engine = self.engines.get(number).ok_or_else(|| unknown("a request that was not made"))?.get();
         let far = engine.far.as_ref().ok_or_else(|| unknown("an array that is near"))?;
         clear_dropped(py);
-        left(py, far, &self.batch, number)
+        left(py, far, &self.batch, number, self.batch.outcome(number))
     }
 }
 

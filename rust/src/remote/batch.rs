@@ -1,7 +1,8 @@
 //! Plans whose chunks are in remote stores: what [`crate::run`] is for those that are near.
 //!
 //! Tasks take units of work by number until there are none: they fetch a chunk, decode it, and put what is selected of it
-//! into place, while others fetch. Pieces of several plans that need the same chunk are one unit.
+//! into place, while others fetch. Pieces of several plans that need the same chunk are one unit. To write, they encode a
+//! chunk and send it, while others wait for answers; chunks that are changed in part are refused.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,8 @@ use bytes::Bytes;
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use smallvec::{SmallVec, smallvec};
-use tokio::task::AbortHandle;
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, block_in_place};
 
 use crate::cache::{Cache, Keep};
 use crate::chain::shard::{Entry, Shard};
@@ -24,21 +26,26 @@ use crate::remote::client::{Answered, Client, Live};
 use crate::remote::fetch::{Parts, Place};
 use crate::remote::flights::{Pilot, Seat};
 use crate::remote::process::runtime;
-use crate::run::{Array, Failure};
+use crate::run::{Array, Failure, Verb};
 use crate::scatter::Memory;
+use crate::threads::processors;
 
 /// So many chunks may be fetched side by side, however large they are.
 const LEAST_AT_ONCE: usize = 4;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// Bytes of a chunk that is sent by one request; obstore sends larger ones in parts.
+const LARGEST_SENT: usize = 32 * 1024 * 1024;
+/// Chunks of more bytes take so long to encode that other threads must look after what is on its way meanwhile.
+const SOON_ENCODED: usize = 256 * 1024;
 
-/// A plan that is to be read.
+/// A plan that is to be read or written.
 pub struct Order {
     /// The array.
     pub array: Arc<Array>,
     /// What of it.
     pub plan: Plan,
-    /// The caller's array. It is left alone once the order is done.
+    /// The caller's array, which is filled or stored. It is left alone once the order is done.
     pub memory: Memory,
     /// Where the array is: the store,
     pub client: Arc<Client>,
@@ -60,6 +67,7 @@ pub type Bell = Box<dyn Fn() + Send + Sync>;
 pub struct Batch(Arc<Shared>);
 
 struct Shared {
+    verb: Verb,
     jobs: Vec<Job>,
     units: Units,
     next: AtomicUsize,
@@ -67,6 +75,8 @@ struct Shared {
     /// The first failure ends all orders, and not only its own.
     is_one: bool,
     scratches: Mutex<Vec<Scratch>>,
+    /// As many large chunks are encoded at once.
+    encoders: Semaphore,
     state: Mutex<State>,
     changed: Condvar,
     tasks: Mutex<Vec<AbortHandle>>,
@@ -118,19 +128,27 @@ impl Batch {
     ///
     /// # Errors
     /// If there is nothing to do it with.
-    pub fn start(orders: Vec<Order>, at_once: Option<usize>, is_one: bool, bell: Option<Bell>) -> Result<Self> {
+    pub fn start(
+        verb: Verb,
+        orders: Vec<Order>,
+        at_once: Option<usize>,
+        is_one: bool,
+        bell: Option<Bell>,
+    ) -> Result<Self> {
         let runtime = runtime()?;
         let jobs = orders.into_iter().map(Job::new).collect::<Result<Vec<_>>>()?;
         let units = Units::of(&jobs);
         let tasks = tasks(&jobs, units.len(), at_once);
         let done = (0..jobs.len()).filter(|&number| jobs[number].order.plan.is_empty()).collect();
         let shared = Arc::new(Shared {
+            verb,
             jobs,
             units,
             next: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
             is_one,
             scratches: Mutex::default(),
+            encoders: Semaphore::new(processors()),
             state: Mutex::new(State { running: tasks, done }),
             changed: Condvar::new(),
             tasks: Mutex::default(),
@@ -221,6 +239,12 @@ impl Batch {
         array.keys.key(&plan.piece(piece).coords)
     }
 
+    /// The memory of an order.
+    #[must_use]
+    pub fn memory(&self, number: usize) -> &Memory {
+        &self.0.jobs[number].order.memory
+    }
+
     /// The plan of an order.
     #[must_use]
     pub fn plan(&self, number: usize) -> &Plan {
@@ -263,6 +287,11 @@ impl Job {
         let mut key = self.order.prefix.to_string();
         key.push_str(&self.order.array.keys.key(coords));
         key
+    }
+
+    fn place(&self, key: &str) -> Result<Place<'_>> {
+        let path = Path::parse(key).map_err(|error| Error::refused(error.to_string()))?;
+        Ok(Place { live: &self.live, path, most: self.order.most })
     }
 
     /// What tells a chunk from others, and from itself as it is read with other codecs.
@@ -340,6 +369,10 @@ impl Shared {
 
     fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
+        if self.verb == Verb::Write {
+            // What has been sent may be stored even if it is given up, and then later than what the caller writes next.
+            return;
+        }
         for task in &*locked(&self.tasks) {
             task.abort();
         }
@@ -363,9 +396,11 @@ impl Shared {
             .filter(|(job, _)| !job.is_stopped.load(Ordering::Relaxed))
             .map(|(job, number)| Target { job, number, piece: job.order.plan.piece(number) })
             .collect();
-        if !targets.is_empty()
-            && let Err(error) = self.fetch(&targets).await
-        {
+        let result = match self.verb {
+            Verb::Read => self.fetch(&targets).await,
+            Verb::Write => self.send(&targets).await,
+        };
+        if let Err(error) = result {
             for target in &targets {
                 if error.kind == Kind::Refused {
                     locked(&target.job.refused).push(target.number);
@@ -394,8 +429,7 @@ impl Shared {
         let Some(Target { job, piece, .. }) = targets.first() else { return Ok(()) };
         let chain = job.order.array.codecs.chain_of(&piece.coords)?;
         let key = job.key(&piece.coords);
-        let path = Path::parse(&key).map_err(|error| Error::refused(error.to_string()))?;
-        let place = Place { live: &job.live, path, most: job.order.most };
+        let place = job.place(&key)?;
         let are_parts = targets.iter().all(|target| is_part(chain, &target.piece));
         if let Some(shard) = chain.as_shard().filter(|_| are_parts) {
             return self.read_shard(&place, &key, chain, shard, targets).await;
@@ -506,6 +540,35 @@ impl Shared {
             Err(error) => Err(Reason::of(error)),
         });
         index
+    }
+
+    /// Store the chunks of the targets, each of which covers one; delete those that need not be stored.
+    async fn send(&self, targets: &[Target<'_>]) -> Result<()> {
+        for Target { job, piece, .. } in targets {
+            let chain = job.order.array.codecs.chain_of(&piece.coords)?;
+            if is_part(chain, piece) || chain.layout.nbytes > LARGEST_SENT {
+                return Err(Error::refused("only a part, or more than one request sends"));
+            }
+            let place = job.place(&job.key(&piece.coords))?;
+            let encode = || {
+                self.with_scratch(|scratch| {
+                    let data = chain.encode(&piece.selection, &job.order.memory, scratch)?;
+                    Ok(data.map(Bytes::copy_from_slice))
+                })
+            };
+            let data = if chain.is_raw() || chain.layout.nbytes <= SOON_ENCODED {
+                encode()
+            } else {
+                let _permit = self.encoders.acquire().await;
+                block_in_place(encode)
+            }?;
+            let _permit = job.live.gate.pass().await;
+            match data {
+                Some(data) => place.put(data).await?,
+                None => place.delete().await?,
+            }
+        }
+        Ok(())
     }
 
     /// Do something for each target, with memory that is used again and again.

@@ -1,4 +1,4 @@
-//! Values, and parts of them, from a store.
+//! Values, and parts of them, from a store and into it.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt as _, PutOptions};
 
 use crate::error::{Error, Result};
 use crate::remote::client::Live;
@@ -31,11 +31,16 @@ pub struct Place<'a> {
 pub type Part = (Bytes, ObjectMeta);
 
 impl Place<'_> {
-    /// Send a request; None if there is no such key.
-    async fn ask(&self, range: Option<GetRange>, if_match: Option<String>) -> Result<Option<GetResult>> {
+    fn check(&self) -> Result<()> {
         if self.live.is_declined.load(Ordering::Relaxed) {
             return Err(Error::refused("a server that only obstore can speak to"));
         }
+        Ok(())
+    }
+
+    /// Send a request; None if there is no such key.
+    async fn ask(&self, range: Option<GetRange>, if_match: Option<String>) -> Result<Option<GetResult>> {
+        self.check()?;
         let is_part = range.is_some();
         if is_part && self.live.ignores_ranges.load(Ordering::Relaxed) {
             return Err(Error::refused("a server that ignores ranges"));
@@ -75,6 +80,30 @@ impl Place<'_> {
             return Err(Error::broken("the chunk has the wrong size"));
         }
         Ok(Some(self.receive(result).await?.0))
+    }
+
+    /// Make `data` the value, whatever it was before.
+    ///
+    /// # Errors
+    /// If the store fails. Then the value may be either.
+    pub async fn put(&self, data: Bytes) -> Result<()> {
+        self.check()?;
+        match self.live.store.put_opts(&self.path, data.into(), PutOptions::default()).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.live.meaning(&error).unwrap_or_else(|| Error::refused("there is no place for it"))),
+        }
+    }
+
+    /// Remove the value; one that is not there counts as removed.
+    ///
+    /// # Errors
+    /// If the store fails. Then the value may be there still.
+    pub async fn delete(&self) -> Result<()> {
+        self.check()?;
+        match self.live.store.delete(&self.path).await {
+            Ok(()) => Ok(()),
+            Err(error) => self.live.meaning(&error).map_or(Ok(()), Err),
+        }
     }
 
     async fn range(&self, range: GetRange, if_match: Option<String>) -> Result<Option<Part>> {

@@ -1,4 +1,4 @@
-//! Chunks of object stores and web servers, fetched without the interpreter.
+//! Chunks of object stores and web servers, fetched and stored without the interpreter.
 //!
 //! `omnizarr.stores.remote.object` says how a store is set up and what its errors mean; whatever is unusual is refused
 //! here, and left to it.
@@ -11,7 +11,7 @@
 //! | [`transport`] | HTTP/1.1 for the crate `object_store`; how many requests are on their way |
 //! | [`flights`] | one request for all readers that need the same value at once |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
-//! | [`fetch`] | values and parts of them |
+//! | [`fetch`] | values and parts of them: fetched, stored, deleted |
 //! | [`batch`] | plans, carried out |
 
 pub mod batch;

@@ -95,7 +95,10 @@ _MOST_CLIENTS: Final = 64
 
 
 def fetches() -> bool:
-    """Return whether the native engine fetches from object stores and web servers itself. Raises SettingError."""
+    """Return whether the native engine itself fetches from and writes to object stores and web servers.
+
+    Raises SettingError.
+    """
     wanted = config.get("fetch") or _FETCH_FROM_ENVIRONMENT or "native"
     if wanted not in FETCHES:
         raise SettingError(
@@ -232,7 +235,12 @@ def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None
     """Store `value` like `omnizarr.engine.reference.write`, and raise the same errors."""
     # A thread that holds the lock of a chunk may enter it again, which threads of the native engine could not.
     # They never take the lock of a document, which `append` holds.
-    if binding.store.read_only or value.dtype != binding.spec.dtype or filelocks.is_held(besides=_DOCUMENT):
+    if (
+        binding.store.read_only
+        or value.dtype != binding.spec.dtype
+        or filelocks.is_held(besides=_DOCUMENT)
+        or _depends_on_reads(binding)
+    ):
         reference.write(binding, plan, value, concurrency)
         return
     if value.shape != plan.buffer_shape:
@@ -244,6 +252,12 @@ def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None
         return
     if rest is not None:
         _finish(reference.write, binding, plan, value, concurrency, rest)
+
+
+def _depends_on_reads(binding: Binding) -> bool:
+    """Return whether this thread has read chunks under a lock, so that only the store knows on what `set` depends."""
+    names = (key.rpartition("/")[2] for key in binding.store.remembered())
+    return any(name != _DOCUMENT and not name.startswith(".z") for name in names)
 
 
 def _as_buffer(array: AnyArray) -> AnyArray:

@@ -276,6 +276,10 @@ class Store(ABC):
         """Return how the native engine reaches the values directly; None if it must ask this object for each value."""
         return None
 
+    def remembered(self) -> Sequence[str]:
+        """Return the keys that this thread has read under a lock, so that `set` depends on what it has read."""
+        return ()
+
     # -- writing ------------------------------------------------------------------
 
     @abstractmethod

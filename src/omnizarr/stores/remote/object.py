@@ -239,6 +239,13 @@ class ObjectStore(Store):
         client, below = made
         return Access(client, as_prefix(below) + self._prefix, self._max_value_bytes)
 
+    def remembered(self) -> Sequence[str]:
+        """Return what this thread remembers, in all of the bucket: keys in it without the prefix of this store."""
+        if not _record.depth:
+            return ()
+        seen = (path for data, path in cast("dict[tuple[Hashable, str], Seen]", _record.seen) if data == self._data)
+        return [path.removeprefix(self._prefix) for path in seen]
+
     def answered(self, kind: str, text: str, key: str | None) -> StoreError:
         """Return the omnizarr error for an exception of obstore with this class and text; for the native engine."""
         return object_errors.said(kind, text, self._store).add(store=repr(self), key=key)
