@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from omnizarr.errors import ConflictError, StoreError
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.remote.object import ObjectStore
 from tests.engine.both import needs_posix
-from tests.engine.remote import VALUES, failure, needs_remote, respond
+from tests.engine.remote import VALUES, ZSTD, failure, needs_remote, respond, run
 from tests.engine.test_remote import LAYOUTS, PASSING
 from tests.faultproxy import FaultProxy
 from tests.stores.recording import FAST, recording
@@ -110,6 +111,64 @@ def test_whole_chunks_are_stored_without_python(s3_server, monkeypatch):
     expected[16:32, 32:48] = 7
     np.testing.assert_array_equal(array[WHOLE], expected[WHOLE])
     assert len([*ObjectStore.from_url(f"{place.url}/a/c", place.options).list()]) == 8
+
+
+@pytest.mark.parametrize("how", [{}, {"shards": (512, 1024)}], ids=["chunks", "shards"])
+def test_large_chunks_are_encoded_while_others_are_on_their_way(s3_server, how):
+    place = s3_server.fresh()
+    array = omnizarr.create_array(
+        f"{place.url}/a", shape=(1024, 2048), chunks=(256, 512), dtype="f8", compressors=ZSTD,
+        storage_options=place.options, **how,
+    )  # fmt: skip
+    values = np.random.default_rng(1).integers(0, 100, array.shape).astype("f8")
+    array = by("native", f"{place.url}/a", place.options)
+    array[...] = values
+    np.testing.assert_array_equal(by("python", f"{place.url}/a", place.options)[...], values)
+
+
+def test_a_server_without_conditions_gets_the_same_values(s3_server):
+    place = s3_server.fresh()
+    options = {**place.options, "conditional_put": "disabled"}
+    omnizarr.create_array(
+        f"{place.url}/a", shape=VALUES.shape, chunks=(16, 16), dtype="i4", fill_value=7, storage_options=options
+    )
+    by("native", f"{place.url}/a", options)[...] = VALUES  # whole chunks and parts
+    np.testing.assert_array_equal(by("python", f"{place.url}/a", options)[...], VALUES)
+
+
+def test_threads_write_different_chunks_at_once(s3_server):
+    place = s3_server.fresh()
+    omnizarr.create_array(f"{place.url}/a", shape=(96, 80), chunks=(8, 8), dtype="i4", storage_options=place.options)
+    array = by("native", f"{place.url}/a", place.options)
+
+    def write(first):
+        array[first : first + 8] = VALUES[first : first + 8, :80]
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(write, range(0, 96, 8)))
+    np.testing.assert_array_equal(array[...], VALUES[:96, :80])
+
+
+@needs_posix
+def test_a_forked_child_stores_whole_chunks(server):
+    array = by("native", make(server, "/data/a"))
+    array[16:32, 16:32] = 1
+    script = """
+        import os, signal, sys
+        import omnizarr
+        omnizarr.config.set({"fetch": "native"})
+        array = omnizarr.open_array(sys.argv[1], mode="r+")
+        array[16:32, 16:32] = 1
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            array[32:48, 16:48] = 2
+            os._exit(0)
+        print(os.waitpid(child, 0)[1])
+        """
+    assert run(script, server.url("/data/a")).split() == ["0"]
+    assert (array[16:32, 16:32] == 1).all()
+    assert (array[32:48, 16:48] == 2).all()
 
 
 def test_requests_look_the_same(server):
