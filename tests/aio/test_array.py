@@ -593,3 +593,15 @@ def test_cancelled_reading_leaves_memory_alone(tmp_path):
         return out.any()
 
     assert not run(main())
+
+
+def test_show_is_that_of_the_array():
+    async def main():
+        root = await aio.create_group({})
+        array = await root.create_array("waves", data=np.arange(12.0).reshape(3, 4))
+        return await array.show((slice(2),), size=(10, 10)), await root.show(1)
+
+    of_array, of_group = asyncio.run(main())
+    assert of_array.page.title == "/waves[:2, :] float64"
+    np.testing.assert_array_equal(of_array.page.content.legend.numbers.values, np.arange(8.0).reshape(2, 4))
+    assert of_group.page.title == "/waves[1, :] float64"

@@ -102,8 +102,15 @@ def test_what_makes_no_sense_is_explained(run, place, arguments, words):
     assert words in err
 
 
-def test_group_names_the_command_that_lists_its_arrays(run, place):
-    code, _, err = run(place)
+def test_group_is_shown_by_one_of_its_arrays(run, place):
+    code, out, _ = run(place)
+    assert code == 0
+    assert out.startswith("/t[")
+
+
+def test_group_without_arrays_names_the_command_that_lists_those_below(run, tmp_path):
+    omnizarr.create_group(tmp_path / "g.zarr").create_group("deep")
+    code, _, err = run(tmp_path / "g.zarr")
     assert code == 1
     assert "omnizarr ls -r" in err
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.errors import BoundsCheckError, NodeNotFoundError, SelectionError
 from omnizarr.nodes.showing import slices
 from omnizarr.show.contents import Chart, Image, Table
 from omnizarr.stores import MemoryStore
@@ -187,8 +187,13 @@ def test_packed_values_are_unpacked():
         ("hours since 1900-01-01", "gregorian", 24 * 31, "1900-02-01"),
         ("seconds since 1970-01-01T00:00:00Z", "standard", 1.5, "1970-01-01T00:00:01.500"),
         ("days since 1-1-1 00:00:00", "proleptic_gregorian", 365, "0002-01-01"),
-        ("days since 2000-01-01", "noleap", 1, "1"),
-        ("days since 1500-01-01", "standard", 1, "1"),
+        ("days since 2000-02-28", "noleap", 1, "2000-03-01"),
+        ("days since 2000-02-29", "360_day", 1, "2000-02-30"),
+        ("hours since 2001-02-28T12:00", "366_day", 24, "2001-02-29T12"),
+        ("days since 1582-10-04", "standard", 1, "1582-10-15"),
+        ("days since 1500-02-28", "julian", 1, "1500-02-29"),
+        ("days since 2000-02-29", "noleap", 1, "1"),
+        ("days since 2000-01-01", "lunar", 1, "1"),
         ("days since yesterday", "standard", 1, "1"),
         ("days since 2000-13-01", "standard", 1, "1"),
         ("months since 2000-01-01", "standard", 1, "1"),
@@ -279,6 +284,104 @@ def test_pixels_that_are_not_square_are_drawn_so():
     omnizarr.create_array(root, name="0", data=np.zeros((8, 16)) + 1.0, dimension_names=("y", "x"))
     omnizarr.pyramid(root, path="0", levels=1, scale={"y": 3, "x": 1})
     assert omnizarr.open_group(root)["0"].show().page.content.proportion == pytest.approx(1.5)
+
+
+@pytest.fixture
+def cells():
+    """Return an image of three channels, of which two have colours and one has no window."""
+    root = {}
+    y, x = np.mgrid[:8, :16]
+    data = np.stack([100 * (x >= 8), 10 * (y >= 4), x]).astype("u2")
+    omnizarr.create_array(root, name="0", data=data, dimension_names=("c", "y", "x"))
+    omnizarr.pyramid(root, path="0", levels=1)
+    channels = [
+        {"label": "DAPI", "color": "0000FF", "window": {"start": 0, "end": 200}},
+        {"label": "GFP", "color": "#00FF00", "window": {"start": 0, "end": 10}},
+    ]
+    group = omnizarr.open_group(root)
+    group.attrs["ome"] = {**group.attrs["ome"], "omero": {"channels": channels}}
+    return group
+
+
+def test_channels_are_blended_in_their_colours(cells):
+    page = cells["0"].show((slice(2),)).page
+    assert page.content.pixels[0, 0].tolist() == [0, 0, 0, 255]
+    assert page.content.pixels[0, 15].tolist() == [0, 0, 128, 255]
+    assert page.content.pixels[7, 0].tolist() == [0, 255, 0, 255]
+    assert page.content.pixels[7, 15].tolist() == [0, 255, 128, 255]
+    assert page.title == "/0[:2, :, :] uint16"
+    assert page.notes.startswith("DAPI #0000FF from 0 to 200 · GFP #00FF00 from 0 to 10")
+    assert page.notes.endswith("1 channel of the image not shown")
+
+
+def test_channel_without_a_colour_is_white_and_spans_its_values(cells):
+    content = cells["0"].show(percentiles=(0, 100)).page.content
+    assert content.channels[2] == "channel 2 #ffffff from 0 to 15"
+    assert content.pixels[0, 7].tolist() == [119, 119, 119, 255]  # 7 / 15 of 255
+    assert cells["0"].show(limits=(0, 50)).page.content.pixels[0, 15].tolist() == [76, 76, 255, 255]
+
+
+def test_one_channel_has_the_colours_of_numbers(cells):
+    assert cells["0"].show(1).page.content.legend.texts == ("0", "10")
+    assert cells["0"].show(rgb=False).page.title == "/0[0, :, :] uint16"
+    assert cells["0"].show(rgb=True).page.content.channels == ()
+
+
+def test_channels_are_read_from_the_coarser_level():
+    root = {}
+    y, x = np.mgrid[:64, :64]
+    omnizarr.create_array(root, name="0", data=np.stack([y, x]).astype("u1"), dimension_names=("c", "y", "x"))
+    omnizarr.pyramid(root, path="0", levels=3)
+    group = omnizarr.open_group(root)
+    group.attrs["ome"] = {**group.attrs["ome"], "omero": {"channels": [{"color": "FF0000"}, {"color": "00FF00"}]}}
+    page = group.show(size=(16, 16)).page
+    assert page.content.pixels.shape == (16, 16, 4)
+    assert "read from level 2" in page.notes
+    assert page.content.pixels[0, -1].tolist() == [0, 255, 0, 255]
+    assert page.content.pixels[-1, 0].tolist() == [255, 0, 0, 255]
+
+
+def test_colours_are_left_to_text_and_broken_metadata_does_no_harm(cells):
+    cells.attrs["ome"] = {
+        **cells.attrs["ome"],
+        "omero": {"channels": [7, {"color": 3, "window": {"start": 5, "end": 5}}]},
+    }
+    content = cells["0"].show((slice(2),), percentiles=(0, 100)).page.content
+    assert [text.partition(" from")[0] for text in content.channels] == ["channel 0 #ffffff", "channel 1 #ffffff"]
+
+
+# -- groups ---------------------------------------------------------------------------------
+
+
+def test_group_shows_its_first_array_of_data(climate):
+    page = climate.show().page
+    assert page.title.startswith("/t2m[0, ")
+    assert "of the group" not in page.notes
+
+
+def test_group_prefers_two_dimensions():
+    root = omnizarr.create_group({})
+    root.create_array("crs", data=np.int32(0))
+    root.create_array("depth", data=np.arange(3.0), dimension_names=["depth"])
+    root.create_array("name", data=np.array(["a", "b"]))
+    assert root.show().page.title.startswith("/crs ")
+    root.create_array("series", data=np.arange(3.0), dimension_names=["depth"])
+    assert root.show().page.title.startswith("/series[")
+    root.create_array("field", data=np.zeros((3, 4)))
+    root.create_array("z", data=np.zeros((3, 4)))
+    page = root.show(0).page
+    assert page.title.startswith("/field[0, ")
+    assert "one of 5 arrays of the group: show others by their names, crs, name, series, z" in page.notes
+
+
+def test_group_without_arrays_says_what_it_has():
+    root = omnizarr.create_group({})
+    with pytest.raises(NodeNotFoundError, match="no array"):
+        root.show()
+    root.create_array("deep/field", data=np.zeros((3, 4)))
+    with pytest.raises(NodeNotFoundError, match="groups deep"):
+        root.show()
+    assert root["deep"].show().page.title.startswith("/deep/field[")
 
 
 # -- values of all kinds ------------------------------------------------------------------

@@ -31,6 +31,7 @@ from omnizarr.stores.tasks import run, turn, waited
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import ArrayInfo
+    from omnizarr.show.picture import Picture
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -246,6 +247,20 @@ class AsyncArray(ArrayProperties):
         return AsyncArray(self.array.with_config(config))
 
     # -- Python protocols ----------------------------------------------------------------
+
+    async def show(
+        self,
+        selection: Any = (),
+        *,
+        colormap: str = "viridis",
+        limits: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] = (2, 98),
+        rgb: bool | None = None,
+        size: tuple[int, int] = (520, 400),
+    ) -> Picture:
+        """Return a picture of elements, as `Array.show` does."""
+        call = partial(self.array.show, selection, colormap=colormap, limits=limits, percentiles=percentiles)
+        return await waited(partial(call, rgb=rgb, size=size))
 
     def __repr__(self) -> str:
         return repr(self.array).replace("<Array", "<AsyncArray", 1)

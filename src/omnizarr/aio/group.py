@@ -25,10 +25,11 @@ from omnizarr.nodes.node import NodeProperties
 from omnizarr.stores import Store
 from omnizarr.stores.async_verbs import AsyncVerbs
 from omnizarr.stores.asynchronous import asynchronous
-from omnizarr.stores.tasks import run
+from omnizarr.stores.tasks import run, waited
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import GroupInfo
+    from omnizarr.show.picture import Picture
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -321,6 +322,20 @@ class AsyncGroup(NodeProperties):
         self.group._metadata = await self._read(found)  # noqa: SLF001
 
     # -- Python protocols ----------------------------------------------------------------
+
+    async def show(
+        self,
+        selection: Any = (),
+        *,
+        colormap: str = "viridis",
+        limits: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] = (2, 98),
+        rgb: bool | None = None,
+        size: tuple[int, int] = (520, 400),
+    ) -> Picture:
+        """Return a picture of the group, as `Group.show` does."""
+        call = partial(self.group.show, selection, colormap=colormap, limits=limits, percentiles=percentiles)
+        return await waited(partial(call, rgb=rgb, size=size))
 
     def __repr__(self) -> str:
         return repr(self.group).replace("<Group", "<AsyncGroup", 1)

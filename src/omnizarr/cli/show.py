@@ -13,13 +13,11 @@ from omnizarr.cli.locate import Storage, is_url, open_node
 from omnizarr.cli.options import command, has_color, long_storage_options, one_of, path_argument
 from omnizarr.cli.selections import parse
 from omnizarr.cli.trace import traced
-from omnizarr.errors import ContainsGroupError, OmnizarrError
-from omnizarr.nodes import showing
+from omnizarr.errors import OmnizarrError
 from omnizarr.nodes.array import Array
 from omnizarr.show import colours
 from omnizarr.show.picture import SUFFIXES
 from omnizarr.show.terminal import PROTOCOLS, Protocol, Terminal, detection
-from omnizarr.support.text import visible
 
 _PAPER: Final = (760, 560)
 _NO_COLORS: Final = {"NO_COLOR": "1"}
@@ -61,7 +59,11 @@ def _two(names: str) -> Any:
     callback=_two("two percentiles"),
     help="Take these percentiles for both ends of the colours.  [default: 2,98]",
 )
-@click.option("--rgb/--no-rgb", default=None, help="Show a dimension of length 3 or 4 as colours, or not.")
+@click.option(
+    "--rgb/--no-rgb",
+    default=None,
+    help="Show a dimension of length 3 or 4 as colours; or do not, and do not blend channels either.",
+)
 @click.option("--protocol", type=click.Choice(PROTOCOLS), help="How the terminal shows pixels, if the guess is wrong.")
 @long_storage_options
 @traced
@@ -81,7 +83,8 @@ def show(
 
     One dimension is a line, two are an image; text and records are a table. Of more dimensions, y and x are shown, or
     the last two, and of the others the first element. Type SELECTION as in Python: integers, slices, "...", and the
-    name of a field. Of a multiscale image, PATH can be its group.
+    name of a field. PATH can be a group: a multiscale image of OME-Zarr, whose channels are blended in their colors, or
+    any other, of which one array is shown.
 
     Only as many elements are read as the picture has room for: every n-th, or a coarser level of an OME-Zarr image.
     Terminals that understand kitty's protocol, iTerm2's, or Sixel show pixels; others half blocks in colors. Pipes, and
@@ -97,10 +100,11 @@ def show(
     for text in (path, *selection):
         if text.startswith("--"):
             raise click.NoSuchOption(text, ctx=click.get_current_context())
-    array = _array_at(path, storage)
+    node = open_node(path, storage)
+    node = _in_its_group(node, path, storage) if isinstance(node, Array) else node
     terminal = _terminal(protocol)
     try:
-        picture = array.show(
+        picture = node.show(
             parse(" ".join(selection)),
             colormap=colormap,
             limits=limits,
@@ -119,18 +123,6 @@ def show(
     # Not click's echo: without colours it would take out what paints the pixels that were asked for.
     sys.stdout.write(picture.to_text(terminal))
     return 0
-
-
-def _array_at(path: str, storage: Storage) -> Array:
-    node = open_node(path, storage)
-    if isinstance(node, Array):
-        return _in_its_group(node, path, storage)
-    image = showing.image_array(node)
-    if image is None:
-        raise ContainsGroupError(
-            "there is a group, not an array", remedy=f"choose one of its arrays: omnizarr ls -r {visible(path)}"
-        )
-    return image
 
 
 def _in_its_group(array: Array, url: str, storage: Storage) -> Array:

@@ -46,11 +46,15 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
-    from omnizarr.nodes import info, info_card, info_html
+    from omnizarr.nodes import info, info_card, info_html, showing
+    from omnizarr.show import contents
+    from omnizarr.show.picture import Picture
 else:
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
+    showing = Lazy("omnizarr.nodes.showing")
+    contents = Lazy("omnizarr.show.contents")
 
 T = TypeVar("T")
 
@@ -691,6 +695,46 @@ class Group(Node):
     ) -> None:
         """Close the store."""
         self._where.store.close()
+
+    def show(
+        self,
+        selection: Any = (),
+        *,
+        colormap: str = "viridis",
+        limits: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] = (2, 98),
+        rgb: bool | None = None,
+        size: tuple[int, int] = (520, 400),
+    ) -> Picture:
+        """Return a picture of the group: of a multiscale image of OME-Zarr, or else of one of its arrays.
+
+        Of the arrays right below, it is the first by name with two dimensions or more; if there is none, the first with
+        one dimension, or any. Arrays with the coordinates of a dimension come last. The picture names the others.
+
+        Parameters
+        ----------
+        selection, colormap, limits, percentiles, rgb, size
+            As in `Array.show`.
+
+        Returns
+        -------
+        Picture
+
+        Raises
+        ------
+        NodeNotFoundError
+            If there is no array right below the group.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> group = omnizarr.create_group({})
+        >>> group["waves"] = [[0.5, 1.5], [2.5, 3.5]]
+        >>> group.show().page.title
+        '/waves[:, :] float64'
+        """
+        style = contents.Style(colormap, limits, percentiles)
+        return showing.picture_of_group(self, selection, style, size, rgb=rgb)
 
     def __repr__(self) -> str:
         return f"<Group {visible(self.name)} {info.store_name(self._where.store)}>"

@@ -6,6 +6,7 @@ middle. A name that ends in ``_r`` is the map from its other end.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ _TABLES: Final = {
 NAMES: Final = tuple(_TABLES)
 """The colour maps; each has a counterpart with ``_r`` behind its name."""
 _STEPS: Final = 256
+_is_colour = re.compile("[0-9A-Fa-f]{6}").fullmatch
 
 # What has no value. It must not look like any color of the map.
 _GREY: Final = (136, 136, 136)
@@ -68,6 +70,15 @@ def table(name: str) -> Pixels:
     colours = colours[::-1] if name.endswith("_r") else colours
     colours.flags.writeable = False
     return colours
+
+
+def of_text(text: str) -> NDArray[np.uint8]:
+    """Return red, green and blue of six hexadecimal digits; white for anything else.
+
+    >>> of_text("00FF80").tolist(), of_text("blue").tolist()
+    ([0, 255, 128], [255, 255, 255])
+    """
+    return np.frombuffer(bytes.fromhex(text if _is_colour(text) else "ffffff"), np.uint8)
 
 
 def of_nothing(name: str) -> tuple[int, int, int]:

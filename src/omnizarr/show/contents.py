@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -92,6 +92,24 @@ def counted(numbers: Numbers) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Light:
+    """What a channel of an image is drawn with.
+
+    Attributes
+    ----------
+    label : str
+    color : str
+        Red, green and blue in hexadecimal digits.
+    window : tuple of float, optional
+        The values that are black, and in full colour; None: those at the percentiles.
+    """
+
+    label: str
+    color: str
+    window: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """Two dimensions.
 
@@ -103,9 +121,11 @@ class Image:
         Brightness from 0 to 1, for terminals without colours; NaN where there is none.
     height, width : Axis
     legend : Legend or None
-        None for photographs.
+        None for photographs, and for channels that are blended.
     proportion : float
         Height of the picture for its width.
+    channels : tuple of str
+        Label, colour and window of each channel that is blended.
     """
 
     pixels: Pixels
@@ -114,6 +134,7 @@ class Image:
     width: Axis
     legend: Legend | None
     proportion: float
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +193,10 @@ class Subject:
         Height of an element for its width.
     omitted : str
         What of the values was not read, where a table cannot show all.
+    label : callable, optional
+        Returns how a value is written, as `Numbers.label`; None: as its data type says.
+    lights : tuple of Light
+        What each channel of an image is drawn with; none: the channels are red, green and blue.
     """
 
     values: NDArray[Any]
@@ -181,6 +206,8 @@ class Subject:
     missing: NDArray[np.bool_] | None = None
     element: float = 1.0
     omitted: str = ""
+    label: Callable[[float, float], str] | None = None
+    lights: tuple[Light, ...] = ()
 
 
 def content_of(subject: Subject, style: Style | None = None) -> Content:
@@ -200,7 +227,7 @@ def content_of(subject: Subject, style: Style | None = None) -> Content:
     if len(subject.axes) == 1:
         return _chart(subject, style)
     if values.ndim == 3:
-        return _photograph(subject, style)
+        return _blended(subject, style) if subject.lights else _photograph(subject, style)
     return _image(subject, style)
 
 
@@ -208,7 +235,7 @@ def content_of(subject: Subject, style: Style | None = None) -> Content:
 
 
 def _image(subject: Subject, style: Style) -> Image:
-    numbers = numbers_of(subject.values, subject.missing)
+    numbers = _numbers(subject)
     low, high = _ends(numbers, style)
     levels = _between(numbers.values, low, high)
     pixels = colours.mapped(levels, style.colormap)
@@ -219,15 +246,46 @@ def _image(subject: Subject, style: Style) -> Image:
     return Image(pixels, levels, height, width, legend, _proportion(subject))
 
 
+def _numbers(subject: Subject) -> Numbers:
+    numbers = numbers_of(subject.values, subject.missing)
+    return numbers if subject.label is None else replace(numbers, label=subject.label)
+
+
+def _blended(subject: Subject, style: Style) -> Image:
+    """Return the channels of an image, each in its colour, added up."""
+    shape = subject.values.shape[:2]
+    sums, is_seen, channels = np.zeros((*shape, 3)), np.zeros(shape, np.bool_), []
+    for at, light in enumerate(subject.lights):
+        missing = None if subject.missing is None else subject.missing[..., at]
+        numbers = numbers_of(subject.values[..., at], missing)
+        low, high = _ends(
+            numbers, style if light.window is None or style.limits else replace(style, limits=light.window)
+        )
+        levels = _between(numbers.values, low, high)
+        is_seen |= ~np.isnan(levels)
+        sums += np.nan_to_num(levels)[..., None] * colours.of_text(light.color)
+        ends = Legend(numbers, low, high, "", "").texts
+        channels.append(f"{visible(light.label)} #{light.color} from {ends[0]} to {ends[1]}")
+    pixels = np.zeros((*shape, 4), np.uint8)
+    pixels[..., :3] = sums.clip(0, 255).round()
+    pixels[..., 3] = np.where(is_seen, 255, 0)
+    height, width = subject.axes
+    return Image(pixels, _brightness(pixels), height, width, None, _proportion(subject), tuple(channels))
+
+
+def _brightness(pixels: Pixels) -> NDArray[np.float64]:
+    brightness: NDArray[np.float64] = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) / 255
+    return brightness
+
+
 def _photograph(subject: Subject, style: Style) -> Image:
     values = subject.values
     pixels = np.full((*values.shape[:2], 4), 255, np.uint8)
     pixels[..., : values.shape[2]] = _as_bytes(values, style)
-    levels = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) / 255
     if subject.missing is not None:
         pixels[subject.missing.all(axis=-1), 3] = 0
     height, width = subject.axes
-    return Image(pixels, levels, height, width, None, _proportion(subject))
+    return Image(pixels, _brightness(pixels), height, width, None, _proportion(subject))
 
 
 def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
@@ -272,7 +330,7 @@ def proportion(height: int, width: int, element: float = 1.0) -> float:
 
 
 def _chart(subject: Subject, style: Style) -> Chart:
-    numbers = numbers_of(subject.values, subject.missing)
+    numbers = _numbers(subject)
     # A line that left the picture at its peaks would be misread: all values are shown, unless limits are asked for.
     low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
     name = " ".join(part for part in (numbers.remark, subject.name) if part)
@@ -340,5 +398,5 @@ class Page:
         elif isinstance(content, Chart):
             of_values = tuple(content.remarks)
         else:
-            of_values = tuple(content.legend.remarks) if content.legend is not None else ()
+            of_values = content.channels if content.legend is None else tuple(content.legend.remarks)
         return " · ".join((*of_values, *self.remarks))

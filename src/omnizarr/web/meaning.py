@@ -116,7 +116,8 @@ def _image(level: ome.Level, nodes: Nodes) -> Image:
     dataset = datasets[number] if number < len(datasets) else {}
     scale, translation = display.placement(len(names), dataset, found) or ((), ())
     omero = ome.members(group, nodes).get("omero")
-    return Image(levels, tuple(_channels(omero)), tuple(_axes(names, found)), scale, translation)
+    channels = tuple(channel._asdict() for channel in display.channels(omero))
+    return Image(levels, channels, tuple(_axes(names, found)), scale, translation)
 
 
 def _axes(names: Sequence[str], image: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str | None]]:
@@ -124,20 +125,6 @@ def _axes(names: Sequence[str], image: Mapping[str, Any]) -> Iterator[tuple[str,
     for number, name in enumerate(names):
         axis = told[number] if is_list(told) and is_object(told[number]) else {}
         yield name, _text(axis.get("type")) or ome.TYPES.get(name), _text(axis.get("unit"))
-
-
-def _channels(omero: JSON) -> Iterator[dict[str, Any]]:
-    listed = omero.get("channels") if is_object(omero) else None
-    for number, channel in enumerate(listed if is_list(listed) else ()):
-        said = channel if is_object(channel) else {}
-        window = said.get("window")
-        ends = [window.get("start"), window.get("end")] if is_object(window) else []
-        colour = _text(said.get("color")) or "ffffff"
-        yield {
-            "label": _text(said.get("label")) or f"channel {number}",
-            "color": colour.removeprefix("#")[:6],
-            "window": display.numbers(ends, 2),
-        }
 
 
 def _text(value: object) -> str | None:

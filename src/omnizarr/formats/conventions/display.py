@@ -103,5 +103,40 @@ def numbers(values: JSON, count: int) -> list[float] | None:
     return found if is_list(values) and len(found) == len(values) == count else None
 
 
+class Channel(NamedTuple):
+    """A channel of an image, as ``omero`` describes it.
+
+    Attributes
+    ----------
+    label : str
+    color : str
+        Red, green and blue in hexadecimal digits.
+    window : list of float or None
+        The values that are black, and in full colour.
+    """
+
+    label: str
+    color: str
+    window: list[float] | None
+
+
+def channels(omero: JSON) -> list[Channel]:
+    """Return the channels that the member ``omero`` of an image lists.
+
+    >>> channels({"channels": [{"label": "DAPI", "color": "0000FF", "window": {"start": 0, "end": 1500}}]})
+    [Channel(label='DAPI', color='0000FF', window=[0.0, 1500.0])]
+    """
+    listed = omero.get("channels") if is_object(omero) else None
+    found = []
+    for number, channel in enumerate(listed if is_list(listed) else ()):
+        said = channel if is_object(channel) else {}
+        label, color, window = said.get("label"), said.get("color"), said.get("window")
+        ends = [window.get("start"), window.get("end")] if is_object(window) else []
+        name = label if isinstance(label, str) and label else f"channel {number}"
+        text = color.removeprefix("#")[:6] if isinstance(color, str) and color else "ffffff"
+        found.append(Channel(name, text, numbers(ends, 2)))
+    return found
+
+
 def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.formats.conventions.calendars import CALENDARS, GREGORIAN, JULIAN, Calendar
 from omnizarr.netcdf.cdl.numbers import data
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import DOUBLE
@@ -32,66 +33,9 @@ class Moment(NamedTuple):
     hour: float = 0.0
 
 
-_MONTHS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """A calendar in which every fourth year, or so, is longer: by how many leap days there were since the year 0."""
-
-    leap_days: Callable[[int], int] = lambda _: 0
-    months: tuple[int, ...] = _MONTHS
-
-    def _start(self, year: int) -> int:
-        return year * sum(self.months) + self.leap_days(year)
-
-    def _months(self, year: int) -> list[int]:
-        leap = self.leap_days(year + 1) - self.leap_days(year)
-        return [days + leap * (month == 1) for month, days in enumerate(self.months)]
-
-    def hours(self, moment: Moment) -> float:
-        """Return the hours from the start of 1970 to `moment`."""
-        before = sum(self._months(moment.year)[: moment.month - 1])
-        return (self._start(moment.year) - self._start(1970) + before + moment.day - 1) * 24.0 + moment.hour
-
-    def moment(self, hours: float) -> Moment:
-        """Return the moment so many hours after the start of 1970."""
-        days = math.floor(hours / 24)
-        hour = hours - days * 24.0
-        if hour >= 24:  # rounding
-            days, hour = days + 1, hour - 24
-        days += self._start(1970)
-        usual = sum(self.months)
-        year = days // (usual + (days > 0))  # never too late
-        while self._start(year + 1) <= days:
-            year += max(1, (days - self._start(year + 1)) // (usual + 1))
-        day, month = days - self._start(year) + 1, 1
-        for length in self._months(year):
-            if day <= length:
-                break
-            day, month = day - length, month + 1
-        return Moment(year, month, day, hour)
-
-
-_GREGORIAN: Final = Calendar(lambda year: (year + 3) // 4 - (year + 99) // 100 + (year + 399) // 400)
-_JULIAN: Final = Calendar(lambda year: (year + 3) // 4)
-_LEAPLESS: Final = Calendar()
-_ALL_LEAP: Final = Calendar(lambda year: year)
-_MONTHS_OF_30: Final = Calendar(months=(30,) * 12)
 _STANDARD: Final = None
-
 _CALENDARS: Final[Mapping[str, Calendar | None]] = {
-    "gregorian": _STANDARD,
-    "standard": _STANDARD,
-    "proleptic_gregorian": _GREGORIAN,
-    "noleap": _LEAPLESS,
-    "no_leap": _LEAPLESS,
-    "365_day": _LEAPLESS,
-    "allleap": _ALL_LEAP,
-    "all_leap": _ALL_LEAP,
-    "366_day": _ALL_LEAP,
-    "360_day": _MONTHS_OF_30,
-    "julian": _JULIAN,
+    name: _STANDARD if name in ("gregorian", "standard") else calendar for name, calendar in CALENDARS.items()
 }
 
 _LAST_JULIAN: Final = Moment(1582, 10, 5)
@@ -198,13 +142,13 @@ class Times:
     def _hours_to(self, moment: Moment) -> float:
         """Return the hours from the origin to a moment."""
         if self.calendar is not None:
-            return self.calendar.hours(moment) - self.calendar.hours(self.origin)
+            return _hours(self.calendar, moment) - _hours(self.calendar, self.origin)
         origin_is_old, is_old = self.origin < _FIRST_GREGORIAN, moment < _FIRST_GREGORIAN
         if origin_is_old == is_old:
-            return _between(_JULIAN if is_old else _GREGORIAN, moment, self.origin)
+            return _between(JULIAN if is_old else GREGORIAN, moment, self.origin)
         if is_old:
-            return -(_between(_GREGORIAN, self.origin, _FIRST_GREGORIAN) + _between(_JULIAN, _LAST_JULIAN, moment))
-        return _between(_JULIAN, _LAST_JULIAN, self.origin) + _between(_GREGORIAN, moment, _FIRST_GREGORIAN)
+            return -(_between(GREGORIAN, self.origin, _FIRST_GREGORIAN) + _between(JULIAN, _LAST_JULIAN, moment))
+        return _between(JULIAN, _LAST_JULIAN, self.origin) + _between(GREGORIAN, moment, _FIRST_GREGORIAN)
 
     def texts(self, values: NDArray[Any]) -> list[str]:
         """Return the texts of a vector of numbers: quoted dates, but NaN and Infinity unchanged."""
@@ -227,7 +171,7 @@ class Times:
             return None
         if self.calendar is None:
             return _standard(self.origin, hours)
-        return self.calendar.moment(self.calendar.hours(self.origin) + hours)
+        return _at(self.calendar, _hours(self.calendar, self.origin) + hours)
 
     def _months_later(self, months: int) -> Moment:
         years, month = divmod(self.origin.month - 1 + months, 12)
@@ -268,25 +212,39 @@ def _moment(text: str) -> Moment | None:
     return Moment(year or 0, month or 1, day or 1, hours)
 
 
+def _hours(calendar: Calendar, moment: Moment) -> float:
+    """Return the hours from the start of 1970 to a moment."""
+    return calendar.days(moment.year, moment.month, moment.day) * 24.0 + moment.hour
+
+
+def _at(calendar: Calendar, hours: float) -> Moment:
+    """Return the moment so many hours after the start of 1970."""
+    days = math.floor(hours / 24)
+    hour = hours - days * 24.0
+    if hour >= 24:  # rounding
+        days, hour = days + 1, hour - 24
+    return Moment(*calendar.date(days), hour)
+
+
 def _later(calendar: Calendar, start: Moment, hours: float) -> Moment:
     """Return the moment so many hours after `start`: counted from 1979, as netcdf-c does, with its rounding."""
-    pivot = calendar.hours(_PIVOT)
-    return calendar.moment(pivot + ((calendar.hours(start) - pivot) + hours))
+    pivot = _hours(calendar, _PIVOT)
+    return _at(calendar, pivot + ((_hours(calendar, start) - pivot) + hours))
 
 
 def _between(calendar: Calendar, later: Moment, earlier: Moment) -> float:
-    pivot = calendar.hours(_PIVOT)
-    return (calendar.hours(later) - pivot) - (calendar.hours(earlier) - pivot)
+    pivot = _hours(calendar, _PIVOT)
+    return (_hours(calendar, later) - pivot) - (_hours(calendar, earlier) - pivot)
 
 
 def _standard(start: Moment, hours: float) -> Moment:
     """Return the moment so many hours after `start` in the mixed calendar."""
     if start < _FIRST_GREGORIAN:
-        julian = _between(_JULIAN, _LAST_JULIAN, start)
+        julian = _between(JULIAN, _LAST_JULIAN, start)
         if hours <= julian:
-            return _later(_JULIAN, start, hours)
-        return _later(_GREGORIAN, _FIRST_GREGORIAN, hours - julian)
-    gregorian = _between(_GREGORIAN, _FIRST_GREGORIAN, start)
+            return _later(JULIAN, start, hours)
+        return _later(GREGORIAN, _FIRST_GREGORIAN, hours - julian)
+    gregorian = _between(GREGORIAN, _FIRST_GREGORIAN, start)
     if hours > gregorian:
-        return _later(_GREGORIAN, start, hours)
-    return _later(_JULIAN, _LAST_JULIAN, hours - gregorian)
+        return _later(GREGORIAN, start, hours)
+    return _later(JULIAN, _LAST_JULIAN, hours - gregorian)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.formats.conventions.contract import Nodes
+from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection, info, wording
@@ -20,7 +21,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.showing import meaning, slices
 from omnizarr.nodes.showing.slices import Slice
 from omnizarr.show.axes import Axis
-from omnizarr.show.contents import Page, Style, Subject, content_of, proportion
+from omnizarr.show.contents import Light, Page, Style, Subject, content_of, proportion
 from omnizarr.show.numbers import are_numbers
 from omnizarr.show.picture import Picture
 from omnizarr.stores import LocalStore
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
     from omnizarr.nodes.group import Group
 
+_MOST_OTHERS: Final = 8
 _TABLE: Final = (20, 8)
 """Maximum rows and columns of a table."""
 
@@ -44,13 +46,59 @@ def image_array(group: Group) -> Array | None:
     return None
 
 
+def array_of(group: Group) -> tuple[Array, str]:
+    """Return the array that stands for a group, and what to say of the choice.
+
+    It is the full resolution of a multiscale image; else, by name, the first array of data with two dimensions or more,
+    or with one, or any. Arrays with the coordinates of a dimension are no data.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no array right below the group.
+    """
+    image = image_array(group)
+    if image is not None:
+        return image, ""
+    arrays = dict(sorted(group.arrays()))
+    if not arrays:
+        groups = ", ".join(sorted(map(visible, group.group_keys())))
+        found = f"groups {groups}" if groups else "nothing"
+        remedy = f"choose an array below: omnizarr ls -r {visible(str(group.store_path))}"
+        raise NodeNotFoundError("there is no array right in the group", path=group.path, found=found, remedy=remedy)
+    data = {name: array for name, array in arrays.items() if array.dimension_names != (name,)} or arrays
+    chosen = max(data, key=lambda name: _shows(data[name]))  # the first of those that show most
+    others = [visible(name) for name in data if name != chosen]
+    if not others:
+        return data[chosen], ""
+    listed = ", ".join(others[:_MOST_OTHERS]) + (", ..." if len(others) > _MOST_OTHERS else "")
+    return data[chosen], f"one of {len(data)} arrays of the group: show others by their names, {listed}"
+
+
+def _shows(array: Array) -> int:
+    """Return how much a picture of an array shows: an image more than a line, and that more than a table."""
+    return min(array.ndim, 2) if array.dtype.kind in "biufcmM" and 0 not in array.shape else 0
+
+
+def picture_of_group(group: Group, selection: Any, style: Style, size: tuple[int, int], *, rgb: bool | None) -> Picture:
+    """Return the picture; see `Group.show`."""
+    array, choice = array_of(group)
+    picture = picture_of(array, selection, style, size, rgb=rgb)
+    if not choice:
+        return picture
+    return replace(picture, page=replace(picture.page, remarks=(*picture.page.remarks, choice)))
+
+
 def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int], *, rgb: bool | None) -> Picture:
     """Return the picture. See `Array.show`."""
     array = _in_its_group(array)
     level = meaning.level_of(array)
     known = meaning.names_of(array, level)
-    chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb)
-    view = _View(array, level, known, chosen)
+    channels = meaning.channels_of(array, level, known)
+    blended = None if channels is None else channels[0]
+    chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb, blended=blended)
+    told = () if channels is None else tuple(channels[1])
+    view = _View(array, level, known, chosen, channels=told)
     if not view.is_picture:
         subject = view.table()
     else:
@@ -88,7 +136,9 @@ class _View:
     asked : Array or None
         The requested array, if it is another one.
     wanted : Slice or None
-        The selection of `asked`.
+        Of `asked`.
+    channels : tuple of Channel
+        How the image describes them.
     """
 
     array: Array
@@ -97,6 +147,7 @@ class _View:
     chosen: Slice
     asked: Array | None = None
     wanted: Slice | None = None
+    channels: tuple[Channel, ...] = ()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -138,7 +189,7 @@ class _View:
             if any(factors[dimension] > step + 0.5 for dimension, step in zip(self.chosen.shown, steps, strict=True)):
                 break
             level, chosen = self.level._replace(number=number), _scaled(self.chosen, factors)
-            found = _View(array, level, self.names, chosen, self.array, self.chosen)
+            found = _View(array, level, self.names, chosen, self.array, self.chosen, self.channels)
         return found
 
     def subject(self) -> Subject:
@@ -147,12 +198,24 @@ class _View:
         values = self._read(chosen)
         missing = meaning.missing_of(self.array, values, self.level)
         unit, values = meaning.unit_and_values(self.array.metadata.attributes, values)
+        label = meaning.label_of(self.array.metadata.attributes, values)
+        unit = unit if label is None else ""
         shown = self._axes(chosen)
         element = self._element(chosen)
         if len(shown) == 2 and _points_down(shown[0], slices.as_range(chosen.axes[chosen.shown[0]])):
             shown = (replace(shown[0], coordinates=shown[0].coordinates[::-1]), shown[1])
             values, missing = values[::-1], None if missing is None else missing[::-1]
-        return Subject(values, shown, self._name, unit, missing, element)
+        return Subject(values, shown, self._name, unit, missing, element, label=label, lights=tuple(self._lights()))
+
+    def _lights(self) -> Iterator[Light]:
+        """Yield what each channel that is read is drawn with, if they are blended."""
+        if not self.chosen.is_blended or self.chosen.channels is None:
+            return
+        for number in slices.as_range(self.chosen.axes[self.chosen.channels]):
+            known = number < len(self.channels)
+            channel = self.channels[number] if known else Channel(f"channel {number}", "ffffff", None)
+            ends = channel.window
+            yield Light(channel.label, channel.color, (ends[0], ends[1]) if ends and ends[0] < ends[1] else None)
 
     def _element(self, chosen: Slice) -> float:
         """Return the ratio of height to width of an image element, if both have the same unit."""
@@ -222,6 +285,10 @@ class _View:
             numbers = ", ".join(str(at) for at in chosen.assumed)
             which = "dimension" if len(chosen.assumed) == 1 else "dimensions"
             yield f"the first element along {which} {numbers}: select others by their indices"
+        if chosen.is_blended and chosen.channels is not None:
+            left_out = self.array.shape[chosen.channels] - len(slices.as_range(chosen.axes[chosen.channels]))
+            if left_out:
+                yield f"{wording.plural(left_out, 'channel')} of the image not shown"
         if self.asked is not None:
             yield f"read from level {self.array.basename}, {wording.lengths(self.array.shape)}"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.formats.conventions import display
+from omnizarr.formats.conventions import calendars, display
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.formats.reader import is_list, is_object
@@ -27,20 +26,6 @@ if TYPE_CHECKING:
 
 # Levels of images are directly below their group, or a little deeper.
 _MOST_ABOVE: Final = 3
-_SINCE: Final = re.compile(
-    r"(?P<unit>[a-z]+)\s+since\s+(?P<year>\d{1,4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
-    r"(?:[T ]+(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2}(?:\.\d+)?))?)?\s*(?:Z|UTC|[+-]00?:?00)?",
-    re.IGNORECASE,
-)
-_MICROSECONDS: Final = {
-    **dict.fromkeys(("microsecond", "microseconds", "us"), 1),
-    **dict.fromkeys(("millisecond", "milliseconds", "ms"), 10**3),
-    **dict.fromkeys(("second", "seconds", "sec", "s"), 10**6),
-    **dict.fromkeys(("minute", "minutes", "min"), 60 * 10**6),
-    **dict.fromkeys(("hour", "hours", "hr", "h"), 3600 * 10**6),
-    **dict.fromkeys(("day", "days", "d"), 86400 * 10**6),
-}
-_CALENDARS: Final = ("standard", "gregorian", "proleptic_gregorian")
 _GREGORIAN: Final = np.datetime64("1582-10-15")
 
 
@@ -107,7 +92,7 @@ def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale |
     if beside is not None:
         with suppress(OmnizarrError):
             values = np.asarray(beside[as_selector(indices)])
-            return axes.Axis(name, *unit_and_values(beside.metadata.attributes, values))
+            return axes.Axis(name, *of_axis(beside.metadata.attributes, values))
     numbers = np.arange(indices.start, indices.stop, indices.step)
     if scale is not None:
         return axes.Axis(name, scale.unit, scale.start + scale.step * numbers)
@@ -152,7 +137,7 @@ def missing_of(array: Array, values: NDArray[Any], level: reading.Level | None) 
 
 
 def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """Return unit and meaning of values: scaled values, or times.
+    """Return the unit of values, and what they mean: scaled, and times as such, if NumPy has them.
 
     >>> unit_and_values({"units": "days since 2026-01-01"}, np.array([0, 1]))[1].astype("M8[D]").tolist()
     [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
@@ -166,27 +151,59 @@ def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tupl
     scale, offset = (display.number(attributes, name) for name in ("scale_factor", "add_offset"))
     if scale is not None or offset is not None:
         values = values * (1.0 if scale is None else scale) + (0.0 if offset is None else offset)
-    times = _times(unit, attributes.get("calendar", "standard"), values)
-    return ("", times) if times is not None else (unit, values)
+    times = calendars.Times.of(attributes)
+    found = None if times is None else _in_numpy(times, values)
+    return ("", found) if found is not None else (unit, values)
 
 
-def _times(unit: str, calendar: Any, values: NDArray[Any]) -> NDArray[np.datetime64] | None:
-    """Return the times that numbers mean in CF; None if they mean none, or have another calendar."""
-    found = _SINCE.fullmatch(unit.strip())
-    if found is None or calendar not in _CALENDARS or found["unit"].lower() not in _MICROSECONDS:
+def _in_numpy(times: calendars.Times, values: NDArray[Any]) -> NDArray[np.datetime64] | None:
+    """Return the times that numbers mean; None if they are of another calendar than NumPy's."""
+    calendar = times.calendar
+    if calendar not in (calendars.GREGORIAN, calendars.STANDARD):
         return None
-    parts = {name: float(found[name] or 0) for name in ("hour", "minute", "second")}
-    try:
-        day = np.datetime64(f"{int(found['year']):04}-{int(found['month']):02}-{int(found['day']):02}", "us")
-    except ValueError:
-        return None
-    start = int(day.astype(np.int64)) + round(((parts["hour"] * 60 + parts["minute"]) * 60 + parts["second"]) * 10**6)
-    since = values.astype(np.float64) * _MICROSECONDS[found["unit"].lower()]
+    since = values.astype(np.float64) * times.unit
     with np.errstate(invalid="ignore"):
         is_time = np.abs(since) < 2.0**62
-        times = (start + np.where(is_time, since, 0).round().astype(np.int64)).view("M8[us]")
-    times[~is_time] = np.datetime64("NaT")
-    # Before that day, the standard calendar differs from that of NumPy.
-    if calendar != "proleptic_gregorian" and bool((times < _GREGORIAN).any()):
+        found = (times.start + np.where(is_time, since, 0).round().astype(np.int64)).view("M8[us]")
+    found[~is_time] = np.datetime64("NaT")
+    # Before that day, the standard calendar is not that of NumPy.
+    return None if calendar is calendars.STANDARD and bool((found < _GREGORIAN).any()) else found
+
+
+def of_axis(attributes: Mapping[str, Any], values: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """Return the unit of coordinates, and what they mean: times of any calendar as such, or as text.
+
+    >>> of_axis({"units": "days since 2000-02-29", "calendar": "360_day"}, np.array([0, 1, 2]))[1].tolist()
+    ['2000-02-29', '2000-02-30', '2000-03-01']
+    """
+    unit, meant = unit_and_values(attributes, values)
+    times = calendars.Times.of(attributes) if meant.dtype.kind in "iuf" else None
+    return (unit, meant) if times is None else ("", times.texts(meant))
+
+
+def label_of(attributes: Mapping[str, Any], values: NDArray[Any]) -> Callable[[float, float], str] | None:
+    """Return how a number that means a time of a calendar of its own is written; None if they mean none."""
+    times = calendars.Times.of(attributes) if values.dtype.kind in "iuf" else None
+    return None if times is None else times.text
+
+
+# -- channels ----------------------------------------------------------------------
+
+
+def channels_of(
+    array: Array, level: reading.Level | None, names: Sequence[str]
+) -> tuple[int, list[display.Channel]] | None:
+    """Return the dimension of an image's channels, and how ``omero`` describes them; None if it does not."""
+    listed = None if level is None else level.image.get("axes")
+    types = [axis.get("type") if is_object(axis) else None for axis in (listed if is_list(listed) else ())]
+    dimension = next((at for at, kind in enumerate(types) if kind == "channel"), None)
+    if dimension is None and "c" in names:
+        dimension = names.index("c")
+    if level is None or dimension is None or dimension >= array.ndim:
         return None
-    return times
+    with suppress(OmnizarrError):
+        group = detection.find(array.store_path.at(level.group))
+        if isinstance(group, GroupMetadata):
+            found = display.channels(reading.members(level.group, Nodes({level.group: group})).get("omero"))
+            return (dimension, found) if found else None
+    return None

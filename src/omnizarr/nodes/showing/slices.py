@@ -16,6 +16,7 @@ Axis: TypeAlias = "int | range"
 _UPRIGHT: Final = ("y", "lat", "latitude", "nav_lat", "rlat", "northing", "yc", "row", "rows", "height")
 _ACROSS: Final = ("x", "lon", "longitude", "nav_lon", "rlon", "easting", "xc", "column", "columns", "col", "width")
 _CHANNELS: Final = frozenset({"c", "channel", "channels", "rgb", "rgba", "band", "bands", "color", "colour"})
+_MOST_BLENDED: Final = 4
 NORTH_UP: Final = frozenset({"lat", "latitude", "rlat", "nav_lat", "northing"})
 """Dimensions with the largest coordinate at the top."""
 
@@ -31,11 +32,13 @@ class Slice:
     shown : tuple of int
         The dimensions of the picture: none, one, or two with the vertical one first.
     channels : int or None
-        The dimension of red, green and blue.
+        The dimension of red, green and blue, or of channels that are blended.
     assumed : tuple of int
         Dimensions for which an index was chosen automatically.
     fields : str or None
-        The shown field of a record.
+        Field of a record.
+    is_blended : bool
+        The channels have colours of their own.
     """
 
     axes: tuple[Axis, ...]
@@ -43,6 +46,7 @@ class Slice:
     channels: int | None = None
     assumed: tuple[int, ...] = ()
     fields: str | None = None
+    is_blended: bool = False
 
     def thinned(self, most: Sequence[int]) -> Slice:
         """Return the same with at most this many indices along the shown dimensions, by taking every n-th."""
@@ -74,11 +78,13 @@ def choose(
     selection: Any = (),
     *,
     rgb: bool | None = None,
+    blended: int | None = None,
 ) -> Slice:
     """Return the part of an array that a selection shows.
 
-    `names` are those of its dimensions, "" for none. `rgb` states whether the last of three dimensions holds red,
-    green and blue; None: guess.
+    `names` are those of its dimensions, "" where there is none; `rgb` says whether the last of three dimensions holds
+    red, green and blue; None: if it looks like that. `blended` is the dimension of channels that have colours of their
+    own: of those selected, the first four are shown.
 
     Raises SelectionError and BoundsCheckError.
 
@@ -99,7 +105,10 @@ def choose(
         raise SelectionError("there is no such field", found=fields[0], expected=", ".join(known) or "none")
     axes = _selected(shape, [item for item in items if not isinstance(item, str)])
     kept = [dimension for dimension, axis in enumerate(axes) if isinstance(axis, range)]
-    channels = _channels(axes, kept, names, dtype, rgb=rgb)
+    is_blended = blended in kept and len(kept) > 2 and rgb is None and dtype is not None and dtype.kind in "biuf"
+    channels = blended if is_blended else _channels(axes, kept, names, dtype, rgb=rgb)
+    if is_blended and channels is not None:
+        axes[channels] = as_range(axes[channels])[:_MOST_BLENDED]
     kept = [dimension for dimension in kept if dimension != channels]
     shown = _two_of(kept, names) if len(kept) > 2 else _upright_first(kept, names)
     assumed = tuple(dimension for dimension in kept if dimension not in shown)
@@ -109,7 +118,7 @@ def choose(
             axes[dimension] = axis[0]
     if any(isinstance(axes[dimension], range) for dimension in assumed):
         raise SelectionError("a dimension of length 0 has nothing to show", found=tuple(shape))
-    return Slice(tuple(axes), shown, channels, assumed, fields[0] if fields else None)
+    return Slice(tuple(axes), shown, channels, assumed, fields[0] if fields else None, is_blended)
 
 
 def every(axis: Axis, step: int) -> Axis:
