@@ -20,6 +20,7 @@ from omnizarr.stores.wrap.faults import FaultyStore
 
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
+    "settings/__init__.py": "forgotten in a child",
     "netcdf/records.py": "of a session; a child makes its own",
     "stores/local/archive.py": "a child may not write, and is told so before it comes to the lock",
     "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",

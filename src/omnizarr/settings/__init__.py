@@ -5,6 +5,8 @@ You can also pass most of them to a single call, which is usually better.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Mapping
 from importlib import import_module
 from types import TracebackType
@@ -44,6 +46,16 @@ _WITHOUT_EFFECT: Final = (
 )
 
 _MISSING: Final = object()
+
+_guards: Final[dict[str, threading.RLock]] = {}
+if hasattr(os, "register_at_fork"):
+    # The thread that holds the lock does not exist in the child.
+    os.register_at_fork(after_in_child=_guards.clear)
+
+
+def _guard() -> threading.RLock:
+    """Return the lock of those who change settings. `dict.setdefault` is atomic, so all threads get the same."""
+    return _guards.get("guard") or _guards.setdefault("guard", threading.RLock())
 
 
 class Setting:
@@ -107,9 +119,10 @@ class Config:
         for key in changed:
             if key not in DEFAULTS and not key.startswith(_WITHOUT_EFFECT):
                 raise KeyError(_unknown(key))
-        before = {key: self._values.get(key, _MISSING) for key in changed}
-        # A new dictionary each time, so that concurrent readers see the whole change or nothing of it.
-        self._values = {**self._values, **changed}
+        with _guard():
+            before = {key: self._values.get(key, _MISSING) for key in changed}
+            # A new dictionary each time, so that concurrent readers see the whole change or nothing of it.
+            self._values = {**self._values, **changed}
         return Setting(self, before)
 
     @property
@@ -123,11 +136,13 @@ class Config:
 
     def reset(self) -> None:
         """Restore the defaults."""
-        self._values = dict(DEFAULTS)
+        with _guard():
+            self._values = dict(DEFAULTS)
 
     def _restore(self, before: Mapping[str, Any]) -> None:
-        values = {**self._values, **before}
-        self._values = {key: value for key, value in values.items() if value is not _MISSING}
+        with _guard():
+            values = {**self._values, **before}
+            self._values = {key: value for key, value in values.items() if value is not _MISSING}
 
     def __repr__(self) -> str:
         return f"<Config {self._values}>"
