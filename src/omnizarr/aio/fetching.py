@@ -17,6 +17,7 @@ from omnizarr import engine
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import Binding
 from omnizarr.indexing import Plan
+from omnizarr.stores import loops
 
 Left = tuple[list[tuple[int, ...]], bool, BaseException | None]
 """Chunks that are left to do, whether all others are done, and an error to raise."""
@@ -118,8 +119,9 @@ def _desk() -> _Desk | None:
     loop = asyncio.get_running_loop()
     process, desk = _desks.get(loop, (None, None))
     if desk is None or process != os.getpid():
-        for closed in [other for other in _desks if other.is_closed()]:
-            _desks.pop(closed)[1].close()
+        for other in loops.closed(_desks):
+            if (left := _desks.pop(other, None)) is not None:
+                left[1].close()
         try:
             desk = _Desk(loop)
         except NotImplementedError:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, ca
 from weakref import WeakKeyDictionary
 
 from omnizarr.errors import ConflictError
-from omnizarr.stores import conflicts
+from omnizarr.stores import conflicts, loops
 from omnizarr.stores.async_verbs import AsyncReader, AsyncVerbs
 from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Stamped, Store
 from omnizarr.stores.interrupts import contextmanager
@@ -68,8 +68,8 @@ def _gate(store: Store) -> asyncio.Semaphore:
     """Return the semaphore that limits requests to what a store wants. All objects for the same data share it."""
     loop = asyncio.get_running_loop()
     if loop not in _gates:
-        for closed in [other for other in _gates if other.is_closed()]:  # semaphores keep their loops
-            del _gates[closed]
+        for closed in loops.closed(_gates):  # semaphores keep their loops
+            _gates.pop(closed, None)
     gates = _gates.setdefault(loop, {})
     name = store.origin()[0], store.concurrency
     if name not in gates:

@@ -99,7 +99,8 @@ class _Crew:
         self._at_work = 0  # number of threads, changed only by the loop
         self._waiting: deque[_Call[Any]] = deque()
         self._ended: deque[tuple[_Call[Any] | None, Any, BaseException | None]] = deque()
-        self._is_told = False
+        self._bell: list[None] = [None]
+        """Empty between the call that wakes the loop and the moment when it looks."""
 
     async def call(self, function: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
         """Return the result of `function`."""
@@ -119,9 +120,11 @@ class _Crew:
 
     def _call_help(self) -> None:
         if self._at_work < min(self._most, len(self._waiting)):
-            if self._kind not in _executors:
-                _executors[self._kind] = ThreadPoolExecutor(self._most, thread_name_prefix=f"omnizarr-{self._kind}")
-            _executors[self._kind].submit(self._work, asyncio.get_running_loop())
+            threads = _executors.get(self._kind)
+            if threads is None:  # loops of two threads may create two executors; the unused one has no thread yet
+                made = ThreadPoolExecutor(self._most, thread_name_prefix=f"omnizarr-{self._kind}")
+                threads = _executors.setdefault(self._kind, made)
+            threads.submit(self._work, asyncio.get_running_loop())
             self._at_work += 1
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -142,17 +145,19 @@ class _Crew:
         self, loop: asyncio.AbstractEventLoop, call: _Call[Any] | None, result: Any, error: BaseException | None
     ) -> None:
         self._ended.append((call, result, error))
-        if not self._is_told:
-            self._is_told = True
-            try:
-                loop.call_soon_threadsafe(self._settle)
-            except RuntimeError:  # the loop is closed: no task is waiting
-                self._waiting.clear()
-                self._ended.clear()
+        try:
+            self._bell.pop()
+        except IndexError:  # the loop will look, and find this, too
+            return
+        try:
+            loop.call_soon_threadsafe(self._settle)
+        except RuntimeError:  # the loop is closed: no task is waiting
+            self._waiting.clear()
+            self._ended.clear()
 
     def _settle(self) -> None:
         """Pass the results to the callers, in the loop."""
-        self._is_told = False
+        self._bell.append(None)
         while self._ended:
             call, result, error = self._ended.popleft()
             if call is None:
