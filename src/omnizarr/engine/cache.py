@@ -26,6 +26,7 @@ from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Source
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import SettingError
+from omnizarr.stores import threads
 from omnizarr.stores.base import Stamped, Store
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
@@ -80,18 +81,21 @@ class ChunkCache:
 
     def number_of(self, store: Store, prefix: str, chain: Chain) -> int:
         """Return the number of an array. Arrays with the same chunks and the same decoding have the same number."""
-        if len(self._numbers) >= _MOST_NUMBERED:
-            self._numbers.clear()  # numbers are not used again, so old entries expire
-        try:
-            return self._numbers.setdefault((store, prefix, chain), next(self._count))
-        except TypeError:  # a store that cannot be hashed
-            return next(self._count)
+        # Before Python 3.14, `next` of `count` is not atomic without the GIL.
+        with threads.lock((ChunkCache, id(self))):
+            if len(self._numbers) >= _MOST_NUMBERED:
+                self._numbers.clear()  # numbers are not used again, so old entries expire
+            try:
+                return self._numbers.setdefault((store, prefix, chain), next(self._count))
+            except TypeError:  # a store that cannot be hashed
+                return next(self._count)
 
     def shared_with(self, native: Any) -> Any:
         """Return the native engine's cache. From then on, the reference engine uses it too."""
-        if isinstance(self._kept, _Kept):
-            self._kept = native.ChunkCache(min(self.limit, sys.maxsize))
-        return self._kept
+        with threads.lock((ChunkCache, id(self))):
+            if isinstance(self._kept, _Kept):
+                self._kept = native.ChunkCache(min(self.limit, sys.maxsize))
+            return self._kept
 
     def get(self, place: Place, stamp: Hashable) -> AnyArray | None:
         """Return the cached chunk of a place, if it was decoded from the value with this stamp."""

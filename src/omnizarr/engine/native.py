@@ -90,6 +90,7 @@ def engine_of(binding: Binding) -> Any:
 
 # -- remote stores ---------------------------------------------------------
 
+_UNKNOWN: Final = object()
 _clients: Final[dict[Client, Any]] = {}
 _MOST_CLIENTS: Final = 64
 
@@ -124,8 +125,9 @@ def _remote(native: Any, store: Store, bytes_in_flight: int) -> tuple[Any, str, 
 def _client(native: Any, access: Access) -> Any:
     """Return the client of a store, which arrays share; None if it cannot be created."""
     known = access.client
-    if known in _clients:
-        return _clients[known]
+    client = _clients.get(known, _UNKNOWN)  # one call, because another thread may empty the table
+    if client is not _UNKNOWN:
+        return client
     try:
         *given, _ = known
         client = native.Client(*given, object_errors.missing_places())
@@ -301,8 +303,9 @@ _MOST_CODECS: Final = 256
 def _codecs_of(native: Any, binding: Binding) -> Any:
     """Return the codecs of an array, bound natively; None if one of them is not supported."""
     chain = binding.chain
-    if chain in _codecs:
-        return _codecs[chain]
+    codecs = _codecs.get(chain, _UNKNOWN)
+    if codecs is not _UNKNOWN:
+        return codecs
     try:
         codecs = _bound(native, binding)
     except (NotImplementedError, OverflowError):

@@ -268,14 +268,16 @@ _COMPARABLE: Final = {BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCo
 def _shared(metadata: Any, spec: Any) -> Binding | None:
     """Return what all arrays with these metadata are bound to, wherever they are; None if zarr-python has to serve."""
     question = _question(metadata, spec)
-    if question not in _known:
+    try:
+        return _known[question]
+    except KeyError:
+        pass
+    made = _bound_nowhere(metadata, spec)
+    if question is not None:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        made = _bound_nowhere(metadata, spec)
-        if question is None:
-            return made
         _known[question] = made
-    return _known[question]
+    return made
 
 
 def _question(metadata: Any, spec: Any) -> Hashable | None:

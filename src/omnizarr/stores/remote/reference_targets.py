@@ -255,11 +255,13 @@ class Targets:
         if service == "http":
             parts = parse.urlsplit(url)
             root, key = parts._replace(path="/", fragment="").geturl(), parse.unquote(parts.path).strip("/")
-        if root not in self._stores:
+        store = self._stores.get(root)
+        if store is None:
+            store = registered.resolve(root, "r", self._options_for(scheme, host))[0]
             if len(self._stores) >= _MOST_KEPT:
                 self._stores.clear()
-            self._stores[root] = registered.resolve(root, "r", self._options_for(scheme, host))[0]
-        return self._stores[root], key
+            self._stores[root] = store
+        return store, key
 
     def _options_for(self, scheme: str, host: str) -> dict[str, Any]:
         """Return the options of the store that holds the targets of a scheme, on a host."""
