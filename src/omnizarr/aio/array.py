@@ -240,7 +240,11 @@ class AsyncArray(ArrayProperties):
         def found(store: Store) -> Any:
             return detection.open_array(array_on(self.array, store).store_path, dialect).metadata
 
-        self.array._adopt(await reading(where.store, found), is_ours=False)  # noqa: SLF001
+        since = None
+        while since is not self.array._state:  # noqa: SLF001 - until nothing else has changed it meanwhile
+            since = self.array._state  # noqa: SLF001
+            metadata = await reading(where.store, found)
+        self.array._adopt(metadata, is_ours=False)  # noqa: SLF001
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> AsyncArray:
         """Return the same array with other settings."""

@@ -319,7 +319,12 @@ class AsyncGroup(NodeProperties):
             group.refresh()
             return group._metadata  # noqa: SLF001 - its other half
 
-        self.group._metadata = await self._read(found)  # noqa: SLF001
+        while True:
+            since = self.group._metadata  # noqa: SLF001
+            metadata = await self._read(found)
+            if self.group._metadata is since or self.group._metadata is metadata:  # noqa: SLF001
+                break  # otherwise something else has changed it meanwhile
+        self.group._metadata = metadata  # noqa: SLF001
 
     # -- Python protocols ----------------------------------------------------------------
 

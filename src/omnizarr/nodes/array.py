@@ -31,6 +31,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.reading import Prepared, prepare
 from omnizarr.nodes.writing import converted_value, write_values
+from omnizarr.stores import threads
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
@@ -534,10 +535,11 @@ class Array(Node, ArrayProperties):
         ShapeError
             If `data` does not fit.
         """
+        since = self._state
         metadata, region = resizing.append(
             self._where, data, axis, self._config.policy, self._config.concurrency, self._metadata.dialect
         )
-        self._adopt(metadata)
+        self._adopt(metadata, since)
         return AppendedShape(metadata.shape, region)
 
     # -- metadata ------------------------------------------------------------------
@@ -549,7 +551,11 @@ class Array(Node, ArrayProperties):
 
     def refresh(self) -> None:
         """Read the metadata again, in case another program resized the array or changed its attributes."""
-        self._adopt(detection.open_array(self._where, self._metadata.dialect).metadata, is_ours=False)
+        since = self._state
+        self._adopt(self._stored(), since, is_ours=False)
+
+    def _stored(self) -> ArrayMetadata:
+        return detection.open_array(self._where, self._metadata.dialect).metadata
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
         """Return the same array with other settings: ``array.with_config({"missing": "error"})``."""
@@ -557,21 +563,28 @@ class Array(Node, ArrayProperties):
         return Array(self._where, self._metadata, changed, self._snapshot)
 
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
-        self._adopt(
-            hierarchy.update(
-                self._where,
-                ArrayMetadata,
-                lambda metadata: replace(metadata, attributes=change(dict(metadata.attributes))),
-                self._metadata.dialect,
-            )
+        since = self._state
+        metadata = hierarchy.update(
+            self._where,
+            ArrayMetadata,
+            lambda metadata: replace(metadata, attributes=change(dict(metadata.attributes))),
+            self._metadata.dialect,
         )
+        self._adopt(metadata, since)
 
-    def _adopt(self, metadata: ArrayMetadata, *, is_ours: bool = True) -> None:
-        """Use the metadata that is stored now."""
-        state = self._state
-        known = state.metadata
-        same = metadata.shape == known.shape and replace(metadata, attributes={}) == replace(known, attributes={})
-        self._state = State(metadata, state.bound if same else None)
+    def _adopt(self, metadata: ArrayMetadata, since: State | None = None, *, is_ours: bool = True) -> None:
+        """Use the metadata that is stored now.
+
+        `since` is the state before they were read or changed. If another thread has replaced it, its metadata may be
+        newer or older, so they are read again.
+        """
+        with threads.lock((Array, id(self))):
+            state = self._state
+            if since is not None and state is not since:
+                metadata = self._stored()
+            known = state.metadata
+            same = metadata.shape == known.shape and replace(metadata, attributes={}) == replace(known, attributes={})
+            self._state = State(metadata, state.bound if same else None)
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 

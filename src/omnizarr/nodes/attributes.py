@@ -77,11 +77,19 @@ class Attributes(MutableMapping[str, Any]):
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return an attribute. If it is missing, set it to `default` first, in one atomic change."""
-        if key in self:
+        try:
             return self[key]
+        except KeyError:
+            pass
         new = self._to_json({key: default})
-        self._change(lambda old: {**new, **old})
-        return self[key]
+        kept: list[Attrs] = []
+
+        def with_default(old: Attrs) -> Attrs:
+            kept.append({**new, **old})
+            return kept[-1]
+
+        self._change(with_default)
+        return thawed(kept[-1][key])
 
     def pop(self, key: str, *default: Any) -> Any:
         """Remove an attribute and return its value. Arguments are those of ``dict.pop``."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes.detection import Documents, Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import conflicts
+from omnizarr.stores import conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
@@ -105,9 +106,17 @@ class Snapshot:
     @property
     def nodes(self) -> Nodes:
         """Documents by path below the group."""
-        if self._nodes is None:
-            self._nodes = read(self.root, self.name) or {}
-        return self._nodes
+        nodes = self._nodes
+        if nodes is None:
+            found = read(self.root, self.name) or {}
+            with self._guard():
+                if self._nodes is None:  # otherwise another thread has changed the copies since
+                    self._nodes = found
+                nodes = self._nodes
+        return nodes
+
+    def _guard(self) -> AbstractContextManager[object]:
+        return threads.lock((Snapshot, id(self)))
 
     def children(self, path: str) -> list[str]:
         """Return the sorted names of the nodes directly below `path`."""
@@ -152,7 +161,8 @@ class Snapshot:
                     below = f"{relative}/"
                     changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
             _write(self.root, held.dialect, changed, held.group, self.name, nodes)
-            self._nodes = changed
+            with self._guard():
+                self._nodes = changed
 
     def _relative(self, path: str) -> str:
         return path[len(self.root.prefix) :] if path != self.root.path else ""

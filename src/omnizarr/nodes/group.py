@@ -40,7 +40,7 @@ from omnizarr.nodes.options import (
     RequireOptions,
     shows,
 )
-from omnizarr.stores import pool
+from omnizarr.stores import pool, threads
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
@@ -158,9 +158,10 @@ class Group(Node):
     @property
     def _snapshot(self) -> Snapshot | None:
         """The consolidated metadata with the members; looked for at first use."""
-        if self._copies is not None and not isinstance(self._copies, Snapshot):
-            self._copies = self._copies()
-        return self._copies
+        copies = self._copies  # read once, because another thread may replace it
+        if copies is not None and not isinstance(copies, Snapshot):
+            copies = self._copies = copies()
+        return copies
 
     @classmethod
     def open(
@@ -673,15 +674,30 @@ class Group(Node):
 
     def refresh(self) -> None:
         """Read the metadata again, in case another program changed it."""
-        self._metadata = detection.open_group(self._where, self._own_format).metadata
+        since = self._metadata
+        self._adopt(self._stored(), since)
+
+    def _stored(self) -> GroupMetadata:
+        return detection.open_group(self._where, self._own_format).metadata
+
+    def _adopt(self, metadata: GroupMetadata, since: GroupMetadata) -> None:
+        """Use the metadata that is stored now.
+
+        `since` is the metadata before. If another thread has replaced it, its metadata may be newer or older, so they
+        are read again.
+        """
+        with threads.lock((Group, id(self))):
+            self._metadata = metadata if self._metadata is since else self._stored()
 
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
-        self._metadata = hierarchy.update(
+        since = self._metadata
+        metadata = hierarchy.update(
             self._where,
             GroupMetadata,
             lambda metadata: replace(metadata, implicit=False, attributes=change(dict(metadata.attributes))),
             self._own_format,
         )
+        self._adopt(metadata, since)
         if self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 
