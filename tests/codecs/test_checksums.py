@@ -1,12 +1,16 @@
 import struct
 import zlib
 
+import google_crc32c
 import numcodecs
+import numpy as np
 import pytest
 from numcodecs.checksum32 import CRC32, CRC32C, Adler32, JenkinsLookup3
 from numcodecs.fletcher32 import Fletcher32
 
+from omnizarr.codecs import compiled
 from omnizarr.errors import ChecksumError, ChunkError, ChunkSizeError
+from omnizarr.settings import engines
 from tests.codecs.cases import PLAIN, bound
 
 CASES = [
@@ -87,3 +91,12 @@ def test_empty_value():
 
 def test_numcodecs_knows_these():
     assert {"crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"} <= set(numcodecs.registry.codec_registry)
+
+
+@pytest.mark.parametrize("data", [b"", b"a", b"123456789", PLAIN])
+def test_native_engine_computes_the_same_crc32c_as_google_crc32c(data):
+    native = engines.module()
+    if native is None:
+        pytest.skip("the native engine is not built")
+    array = np.frombuffer(data, np.uint8)
+    assert compiled._crc32c(native)(data) == compiled._crc32c(native)(array) == google_crc32c.value(data)

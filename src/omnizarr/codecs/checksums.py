@@ -22,7 +22,6 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
-import google_crc32c
 import numpy as np
 
 from omnizarr.codecs import compiled
@@ -89,7 +88,7 @@ def crc32c(data: Buffer) -> int:
     '0xe3069283'
     """
     # The library accepts arrays and bytes, but no memoryviews; NumPy makes no array of zero bytes.
-    return google_crc32c.value(np.frombuffer(data, np.uint8) if len(data) else b"")  # type: ignore[no-any-return]
+    return compiled.crc32c()(np.frombuffer(data, np.uint8) if len(data) else b"")  # type: ignore[no-any-return]
 
 
 def _fletcher32(data: Buffer) -> int:

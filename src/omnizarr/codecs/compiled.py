@@ -17,6 +17,7 @@ from omnizarr.settings import engines
 
 _UNLIMITED: Final = 2**63 - 1
 _FLETCHER32: Final = ("fletcher32", False)
+_CRC32C: Final = ("crc32c", False)
 _WIDTH: Final = 4
 
 
@@ -107,3 +108,18 @@ def fletcher32() -> Any:
     codec = found.Fletcher32()
     # numcodecs makes its C function available only through the codec
     return lambda data: int.from_bytes(codec.encode(data)[-_WIDTH:], "little")
+
+
+@cache
+def crc32c() -> Any:
+    """Return the function that computes CRC-32C of bytes or an array.
+
+    It is that of google-crc32c. That package is not compiled for Python without the GIL, where it warns and is slow, so
+    the native engine computes there if it is built.
+    """
+    native = engines.module() if import_module("sysconfig").get_config_var("Py_GIL_DISABLED") else None
+    return _crc32c(native) if hasattr(native, "encode") else import_module("google_crc32c").value
+
+
+def _crc32c(native: Any) -> Any:
+    return lambda data: int.from_bytes(native.encode(_CRC32C, data)[-_WIDTH:], "little")
