@@ -43,7 +43,7 @@ SPAN: Final = 32
 LINEAR: Final = 1.1
 """An exponent that is called linear still."""
 SURE: Final = 0.002
-"""Seconds of CPU time that are enough to speak of growth."""
+"""Seconds of CPU time from which growth is measured."""
 AGAIN: Final = 0.05
 """What takes less CPU time is measured three times, of which the least counts."""
 

@@ -295,7 +295,7 @@ def ours(row: Row) -> str | None:
 
 
 def ratio(row: Row) -> float | None:
-    """Return omnizarr as it comes to the best setting of the best other library."""
+    """Return the ratio of omnizarr to the best setting of the best other library."""
     our, best = ours(row), row.best(peer for peer, entry in PEERS.items() if not entry.is_ours)
     return None if our is None or best is None else row.median(our) / row.median(best)
 

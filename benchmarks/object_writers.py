@@ -1,4 +1,4 @@
-"""What writers lose on S3 who share chunks, by omnizarr and by zarr-python, and whether appended blocks are all there.
+"""What writers that share chunks lose on S3, by omnizarr and by zarr-python, and whether appended blocks are all there.
 
 ``python -m benchmarks.object_writers [--runs 50] [--processes 4] [--threads 8] [--blocks 50]`` starts the server that
 the tests start (see tests/servers.py) and lets the processes, of so many threads each, write disjoint regions of one
@@ -110,7 +110,7 @@ def append_all(server, crew, options):
     expected = crew.size * options.blocks
     print(
         f"omnizarr: {crew.size} processes appended {len(landed)} blocks in {seconds:.1f} s; {right} of {expected} are "
-        f"where they were said to be, and nowhere else; {values.size} elements of {3 * expected}"
+        f"where they were reported, and nowhere else; {values.size} elements of {3 * expected}"
     )
 
 

@@ -540,7 +540,7 @@ LIBRARIES: Final = {"omnizarr": "omnizarr", "zarr": "zarr-python", "tensorstore"
 
 
 def _of(name: str, title: str, items: str, **options: Any) -> Operation:
-    """Return the operation that the functions with a name do, in whichever libraries there are some."""
+    """Return the operation that the functions with a name do, in all libraries that have it."""
     found = {library: globals().get(f"{library}_{name.replace('-', '_')}") for library in LIBRARIES}
     return Operation(name, title, items, {library: each for library, each in found.items() if each}, **options)
 

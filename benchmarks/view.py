@@ -1,8 +1,8 @@
 """A live view (`omnizarr.storage.TranslatedStore`) beside the data it shows: what handing chunks through costs.
 
 Usage: ``python -m benchmarks.view [--rounds N] [--megabytes N] [--directory PATH] [--docs]``. An array of Zarr v2 is
-read whole, as it is and as Zarr v3 through a view, in turn. Its chunks are the same in both formats, so the view hands
-them on.
+read whole, as it is and as Zarr v3 through a view, in turn. Its chunks are the same in both formats, so the
+view passes them on.
 """
 
 from __future__ import annotations

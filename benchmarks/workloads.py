@@ -190,7 +190,7 @@ def chunk_by_chunk(dataset: Dataset, _scale: int) -> list[Selection]:
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the report: `verb` upon `dataset`; `select` says which part, `cache` how much decoded may be kept."""
+    """One row of the report: `verb` on `dataset`; `select` says which part, `cache` how much decoded may be kept."""
 
     name: str
     title: str

@@ -329,8 +329,8 @@ _METADATA: list[Damaged] = [
     one("ome with an axis too many", ome(multiscales=[image(axes=[{"name": name, "type": "space"} for name in "zyx"],
         scale=[1, 1, 1])]), "ome-axes-count", "zarr.json", ""),
     one("ome with a scale too short", ome(multiscales=[image(scale=[1])]), "ome-transformations", "zarr.json", ""),
-    one("ome level that is not there", ome(multiscales=[image("a", "b")]), "ome-missing-level", "zarr.json", ""),
-    one("ome label that is not there", {**ome(), "labels/zarr.json": text({**V3_GROUP, "attributes": {
+    one("ome level that is missing", ome(multiscales=[image("a", "b")]), "ome-missing-level", "zarr.json", ""),
+    one("ome label that is missing", {**ome(), "labels/zarr.json": text({**V3_GROUP, "attributes": {
         "ome": {"version": "0.5", "labels": ["cells"]}}})}, "ome-missing-group", "labels/zarr.json", "labels"),
     one("ome levels from small to large", {**ome(multiscales=[image("b", "a")]), "b/zarr.json": text({**V3_ARRAY,
         "shape": [2, 2], "dimension_names": ["y", "x"]})}, "ome-level-order", "zarr.json", ""),
@@ -484,7 +484,7 @@ _NAMES: list[Damaged] = [
         "names-differ-by-case", None, ""),
     one("v3 name that is not normalised", _named(v3(), "e\u0301"), "name-not-normalized", "e\u0301/zarr.json",
         "e\u0301"),
-    Damaged("v3 names that look alike", {**_named(v3(), "e\u0301"), **_named(v3(), "\u00e9")},
+    Damaged("v3 names that look similar", {**_named(v3(), "e\u0301"), **_named(v3(), "\u00e9")},
             [("names-look-alike", "", None), ("name-not-normalized", "e\u0301", "e\u0301/zarr.json")]),
 ]  # fmt: skip
 

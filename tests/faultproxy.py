@@ -51,7 +51,7 @@ class Refuse(Fault):
 class Reset(Fault):
     """The server does what it is asked to; the connection is reset after so many bytes of its answer's body.
 
-    With None nothing of the answer arrives, not even its head: nobody knows whether the request was heard.
+    With None nothing of the answer arrives, not even its head: it is unknown whether the request was received.
     """
 
     after: int | None = None

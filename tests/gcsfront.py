@@ -67,7 +67,7 @@ def as_upload(head: Head, length: int) -> bytes:
 
 
 def as_put(answer: Head, said: bytes) -> bytes:
-    """Return the answer to a put: what was said of the new object, as fields."""
+    """Return the answer to a put: the fields of the new object."""
     if "chunked" in answer.fields.get("transfer-encoding", ""):
         said = b"".join(re.findall(rb"(?s)\{.*\}", said))
     made = json.loads(said)

@@ -1,4 +1,4 @@
-"""Run a program as long as standard input is open: until whoever started it closes it, or is no more."""
+"""Run a program as long as standard input is open: until its parent closes it, or ends."""
 
 import contextlib
 import os

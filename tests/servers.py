@@ -343,7 +343,7 @@ def azurite_server(tmp_path_factory):
 def _gcs_place(server: Server, name: str) -> Place:
     body = json.dumps({"name": name}).encode()
     _request(f"{server.endpoint}/storage/v1/b?project=test", "POST", body, {"Content-Type": "application/json"})
-    # An account that asks nobody for a token.
+    # An account that needs no token.
     account = {"gcs_base_url": server.endpoint, "disable_oauth": True, "client_email": "", "private_key": ""}
     options = {"service_account_key": json.dumps(account | {"private_key_id": ""}), "allow_http": True}
     return Place(f"gs://{name}", options, server.endpoint, name)

@@ -1,4 +1,4 @@
-"""How the source is built: which modules import which, in whichever way, and the picture of it in the manual.
+"""How the source is built: which modules import which, in any way, and the picture of it in the manual.
 
 ``python -m tests.structure`` draws that picture.
 """

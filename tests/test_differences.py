@@ -58,7 +58,7 @@ def public(module):
 def names_of_zarr_python():
     """Yield the public names of zarr-python."""
     for module in pkgutil.iter_modules(zarr.__path__):
-        if not module.name.startswith("_") and module.name != "core":  # which is said to be private
+        if not module.name.startswith("_") and module.name != "core":  # which the page calls private
             yield f"zarr.{module.name}"
     for function in (zarr.set_log_level, zarr.set_format):  # public, but not in __all__
         yield f"zarr.{function.__name__}"
@@ -76,12 +76,12 @@ def test_the_page_lists_names():
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_what_is_said_not_to_be_there_is_not_there(name):
+def test_what_is_stated_not_to_be_there_is_missing(name):
     assert not is_there(ours(name)), "it is there: strike it off docs/differences.md"
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_what_is_said_not_to_be_there_is_in_zarr_python(name):
+def test_what_is_stated_not_to_be_there_is_in_zarr_python(name):
     remark, version = LISTED[name]
     # Releases after 3.1 are compared with as they come: the page says "since 3.4" of what 3.2 and 3.3 may have too.
     expected = {"before": VERSION < (3, 2), "since": version <= VERSION}.get(remark, True)

@@ -1,4 +1,4 @@
-"""The proxy of faults passes everything through, but for what it is told to do."""
+"""The proxy of faults passes everything through, except the faults that a test requests."""
 
 import http.client
 import math

@@ -1,4 +1,4 @@
-"""Rooms import only from lower floors, in whichever way, and no modules import each other (docs/architecture.md)."""
+"""Rooms import only from lower floors, in any way, and no modules import each other (docs/architecture.md)."""
 
 from itertools import pairwise
 
@@ -80,5 +80,5 @@ def test_circles_are_found():
     assert not list(circles(dict(pairwise(("a", "b", "c")))))
 
 
-def test_the_picture_in_the_manual_shows_what_is_there():
+def test_the_picture_in_the_manual_shows_existing_data():
     assert PICTURE.read_text(encoding="utf-8") == drawing(), "python -m tests.structure"

@@ -1,4 +1,4 @@
-"""Documents and names that make no sense: each error is one of ours and says where, and nothing commands a terminal."""
+"""Documents and names that are not valid: each error is one of ours and says where, and nothing commands a terminal."""
 
 import json
 import os

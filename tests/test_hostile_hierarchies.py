@@ -195,7 +195,7 @@ def test_listing_of_nczarr_makes_no_members():
 ELSEWHERE = ("../up", "/abs", "a/../../b", "./here", "a//b", "a\\b")
 
 
-def test_reference_set_cannot_name_what_lies_elsewhere():
+def test_reference_set_cannot_name_what_is_elsewhere():
     document = json.dumps(GROUP)
     references = {"zarr.json": document, "good/zarr.json": document}
     references.update({f"{name}/zarr.json": document for name in ELSEWHERE})
@@ -203,7 +203,7 @@ def test_reference_set_cannot_name_what_lies_elsewhere():
     assert list(root.group_keys()) == ["good"]
 
 
-def test_archive_cannot_name_what_lies_elsewhere(tmp_path):
+def test_archive_cannot_name_what_is_elsewhere(tmp_path):
     document = json.dumps(GROUP)
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         for name in ("", "good/", *(f"{each}/" for each in ELSEWHERE)):

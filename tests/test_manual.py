@@ -215,7 +215,7 @@ def test_picture_of_the_front_page_has_the_figures_of_the_benchmarks(monkeypatch
     assert len(speed.PLACE.findall((ROOT / "docs" / "index.md").read_text("utf-8"))) == 1
 
 
-def test_published_manuals_lie_side_by_side(tmp_path):
+def test_published_manuals_are_side_by_side(tmp_path):
     built, site = tmp_path / "built", tmp_path / "site"
     built.mkdir()
     site.mkdir()

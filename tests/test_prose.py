@@ -25,12 +25,35 @@ BANNED = (
     (r"\bof its own kind\b|\bwhat is no [a-z]+\b", 'use "that is not a"'),
     (r"\bThere it may\b|\bThat it is\b|\bNor is\b", "put the subject first"),
     (r"\bif need be\b|\bbe it\b", 'use "if necessary"'),
+    (r"\banew\b", 'use "again"'),
+    (r"\bin the words of\b|\bno words? for\b", 'use "in the terms of" or "cannot express"'),
+    (r"\bwhat (?:is|was|are|were) (?:not )?there\b", 'use "existing" or "missing"'),
+    (r"\b(?:is|are) (?:not )?there already\b|\bthat (?:is|are) not there\b", 'use "exists" or "is missing"'),
+    (r"\b(?:is|are|was|were) said\b|\b(?:is|are) told\b|\bit comes to\b", "say who states, reports or gets it"),
+    (r"\b(?:taken|takes?|took) (?:it |them )?(?:as|for) (?=a |an |one |the )", 'use "read as" or "treated as"'),
+    (r"\bstands? for\b", 'use "means", "replaces" or "represents"'),
+    (r"\b(?:speaks?|spoken?) of\b", 'use "describes" or "names"'),
+    (r"\bput(?:s|ting)? right\b", 'use "corrected"'),
+    (r"\b(?:is|are|was|were|be) passed over\b", 'use "ignored" or "skipped"'),
+    (r"\b(?:stay|stays|kept|copied|left|handed on) as (?:it is|they are)(?=[.,;:)]|$)", 'use "unchanged"'),
+    (r"\bhad better\b", 'use "should"'),
+    (r"\bhand(?:s|ed)? (?:it |them )?on(?=[.,;:)]|$)", 'use "pass on"'),
+    (r"\bright (?:below|above)\b", 'use "directly below" or "directly above"'),
+    (r"\bmakes? no sense\b", 'use "is not valid"'),
+    (r"\bupon\b", 'use "on" or "around"'),
+    (r"\bwhichever\b", 'use "any"'),
+    (r"(?:^|[.] )Do as `|\bTell whether\b", 'use "Like" or "Return whether"'),
     (r"\b(?:here|there)upon\b|\bthere(?:of|with|to|by)\b|\bwhere(?:of|with|upon)\b", "use two sentences"),
 )
 """Patterns, and what to write instead."""
 
 PAGES = [path for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if "_build" not in path.parts]
-MODULES = [*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+MODULES = [
+    path
+    for folder in ("src", "examples", "benchmarks", "tests")
+    for path in (ROOT / folder).rglob("*.py")
+    if path != Path(__file__)
+]
 CRATE = [*(ROOT / "rust" / "src").rglob("*.rs")]
 
 

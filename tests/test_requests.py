@@ -52,7 +52,7 @@ def test_array_opens_with_one_request(hierarchy, opener):
     assert store.log == [("get", "a7/zarr.json")]
 
 
-def test_array_of_v2_opens_with_two_requests_at_once_if_the_format_is_said(hierarchy):
+def test_array_of_v2_opens_with_two_requests_at_once_if_the_format_is_stated(hierarchy):
     store = far(hierarchy[2], delay=0.02)
     assert omnizarr.open_array(store, path="a7", zarr_format=2).attrs["number"] == 7
     assert sorted(store.log) == [("get", "a7/.zarray"), ("get", "a7/.zattrs")]
@@ -206,7 +206,7 @@ OPERATIONS = {
     "group[name]": ("g", lambda group: group["a"]),
     "name in group": ("g", lambda group: "a" in group),
     "name not in group": ("g", lambda group: "b" in group),
-    "get what is not there": ("g", lambda group: group.get("b")),
+    "get missing data": ("g", lambda group: group.get("b")),
     "members": ("/", lambda group: group.members(max_depth=None)),
     "list": ("g", list),
     "overwrite array": ("g", lambda group: group.create_array("a", shape=(4,), dtype="i4", overwrite=True)),
@@ -247,7 +247,7 @@ EXPECTED = {
             "get g/b/zarr.json, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
             "get g/b/meta, get g/b/__zmeta__, get g/zarr.json, list_dir g/b/"
         ),
-        "get what is not there": (
+        "get missing data": (
             "get g/b/zarr.json, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
             "get g/b/meta, get g/b/__zmeta__, get g/zarr.json, list_dir g/b/"
         ),
@@ -309,7 +309,7 @@ EXPECTED = {
             "get g/b/meta, get g/b/__zmeta__, get g/b/zarr.json, get g/zarr.json, get zarr.json, "
             "list_dir g/b/"
         ),
-        "get what is not there": (
+        "get missing data": (
             "get g/.zmetadata, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
             "get g/b/meta, get g/b/__zmeta__, get g/b/zarr.json, get g/zarr.json, get zarr.json, "
             "list_dir g/b/"
@@ -366,7 +366,7 @@ EXPECTED = {
         "group[name]": "get meta/root/g/a.array",
         "name in group": "get meta/root/g/a.array",
         "name not in group": "get meta/root/g/b.array, get meta/root/g/b.group, list_dir meta/root/g/b/",
-        "get what is not there": "get meta/root/g/b.array, get meta/root/g/b.group, list_dir meta/root/g/b/",
+        "get missing data": "get meta/root/g/b.array, get meta/root/g/b.group, list_dir meta/root/g/b/",
         "members": (
             "list_dir meta/root/, get meta/root/g.array, get meta/root/g.group, list_dir meta/root/g/, "
             "get meta/root/g/a.array"
@@ -392,9 +392,7 @@ EXPECTED = {
         "group[name]": "get meta/root/g/a.array.json",
         "name in group": "get meta/root/g/a.array.json",
         "name not in group": "get meta/root/g/b.array.json, get meta/root/g/b.group.json, list_dir meta/root/g/b/",
-        "get what is not there": (
-            "get meta/root/g/b.array.json, get meta/root/g/b.group.json, list_dir meta/root/g/b/"
-        ),
+        "get missing data": ("get meta/root/g/b.array.json, get meta/root/g/b.group.json, list_dir meta/root/g/b/"),
         "members": (
             "get meta/root/consolidated/.zmetadata, list_dir meta/root/, get meta/root/g.array.json, "
             "get meta/root/g.group.json, list_dir meta/root/g/, get meta/root/g/a.array.json"

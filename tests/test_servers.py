@@ -1,4 +1,4 @@
-"""The servers that tests start do what tests rely upon."""
+"""The servers that tests start do what tests rely on."""
 
 import contextlib
 import http.client
@@ -49,7 +49,7 @@ def test_a_put_if_absent_fails_where_a_value_is(place):
         obstore.put(store, "a", b"2", mode="create")
 
 
-def test_a_put_upon_an_old_version_fails(place):
+def test_a_put_on_an_old_version_fails(place):
     store = connect(place)
     first = {name: value for name, value in obstore.put(store, "a", b"1").items() if value is not None}
     obstore.put(store, "a", b"2", mode=first)

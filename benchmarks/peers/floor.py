@@ -3,7 +3,7 @@
 Moving chunks is a small program in C (`floor.c`, compiled when the worker starts): two threads, `pread` and `memcpy`,
 and the codecs of libraries that are installed anyway, called directly: zstd and blosc of numcodecs, libdeflate of the
 package `deflate`, crc32c of google-crc32c. Files are written in place, not atomically. For metadata it is plain Python:
-reading or writing the same files, and only `json` upon them.
+reading or writing the same files, and only `json` on top.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from benchmarks.workloads import AnyArray
 
 
 class Z5py(Peer):
-    """It works in one thread unless told otherwise, so it is told how many cores there are."""
+    """It works in one thread by default, so it gets the number of cores."""
 
     def version(self) -> str:
         return str(z5py.__version__)

@@ -1,4 +1,4 @@
-"""zarr-python 3, with the codec pipeline that it is told: its own, its fused one, or that of zarrs."""
+"""zarr-python 3, with the given codec pipeline: its own, its fused one, or that of zarrs."""
 
 from __future__ import annotations
 

@@ -215,7 +215,8 @@ impl Chain {
     }
 
     /// Put what `selection` selects of a chunk whose elements are stored as they are into `memory`, fetching only the
-    /// runs of bytes that it needs; return false if the whole chunk had better be fetched, or cannot be read so.
+    /// runs of bytes that it needs; return false if the whole chunk should be fetched, or cannot be read in
+    /// parts.
     ///
     /// # Errors
     /// If the value is broken.
@@ -249,8 +250,8 @@ impl Chain {
     }
 
     /// Put what `selection` selects of a compressed chunk into `memory`, if that is no more than the `share`-th part of it,
-    /// fetching and decoding only what holds it; return false if the whole chunk had better be fetched, or cannot be
-    /// read so. That says what is wrong with a chunk, too.
+    /// fetching and decoding only what holds it; return false if the whole chunk should be fetched, or cannot
+    /// be read in parts. That says what is wrong with a chunk, too.
     ///
     /// # Errors
     /// If the system fails, or a place is outside the chunk.

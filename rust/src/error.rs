@@ -1,6 +1,6 @@
 //! Why a chunk could not be moved.
 //!
-//! What a user reads is said by the engine in Python, which is asked about every chunk that fails here.
+//! Messages for users come from the engine in Python, which is asked about every chunk that fails here.
 //! So an error here need only tell what is to be done next.
 
 use std::any::Any;
@@ -16,7 +16,7 @@ pub enum Kind {
     Broken,
     /// The user wants to stop.
     Interrupted,
-    /// A store that is called back has failed, with an error of its own that is to be handed on.
+    /// A store that is called back has failed, with an error of its own that is to be passed on.
     Foreign,
 }
 

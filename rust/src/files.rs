@@ -1,9 +1,9 @@
 //! Values in files, keys as their paths below one directory.
 //!
-//! The same files, temporary files and lock files as those of `omnizarr.stores.local.directory`, whose text says what is
-//! promised: both stores work in one directory at the same time, in this process and in others. What needs more than a
-//! look at one file is refused, and so left to that store: symbolic links (it follows those that stay inside), and file
-//! systems that lock no files.
+//! The same files, temporary files and lock files as `omnizarr.stores.local.directory`, whose text says what
+//! is promised: both stores work in one directory at the same time, in this process and in others. What needs
+//! more than a look at one file is refused, and so left to that store: symbolic links (it follows those that
+//! stay inside), and file systems that lock no files.
 //!
 //! Reading
 //!     takes three calls of the system: open, read, close. Room for a byte more than is expected shows that the file ends,

@@ -621,7 +621,7 @@ struct PyStore {
     is_conditional: bool,
 }
 
-/// An exception of a store, which only the first of several that fail at once hands on.
+/// An exception of a store, which only the first of several that fail at once passes on.
 struct Raised(Option<PyErr>);
 
 impl Drop for Raised {
@@ -888,7 +888,8 @@ impl Engine {
         self.guarded(pieces, out, &limits, Verb::Read)
     }
 
-    /// Whether selections that are read at the same time had better share chunks: decoded, they are no more as stored.
+    /// Whether selections that are read at the same time should share chunks: decoded, they are no more as
+    /// stored.
     #[getter]
     fn decodes(&self) -> bool {
         let chain = &self.array.codecs.chain;

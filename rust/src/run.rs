@@ -228,7 +228,8 @@ impl Job<'_> {
         }
     }
 
-    /// How many bytes of chunks within a shard a piece touches: one from the middle of the plan stands for all.
+    /// How many bytes of chunks within a shard a piece touches: one from the middle of the plan represents
+    /// all.
     fn touched(&self, shard: &Shard) -> usize {
         if shard.inner.as_elements().is_some() || self.plan.is_empty() {
             return 0;

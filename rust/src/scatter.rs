@@ -925,7 +925,7 @@ mod tests {
             (0..size).map(|_| self.below(256).to_le_bytes()[0]).collect()
         }
 
-        /// Places below `end`, `len` of them if that is said.
+        /// Places below `end`; `len` of them if it is given.
         fn places(&mut self, end: usize, len: Option<usize>, repeats: bool) -> Places {
             let wanted = len.unwrap_or_else(|| self.below(end + 1));
             if end == 0 || wanted == 0 {

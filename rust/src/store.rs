@@ -56,8 +56,8 @@ pub trait Store: Send + Sync {
     /// If the system fails, or the key is one for the store in Python.
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
 
-    /// How many values of about `nbytes` had better be opened at once, as to ask for them costs; None if each had better
-    /// be read by itself.
+    /// How many values of about `nbytes` should be opened at once, as to ask for them costs; None if each
+    /// should be read by itself.
     fn at_once(&self, _nbytes: usize) -> Option<usize> {
         None
     }
@@ -72,7 +72,7 @@ pub trait Store: Send + Sync {
         work();
     }
 
-    /// How many requests had better be on their way at once; 1 where each is answered at once.
+    /// How many requests to send at once; 1 if each is answered immediately.
     fn concurrency(&self) -> usize {
         1
     }
@@ -87,7 +87,7 @@ pub trait Store: Send + Sync {
         true
     }
 
-    /// Whether parts of a value can be had for less than the whole, and be told to belong together.
+    /// Whether reading parts of a value costs less than the whole, and parts are known to be of one version.
     fn reads_parts(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-"""Stores that the tests of asynchronous nodes run upon, and what counts the requests of one."""
+"""Stores that the tests of asynchronous nodes run on, and a counter of requests."""
 
 import asyncio
 from collections import Counter

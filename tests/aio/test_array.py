@@ -89,7 +89,7 @@ def test_every_selection_writes_as_without_await(store, layout):
     np.testing.assert_array_equal(omnizarr.open_array(store, path="a")[...], reference[...])
 
 
-def test_chunks_of_nothing_but_the_fill_value_are_removed(store):
+def test_chunks_of_only_the_fill_value_are_removed(store):
     array = stored(store)
 
     async def write():
@@ -192,7 +192,7 @@ def test_large_chunks_are_decoded_and_encoded(store):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_array_says_of_itself_what_the_other_one_says(layout):
+def test_array_says_about_itself_what_the_other_one_says(layout):
     array = stored({}, layout, attributes={"a": [1, {"b": 2}]})
     found = aio.AsyncArray(array)
     for name in (
@@ -282,7 +282,7 @@ def outcome(error):
 
 
 @pytest.mark.parametrize("selection", [99, ("x",), ([1], [2], [3]), slice("a"), 1.5], ids=range(5))
-def test_selection_that_makes_no_sense_is_refused_as_without_await(store, selection):
+def test_selection_that_is_not_valid_is_refused_as_without_await(store, selection):
     array = stored(store)
     with pytest.raises(SelectionError) as expected:
         array[selection]
@@ -293,7 +293,7 @@ def test_selection_that_makes_no_sense_is_refused_as_without_await(store, select
 
 @pytest.mark.parametrize("layout", ["chunks", "raw", "shards"])
 @pytest.mark.parametrize("selection", [..., (slice(0, 3), slice(0, 4))], ids=["all", "part"])
-def test_broken_chunk_is_told_of_as_without_await(store, layout, selection):
+def test_broken_chunk_is_reported_as_without_await(store, layout, selection):
     array = stored(store, layout)
     store.set("a/c/0/0", b"broken" * 7)
     with pytest.raises(ChunkError) as expected:
@@ -303,7 +303,7 @@ def test_broken_chunk_is_told_of_as_without_await(store, layout, selection):
     assert outcome(found.value) == outcome(expected.value)
 
 
-def test_missing_chunk_is_told_of_as_without_await(store):
+def test_missing_chunk_is_reported_as_without_await(store):
     array = stored(store, missing="error")
     store.delete("a/c/1/1")
     with pytest.raises(ChunkNotFoundError) as expected:
@@ -397,7 +397,7 @@ def test_shard_is_read_in_two_requests(monkeypatch):
     assert counting.asked == {"get": 2}
 
 
-def test_shard_that_is_replaced_while_it_is_read_is_read_anew(monkeypatch):
+def test_shard_that_is_replaced_while_it_is_read_is_read_again(monkeypatch):
     values = np.arange(200_000, dtype="i4")
     sync = omnizarr.create_array(objects(), data=values, chunks=(1000,), shards=(200_000,), compressors=None)
     array = aio.AsyncArray(sync)
@@ -422,7 +422,7 @@ def test_shard_that_is_replaced_while_it_is_read_is_read_anew(monkeypatch):
     np.testing.assert_array_equal(run(array.getitem(slice(70_000, 70_010))), later[70_000:70_010])
 
 
-def test_failing_request_stops_the_others_and_is_told_of(monkeypatch):
+def test_failing_request_stops_the_others_and_is_reported(monkeypatch):
     array = aio.AsyncArray(stored(objects(concurrency=4)))
     counting = Counting(monkeypatch, delay=0.001)
     counting.failures["some/where/a/c/1/1"] = PermissionError("injected")
@@ -564,7 +564,7 @@ def test_windows_that_are_read_at_once_share_decoded_chunks(tmp_path, monkeypatc
     run(together())
     assert [cache.nbytes for cache in caches] == [4 * 4 * 5 * 4]  # four chunks of 4 x 5 numbers
     run(together())
-    assert len(caches) == 2  # nothing is kept when nobody reads
+    assert len(caches) == 2  # nothing is kept when nothing is read
 
 
 @needs_native

@@ -66,7 +66,7 @@ def test_members_are_those_without_await(store, zarr_format, consolidated, depth
     assert str(run(group.tree(depth))) == str(root.tree(level=depth))
 
 
-def test_members_of_one_kind_are_told_apart(store):
+def test_members_of_one_kind_are_distinguished(store):
     filled(store)
     group = run(aio.open_group(store, path="b"))
     assert all_of(group.keys()) == ["c", "d", "empty"]
@@ -99,7 +99,7 @@ def test_nodes_are_found_by_their_paths(store, consolidated):
 
 
 @pytest.mark.parametrize("path", ["b/x", "a/under", "nothing/there", "b/../a", "b/cc"])
-def test_what_is_not_there_is_told_of_as_without_await(store, path):
+def test_missing_data_is_reported_as_without_await(store, path):
     root = filled(store)
     with pytest.raises(omnizarr.errors.OmnizarrError) as expected:
         root[path]
@@ -191,7 +191,7 @@ def test_changes_are_seen_in_consolidated_metadata(store, zarr_format):
     assert [path for path, _ in found] == ["b", "b/c", "b/d", "b/d/e", "b/empty", "new"]
 
 
-def test_group_says_of_itself_what_the_other_one_says(store):
+def test_group_says_about_itself_what_the_other_one_says(store):
     root = filled(store)
     group = aio.AsyncGroup(root)
     for name in ("metadata", "attrs", "store_path", "store", "path", "name", "basename", "read_only", "zarr_format"):
@@ -255,7 +255,7 @@ def test_consolidated_members_are_not_asked_for(monkeypatch, zarr_format):
     assert total - first == {2: 1, 3: 0}[zarr_format]
 
 
-def test_failing_store_is_told_of_as_without_await(monkeypatch):
+def test_failing_store_is_reported_as_without_await(monkeypatch):
     store = objects()
     root = filled(store)
     group = run(aio.open_group(store))

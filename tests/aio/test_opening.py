@@ -91,7 +91,7 @@ def test_modes_that_create_create(store, mode):
         ("open_consolidated", "g"),
     ],
 )
-def test_what_cannot_be_opened_is_told_of_as_without_await(store, opener, path):
+def test_what_cannot_be_opened_is_reported_as_without_await(store, opener, path):
     omnizarr.create_array(store, name="g/a", shape=(1,), dtype="i1")
     store.set("broken/zarr.json", b"{")
     with pytest.raises(OmnizarrError) as expected:

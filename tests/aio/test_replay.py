@@ -93,7 +93,7 @@ def test_writing_is_refused():
             replayed(objects(), change)
 
 
-def test_it_stands_for_the_store():
+def test_it_means_the_store():
     store = objects()
     answers = Answers(store)
     assert repr(answers) == repr(store)

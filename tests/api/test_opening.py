@@ -28,7 +28,7 @@ def store(request):
 
 
 class TestOpen:
-    def test_finds_what_is_there(self, store):
+    def test_finds_existing_data(self, store):
         assert isinstance(omnizarr.open(store), omnizarr.Group)
         assert isinstance(omnizarr.open(store, path="g/x"), omnizarr.Array)
         assert omnizarr.open_group(store, path="g").name == "/g"
@@ -84,7 +84,7 @@ class TestOpen:
         assert omnizarr.open_group(store, mode="w", path="g").nmembers() == 0
         assert "g" in omnizarr.open(store)
 
-    def test_mode_w_minus_refuses_what_is_there(self, store):
+    def test_mode_w_minus_refuses_existing_data(self, store):
         with pytest.raises(errors.ContainsGroupError):
             omnizarr.open_group(store, mode="w-", path="g")
         with pytest.raises(errors.ContainsArrayError):
@@ -143,7 +143,7 @@ def change_all(value):
 
 
 class TestRemembered:
-    """What documents say is remembered from one opening to the next; nobody should be able to tell."""
+    """What documents say is remembered from one opening to the next; this must not be visible."""
 
     @pytest.fixture(params=FORMATS)
     def root(self, request, tmp_path):
@@ -242,7 +242,7 @@ class TestRemembered:
         name.write_bytes(good)
         np.testing.assert_array_equal(root["a"][...], VALUES)
 
-    def test_removed_document_is_not_there(self, tmp_path, root):
+    def test_removed_document_is_missing(self, tmp_path, root):
         assert "a" in root
         (tmp_path / "root" / "a" / ("zarr.json" if root.zarr_format == 3 else ".zarray")).unlink()
         assert "a" not in root

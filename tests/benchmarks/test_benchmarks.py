@@ -54,12 +54,12 @@ def test_everything_is_tidied_up_but_the_last_dataset(tmp_path):
 
 
 def test_absent_library_is_named(monkeypatch):
-    monkeypatch.setitem(PEERS, "nobody", running.Entry("Nobody", "nobody", "Nobody"))
-    absent = {"absent": "No module named 'nobody'"}
+    monkeypatch.setitem(PEERS, "absent_peer", running.Entry("Absent", "absent_peer", "Absent"))
+    absent = {"absent": "No module named 'absent_peer'"}
     monkeypatch.setattr(running.Client, "_start", lambda _client: absent)
-    clients, found = running.enlist([sys.executable], ["nobody"])
+    clients, found = running.enlist([sys.executable], ["absent_peer"])
     assert clients == []
-    assert found == {"nobody": "No module named 'nobody'"}
+    assert found == {"absent_peer": "No module named 'absent_peer'"}
 
 
 def test_other_values_are_noticed(tmp_path):
@@ -164,7 +164,7 @@ def test_hdf5_is_not_compared_with_a_file_per_small_chunk():
     assert reports.fastest_peer(small) == ("zarrista", 2.0)
 
 
-def test_selections_lie_within_the_array():
+def test_selections_are_within_the_array():
     for workload in WORKLOADS:
         for scale in (1, 8):
             dataset = workload.dataset.scaled(scale)

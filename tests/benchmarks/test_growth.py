@@ -13,7 +13,7 @@ CASES = [
     pytest.param(operation, library, counts, id=f"{operation.name}-{library}{'-counted' if counts else ''}")
     for operation in OPERATIONS
     for library in operation.by
-    for counts in ([False] if library == "tensorstore" else [False, True])  # whose requests nobody counts
+    for counts in ([False] if library == "tensorstore" else [False, True])  # whose requests are not counted
 ]
 
 

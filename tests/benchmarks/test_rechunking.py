@@ -19,7 +19,7 @@ def test_library_is_measured(tmp_path, library):
     assert omnizarr.open_array(tmp_path / "new").chunks == (8, 16, 16)
 
 
-def test_library_that_fails_or_writes_other_values_is_told(tmp_path, monkeypatch):
+def test_library_that_fails_or_writes_other_values_is_reported(tmp_path, monkeypatch):
     chunks = rechunking.make(tmp_path / "old", 4)
     monkeypatch.setitem(rechunking.LIBRARIES, "broken", "raise ValueError('no such thing')")
     monkeypatch.setitem(

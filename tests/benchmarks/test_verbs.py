@@ -18,7 +18,7 @@ def test_tool_is_measured(tmp_path, job, name):
     assert found["peak"] > 2**20
 
 
-def test_tool_that_fails_or_finds_something_else_is_told(tmp_path):
+def test_tool_that_fails_or_finds_something_else_is_reported(tmp_path):
     places = verbs.make(tmp_path, 4)
     (places[1] / "0.0.0").write_bytes(b"other")
     assert (

@@ -72,7 +72,7 @@ def test_usage_errors(run, arguments, message):
     assert message in err
 
 
-def test_unknown_type_and_group_are_told(run, path):
+def test_unknown_type_and_group_are_reported(run, path):
     code, _, err = run("advise", "--shape", "3", "--dtype", "flaot")
     assert code in (1, 2)
     assert "flaot" in err

@@ -145,7 +145,7 @@ def test_json_is_nested_lists(run, path):
     assert np.array_equal(np.array(json.loads(out), "float32"), VALUES[::7, ::9, ::-11])
 
 
-def test_json_writes_small_floats_as_short_as_they_are(run, tmp_path):
+def test_json_writes_small_floats_as_short_unchanged(run, tmp_path):
     omnizarr.create_array(tmp_path / "a.zarr", data=np.array([0.1, np.nan, -np.inf], "float32"))
     assert run("get", tmp_path / "a.zarr", "--json")[1] == '[0.1, "NaN", "-Infinity"]\n'
 

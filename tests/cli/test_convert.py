@@ -56,7 +56,7 @@ def test_format_is_the_one_asked_for(run, old, tmp_path, word, zarr_format):
     assert "verified" in out
 
 
-def test_format_is_v3_if_nothing_is_said(run, old, tmp_path):
+def test_format_is_v3_if_nothing_is_stated(run, old, tmp_path):
     assert run(old, tmp_path / "new")[0] == 0
     assert omnizarr.open(tmp_path / "new").zarr_format == 3
 
@@ -166,7 +166,7 @@ def test_codecs_in_short(run, old, tmp_path, text, expected):
     ],
     ids=" ".join,
 )
-def test_what_makes_no_sense_is_a_usage_error(run, old, tmp_path, monkeypatch, arguments):
+def test_what_is_not_valid_is_a_usage_error(run, old, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     code, out, err = run(*(old if text == "OLD" else text for text in arguments))
     assert (code, out) == (2, "")
@@ -174,7 +174,7 @@ def test_what_makes_no_sense_is_a_usage_error(run, old, tmp_path, monkeypatch, a
     assert not (tmp_path / "new").exists()
 
 
-def test_source_that_is_not_there(run, tmp_path):
+def test_source_that_is_missing(run, tmp_path):
     code, _, err = run(tmp_path / "nothing", tmp_path / "new")
     assert code == 1
     assert "there is no node here" in err

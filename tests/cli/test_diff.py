@@ -71,7 +71,7 @@ def test_json_has_the_fields_of_the_report(run, pair):
 
 
 @pytest.mark.parametrize("arguments", [["--rtol", "-1"], ["--max-memory", "1"]], ids=" ".join)
-def test_what_makes_no_sense_is_trouble(run, pair, arguments):
+def test_what_is_not_valid_is_trouble(run, pair, arguments):
     code, out, err = run(*pair, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("omnizarr: ")

@@ -188,7 +188,7 @@ def test_unknown_names_are_an_error(run, path, options, word):
 
 
 @pytest.mark.parametrize("options", ["-l 9", "-p 0", "-p x", "-p 1,2,3", "-p 99", "-q"])
-def test_options_that_make_no_sense_are_an_error(run, path, options):
+def test_options_that_are_not_valid_are_an_error(run, path, options):
     code, out, err = run(*options.split(), path)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
@@ -210,7 +210,7 @@ def test_missing_package_is_named_with_its_extra(run, tmp_path, monkeypatch):
     assert "omnizarr[netcdf]" in err
 
 
-def test_url_of_a_kind_that_nobody_knows_is_said_so(run):
+def test_url_of_a_kind_that_is_unknown_is_reported(run):
     code, out, err = run("nothing://bucket/x.zarr#mode=nczarr")
     assert (code, out) == (1, "")
     assert "nothing://" in err
@@ -273,7 +273,7 @@ def flawed(tmp_path):
     return tmp_path / "old.zarr"
 
 
-def test_repairs_are_told_if_asked_for(run, flawed):
+def test_repairs_are_reported_if_asked_for(run, flawed):
     code, out, err = run(flawed)
     assert (code, err) == (0, "")
     assert " v = 1, 2 ;" in out

@@ -144,11 +144,11 @@ class TestCreate:
             ["--group", "--format", "v9"],
         ],
     )
-    def test_command_that_makes_no_sense(self, arguments, run, tmp_path):
+    def test_command_that_is_not_valid(self, arguments, run, tmp_path):
         assert run("create", "a.zarr", *arguments)[0] == 2
         assert [*tmp_path.iterdir()] == []
 
-    def test_what_is_there_stays(self, run, era):
+    def test_existing_data_stays(self, run, era):
         assert run("create", "era.zarr/t2m", "--shape", "3", "--dtype", "i4")[0] == 1
         assert omnizarr.open(era)["t2m"].shape == (6, 4)
 
@@ -172,7 +172,7 @@ class TestAttrs:
         assert omnizarr.open(era).attrs["version"] == "1"
 
     @pytest.mark.parametrize("arguments", [[], ["get"], ["set", "era.zarr"], ["set", "era.zarr", "x"]])
-    def test_command_that_makes_no_sense(self, arguments, run, era):
+    def test_command_that_is_not_valid(self, arguments, run, era):
         assert run("attrs", *arguments)[0] == 2
 
     @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -255,7 +255,7 @@ class TestResize:
         assert omnizarr.open(era)["t2m"].shape == (6, 4)
 
     @pytest.mark.parametrize("shape", ["3", "3,4,5", "a,b", "q=3", "time=-1", "time=x"])
-    def test_shape_that_makes_no_sense(self, shape, run, era):
+    def test_shape_that_is_not_valid(self, shape, run, era):
         assert run("resize", "era.zarr/t2m", shape)[0] == 2
 
 

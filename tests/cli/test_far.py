@@ -100,7 +100,7 @@ def test_members_are_those_that_ome_zarr_names(web, capsys):
 
 @pytest.mark.parametrize("command", ["ls", "tree", "info"])
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_members_that_nothing_names_are_said_to_be_unknown_with_what_to_do(web, capsys, command, zarr_format):
+def test_members_that_nothing_names_are_stated_to_be_unknown_with_what_to_do(web, capsys, command, zarr_format):
     fill(web.directory / "x.zarr", zarr_format, consolidated=False)
     code, out, err = run(capsys, command, f"{web.url}/x.zarr")
     assert code == 1
@@ -135,7 +135,7 @@ def test_paths_inside_references_and_archives_at_a_url(web, capsys):
     assert run(capsys, "get", "--csv", f"{web.url}/x.json/a/b")[:2] == (0, "0\n1\n2\n")
 
 
-def test_stores_upon_a_web_server_say_that_they_cannot_list(web):
+def test_stores_on_a_web_server_say_that_they_cannot_list(web):
     fill(web.directory / "x.zarr", 3)
     store = omnizarr.storage.ObjectStore.from_url(f"{web.url}/x.zarr")
     for each in (store, omnizarr.storage.PrefixStore(store, "ocean"), omnizarr.storage.CacheStore(store)):

@@ -159,7 +159,7 @@ def test_netcdf_file_is_made(run, file, tmp_path):
         assert ds["level"][:].tolist() == LEVEL
 
 
-def test_what_a_netcdf_file_cannot_hold_is_told(run, tmp_path):
+def test_what_a_netcdf_file_cannot_hold_is_reported(run, tmp_path):
     (tmp_path / "x.cdl").write_text(r'netcdf x { dimensions: n = 1 ; variables: string v(n) ; data: v = "a\000b" ; }')
     code, out, err = run(tmp_path / "x.cdl", "-o", tmp_path / "x.nc")
     assert (code, out) == (0, "")
@@ -182,7 +182,7 @@ def test_cdl_may_come_through_a_pipe(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["x.zarr", "x.zip", "x.nc"])
-def test_what_is_there_is_replaced_only_if_asked_for(run, file, tmp_path, name):
+def test_existing_data_is_replaced_only_if_asked_for(run, file, tmp_path, name):
     assert run(file, "-o", tmp_path / name)[0] == 0
     other = tmp_path / "other.cdl"
     other.write_text("netcdf other { dimensions: y = 3 ; }")
@@ -212,7 +212,7 @@ def test_what_is_there_is_replaced_only_if_asked_for(run, file, tmp_path, name):
         "-lc",
     ],
 )
-def test_options_that_make_no_sense_are_an_error(run, file, tmp_path, monkeypatch, options):
+def test_options_that_are_not_valid_are_an_error(run, file, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     code, out, err = run(file, "-o", "x.zarr", *options.split())
     assert (code, out) == (2, "")
@@ -292,7 +292,7 @@ def test_no_cdl_is_an_error(run, tmp_path):
     assert "nothing.cdl" in err
 
 
-def test_url_of_a_kind_that_nobody_knows_is_said_so(run, file):
+def test_url_of_a_kind_that_is_unknown_is_reported(run, file):
     code, _, err = run(file, "-o", "nothing://bucket/x.zarr")
     assert code == 1
     assert "nothing://" in err

@@ -32,7 +32,7 @@ def path(tmp_path):
     return path
 
 
-def test_coordinates_are_printed_and_the_number_told_apart(run, path):
+def test_coordinates_are_printed_and_the_number_distinguished(run, path):
     code, out, err = run("missing", path / "ocean/temp")
     assert (code, out, err) == (0, "1,0\n1,1\n2,1\n3,0\n3,1\n", "5 of 8 chunks missing\n")
 

@@ -169,7 +169,7 @@ def test_more_than_a_few_repairs_of_a_node_are_counted(run, store):
         (["--undo", "nothing"], "does not exist"),
     ],
 )
-def test_command_that_makes_no_sense_gives_code_2(arguments, message, run):
+def test_command_that_is_not_valid_gives_code_2(arguments, message, run):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err

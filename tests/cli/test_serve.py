@@ -110,7 +110,7 @@ def test_refusals(place, capsys, arguments, code, text):
     assert "bug" not in err
 
 
-def test_a_port_that_is_taken_is_told_with_the_option(place, capsys):
+def test_a_port_that_is_taken_is_reported_with_the_option(place, capsys):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert main(["serve", "--port", str(port), place]) == 1

@@ -95,7 +95,7 @@ def test_limits_are_those_of_the_legend(run, place):
         (("[0, 1], [0]",), "picture"),
     ],
 )
-def test_what_makes_no_sense_is_explained(run, place, arguments, words):
+def test_what_is_not_valid_is_explained(run, place, arguments, words):
     code, out, err = run(place / "t", *arguments)
     assert code != 0
     assert out == ""

@@ -51,5 +51,5 @@ def test_nothing_there(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--host", "0.0.0.0", "old.zarr"], ["--anon", "old.zarr"]])
-def test_what_makes_no_sense(places, options):
+def test_what_is_not_valid(places, options):
     assert main(["view", "--no-browser", *options]) == 2

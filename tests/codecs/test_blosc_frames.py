@@ -144,7 +144,7 @@ def test_flag_of_later_releases_says_that_a_block_is_not_split():
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("start", [0, 16, 19, 2**31 - 1, 2**32 - 1])
 def test_block_outside_the_buffer_is_refused(name, start):
-    with pytest.raises(ChunkError, match=r"lies in its header|cut off"):
+    with pytest.raises(ChunkError, match=r"is in its header|cut off"):
         decoder(len(content_of(name))).decode(with_number(BUFFERS[name], 16, start))
 
 

@@ -220,7 +220,7 @@ def test_scalars_and_nothing(shape):
     assert codec.decode(array.tobytes()).shape == shape
 
 
-def test_size_and_item_size_are_told():
+def test_size_and_item_size_are_reported():
     encoded = bound(LITTLE, (3, 5), "float64").encoded
     assert (encoded.nbytes, encoded.item_size) == (120, 8)
 

@@ -105,7 +105,7 @@ def test_cast_of_numpy_can_be_configured():
 
 @pytest.mark.parametrize("out_of_range", ["clamp", "wrap", None])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_no_integer_stands_for_nan_and_infinity(value, out_of_range):
+def test_no_integer_means_nan_and_infinity(value, out_of_range):
     with pytest.raises(CodecError):
         cast([value], "f8", "int16", out_of_range=out_of_range)
 

@@ -81,7 +81,7 @@ def test_write_changes_what_is_selected_and_keeps_the_rest():
     np.testing.assert_array_equal(bound.decode(new), expected)
 
 
-def test_write_of_nothing_but_the_fill_value_stores_nothing():
+def test_write_of_only_the_fill_value_stores_nothing():
     bound = chain.bind([BYTES], spec(fill_value=7))
     assert bound.write(None, (slice(0, 3, 1), slice(0, 4, 1)), np.full((3, 4), 7, "int32")) is None
     kept = chain.bind([BYTES], spec(fill_value=7, write_empty_chunks=True))

@@ -44,7 +44,7 @@ def test_four_bytes_are_added(name, configuration, theirs, is_first):
 
 
 @every
-def test_changed_byte_is_told_with_both_checksums(name, configuration, theirs, is_first):
+def test_changed_byte_is_reported_with_both_checksums(name, configuration, theirs, is_first):
     codec = bound(name, configuration, PLAIN)
     data = bytearray(codec.encode(PLAIN))
     stored = data[:4] if is_first else data[-4:]

@@ -139,7 +139,7 @@ def test_unknown_field_is_answered_with_a_similar_one():
     assert caught.value.remedy == "did you mean 'level'?"
 
 
-def test_integral_float_is_taken_for_the_integer():
+def test_integral_float_is_treated_as_the_integer():
     assert find("gzip")({"level": 5.0}, BytesSpec(1)).level == 5
 
 

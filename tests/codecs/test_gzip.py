@@ -47,7 +47,7 @@ def test_cut_stream_is_refused():
             codec().decode(data[:length])
 
 
-def test_wrong_checksum_is_told():
+def test_wrong_checksum_is_reported():
     data = bytearray(gzip.compress(PLAIN))
     data[-5] ^= 1
     with pytest.raises(ChecksumError):

@@ -87,6 +87,6 @@ def test_pickle_of_something_else_is_refused(data):
         codec("numcodecs.pickle").decode(data)
 
 
-def test_pickle_of_another_size_is_told():
+def test_pickle_of_another_size_is_reported():
     with pytest.raises(ChunkSizeError):
         codec("numcodecs.pickle").decode(pickle.dumps(OBJECTS[0]))

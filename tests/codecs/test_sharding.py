@@ -212,7 +212,7 @@ def test_scalar_in_a_shard():
     assert codecs.write(data, (), np.array(0, "i4")) is None
 
 
-def test_inner_chunks_may_lie_anywhere():
+def test_inner_chunks_may_be_anywhere():
     """Gaps, any order, and two entries with the same bytes are legal to read."""
     codecs = bound((4,), sharding([1], index=[LITTLE]), dtype="int16")
     body = struct.pack("<3h", 30, -1, 10)
@@ -410,7 +410,7 @@ class Changing(Source):
 
 @pytest.mark.parametrize("location", ["end", "start"])
 @pytest.mark.parametrize("index", [(LITTLE, CRC), (LITTLE,)])
-def test_shard_that_is_replaced_between_requests_is_read_anew(location, index):
+def test_shard_that_is_replaced_between_requests_is_read_again(location, index):
     codecs, before, source = wide(location, index=index)
     after = before + 1
     after[0] = -1  # a missing inner chunk: all others are elsewhere
@@ -427,7 +427,7 @@ def test_shard_that_is_deleted_between_requests_is_missing():
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
-def test_nested_shard_that_is_replaced_between_requests_is_read_anew(after):
+def test_nested_shard_that_is_replaced_between_requests_is_read_again(after):
     codecs, array, source = nested()
     later = array.copy()
     later[:10] = 0

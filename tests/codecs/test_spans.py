@@ -37,7 +37,7 @@ def test_nothing_needs_no_span():
 
 
 @given(st.lists(st.tuples(st.integers(0, 400_000), st.integers(0, 100_000)), max_size=12))
-def test_each_run_lies_in_its_span(runs):
+def test_each_run_is_in_its_span(runs):
     runs = [(start, start + size) for start, size in runs]
     found, places = spans.coalesce(runs)
     assert found == sorted(found)

@@ -174,7 +174,7 @@ class TestBombs:
         assert "array.variable_chunk_bytes" in message
         assert "inner chunk (0,)" in message
 
-    def test_labels_stand_for_no_more_elements_than_promised(self, tmp_path):
+    def test_labels_mean_no_more_elements_than_promised(self, tmp_path):
         document = {
             "zarr_format": 2, "shape": [2], "chunks": [1], "dtype": "|O", "order": "C", "fill_value": "",
             "filters": [{"id": "categorize", "labels": ["a"], "dtype": "|O", "astype": "|u1"}],

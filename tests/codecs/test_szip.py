@@ -101,12 +101,12 @@ def test_what_a_document_said_is_what_is_written_again():
     assert dump_codec(codec) == {"id": "szip", "mask": 141, "pixels-per-block": 8}
 
 
-def test_other_codecs_are_left_as_they_are():
+def test_other_codecs_are_left_unchanged():
     codecs = (Named("bytes"), Named("gzip", {"level": 1}))
     assert fit_szip(codecs, (16,), (16,), np.dtype("<i4")) == codecs
 
 
-def test_a_configuration_that_says_all_is_left_as_it_is():
+def test_a_configuration_that_says_all_is_left_unchanged():
     codec = Named("numcodecs.szip", {"mask": 32, "pixels-per-block": 8, "pixels-per-scanline": 3})
     assert fit_szip([codec], (16,), (16,), np.dtype("<i4")) == (codec,)
 

@@ -34,7 +34,7 @@ def test_both_directions_are_views():
 
 
 @pytest.mark.parametrize(("word", "order"), [("C", (0, 1, 2)), ("F", (2, 1, 0))])
-def test_words_of_2023_stand_for_permutations(word, order):
+def test_words_of_2023_mean_permutations(word, order):
     assert transpose.bind({"order": word}, spec_of((2, 3, 4))).order == order
 
 

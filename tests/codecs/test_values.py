@@ -72,7 +72,7 @@ def test_objects_of_other_libraries_are_understood_by_their_document():
     assert value_of(Theirs()) == codecs.GzipCodec(level=2)
 
 
-def test_configuration_that_a_value_cannot_hold_stays_as_it_is():
+def test_configuration_that_a_value_cannot_hold_stays_unchanged():
     assert value_of({"name": "gzip", "configuration": {"speed": 2}}) == codecs.Codec("gzip", {"speed": 2})
 
 

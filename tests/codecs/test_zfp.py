@@ -49,7 +49,7 @@ def test_scalar_is_a_vector_of_one():
     assert codec.decode(codec.encode(array)).shape == ()
 
 
-def test_stream_of_another_shape_is_told_by_its_header():
+def test_stream_of_another_shape_is_reported_by_its_header():
     stored = zfpy.compress_numpy(FLOATS[:2], write_header=True)
     with pytest.raises(ChunkSizeError):
         bound("numcodecs.zfpy", {}, FLOATS).decode(stored)

@@ -15,7 +15,7 @@ def test_bytes_behind_the_stream_are_ignored():
     assert bound("zlib", {}, PLAIN).decode(zlib.compress(PLAIN) + b"more") == PLAIN
 
 
-def test_wrong_checksum_is_told():
+def test_wrong_checksum_is_reported():
     data = bytearray(zlib.compress(PLAIN))
     data[-1] ^= 1
     with pytest.raises(ChecksumError):

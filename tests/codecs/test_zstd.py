@@ -67,7 +67,7 @@ def test_several_frames_are_one_value():
     assert bytes(codec(TEXT).decode(data)) == TEXT
 
 
-def test_skippable_frames_are_passed_over():
+def test_skippable_frames_are_ignored():
     skippable = bytes.fromhex("5a2a4d18") + (3).to_bytes(4, "little") + b"xyz"
     data = skippable + numcodecs.Zstd().encode(TEXT) + skippable
     assert bytes(codec(TEXT).decode(data)) == TEXT
@@ -78,7 +78,7 @@ def test_repeated_byte_is_read():
     assert bytes(codec(b"z" * 1000).decode(frame)) == b"z" * 1000
 
 
-def test_wrong_checksum_is_told():
+def test_wrong_checksum_is_reported():
     data = bytearray(numcodecs.Zstd(1, checksum=True).encode(TEXT))
     data[-1] ^= 1
     with pytest.raises(ChecksumError):

@@ -43,7 +43,7 @@ def elsewhere(task: Callable[[], object]) -> str | None:
     def work() -> None:
         try:
             task()
-        except BaseException:  # noqa: BLE001 - shown by whoever called
+        except BaseException:  # noqa: BLE001 - shown by the caller
             failures.append(traceback.format_exc())
 
     thread = threading.Thread(target=work, daemon=True)

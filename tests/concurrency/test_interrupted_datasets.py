@@ -27,7 +27,7 @@ def write(path, layout):
 
 
 @pytest.mark.parametrize("layout", ["A", "pure-v3"])
-def test_dataset_that_was_interrupted_is_written_anew(layout, tmp_path):
+def test_dataset_that_was_interrupted_is_written_again(layout, tmp_path):
     interrupter = Interrupter()
     try:
         path = tmp_path / "d.zarr"

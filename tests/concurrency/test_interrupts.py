@@ -1,7 +1,7 @@
 """After a Ctrl-C, wherever it comes in between, a store works on: nothing is locked, left open or left behind.
 
 With `RUNS=300` so many interrupts of each verb of each store; a few everywhere else, where
-`tests/stores/test_interrupts.py` goes through every place of what the stores are built upon.
+`tests/stores/test_interrupts.py` goes through every place of the modules under the stores.
 """
 
 import json

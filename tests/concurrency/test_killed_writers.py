@@ -1,4 +1,4 @@
-"""A writer that is killed leaves every key wholly old or wholly new, and blocks nobody."""
+"""A writer that is killed leaves every key completely old or completely new, and blocks no other writer."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Documents are changed whole, one change after the other, whoever else changes them."""
+"""Documents are changed whole, one change after the other, with any number of writers."""
 
 import multiprocessing
 import threading
@@ -93,7 +93,7 @@ def test_attributes_set_by_many_all_survive(store, array_format):
 
 
 @pytest.mark.parametrize("shards", [None, (15,)])
-def test_appended_blocks_all_land_where_their_writers_are_told(store, array_format, shards):
+def test_appended_blocks_all_land_where_their_writers_are_reported(store, array_format, shards):
     if shards and array_format != 3:
         shards = None
     omnizarr.create_array(store, shape=(0,), chunks=(5,), shards=shards, dtype="i4", zarr_format=array_format)

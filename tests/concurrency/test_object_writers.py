@@ -115,7 +115,7 @@ def lose_no_block(crew, place, **how):
 
 
 @pytest.mark.parametrize("how", [{}, {"shards": (14, 6)}, {"zarr_format": 2}], ids=["v3", "shards", "v2"])
-def test_appended_blocks_are_all_there_once_and_where_their_writers_are_told(crew, place, how):
+def test_appended_blocks_are_all_there_once_and_where_their_writers_are_reported(crew, place, how):
     lose_no_block(crew, place, **how)
 
 

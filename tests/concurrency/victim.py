@@ -131,7 +131,7 @@ class Victims:
 
 
 def serve() -> None:
-    """Fork a child for each line, which makes a change once it is told to."""
+    """Fork a child for each line, which makes a change on command."""
     for line in sys.stdin:
         change, path = json.loads(line)
         reads, writes = os.pipe()

@@ -84,7 +84,7 @@ def test_what_another_implementation_of_the_text_writes_is_read(path):
     assert pointers_of_notes(array) == []
 
 
-def test_what_another_implementation_writes_is_kept_as_it_is():
+def test_what_another_implementation_writes_is_kept_unchanged():
     made = store(SAMPLE)
     root = omnizarr.open(made)
     assert dict(root.attrs) == {"title": "draft of 2019"}
@@ -241,7 +241,7 @@ def test_each_codec_has_a_uri(broken):
     assert refused(chunk_codecs=[broken]) == "/chunk_codecs/0/codec"
 
 
-def test_codec_that_nobody_knows_is_named():
+def test_codec_that_is_unknown_is_named():
     with pytest.raises(errors.UnknownCodecError, match="rot13"):
         opened(chunk_codecs=[{"codec": CODEC + "rot13"}])[...]
 

@@ -146,7 +146,7 @@ def test_data_type_of_an_extension_is_an_object():
 
 
 @pytest.mark.parametrize("fallback", ["u1", "r8", "bool"])
-def test_fallback_stands_for_a_data_type_that_is_not_known(fallback):
+def test_fallback_means_a_data_type_that_is_not_known(fallback):
     data_type = {"extension": ELSEWHERE, "type": {"any": ["JSON"]}, "fallback": fallback}
     array = opened({"c0": b"\1"}, shape=[1], data_type=data_type, chunk_grid=grid(1), fill_value=None)
     assert array[...].tobytes() == b"\1"
@@ -179,7 +179,7 @@ def test_last_chunk_of_the_text_hangs_over_the_edge():
     assert np.argwhere(chunk).tolist() == [[4, 19, 199]]
 
 
-def test_element_of_the_text_lies_in_its_chunk():
+def test_element_of_the_text_is_in_its_chunk():
     chunk = np.zeros((5, 20, 400), "u1")
     chunk[2, 10, 100] = 42
     array = opened({"c1/7/2": chunk.tobytes()}, shape=[10, 200, 3000], chunk_grid=grid(5, 20, 400), fill_value=0)
@@ -242,7 +242,7 @@ def test_compressor_is_an_object_with_the_uri_of_a_codec(broken):
     assert refused(compressor=broken).startswith("/compressor")
 
 
-def test_compressor_that_nobody_knows_is_named():
+def test_compressor_that_is_unknown_is_named():
     with pytest.raises(errors.UnknownCodecError, match="rot13"):
         opened(compressor={"codec": "https://purl.org/zarr/spec/codec/rot13/1.0"})[...]
 
@@ -489,14 +489,14 @@ def test_paths_have_those_above_them():
     assert [above.path for above in root["foo/bar"].store_path.ancestors()] == ["", "foo"]
 
 
-def test_group_foo_bar_lies_under_the_key_of_the_text():
+def test_group_foo_bar_is_under_the_key_of_the_text():
     made = MemoryStore()
     omnizarr.create_group(made, zarr_format=FORMAT).create_group("foo/bar")
     assert "meta/root/foo/bar.group.json" in keys(made)
     assert isinstance(omnizarr.open(hierarchy({"meta/root/foo/bar.group.json": GROUP}))["foo/bar"], omnizarr.Group)
 
 
-def test_array_foo_baz_and_its_chunk_lie_under_the_keys_of_the_text():
+def test_array_foo_baz_and_its_chunk_are_under_the_keys_of_the_text():
     made = MemoryStore()
     root = omnizarr.create_group(made, zarr_format=FORMAT)
     root.create_array("foo/baz", data=np.ones((2, 2), "u1"), chunks=(2, 2))
@@ -505,7 +505,7 @@ def test_array_foo_baz_and_its_chunk_lie_under_the_keys_of_the_text():
     assert omnizarr.open(hierarchy(by_hand))["foo/baz"][0].tolist() == [0, 0, 0, 7, 7, 7]
 
 
-def test_documents_lie_under_the_keys_of_the_table():
+def test_documents_are_under_the_keys_of_the_table():
     made = MemoryStore()
     root = omnizarr.create_group(made, zarr_format=FORMAT)
     root.create_group("foo/bar")
@@ -524,7 +524,7 @@ def test_documents_lie_under_the_keys_of_the_table():
     assert isinstance(array, omnizarr.Array)
 
 
-def test_groups_are_implied_by_what_lies_below():
+def test_groups_are_implied_by_what_is_below():
     made = hierarchy({"meta/root/foo/bar.group.json": GROUP, "meta/root/foo/baz/qux.array.json": ARRAY})
     root = omnizarr.open(made)
     assert list(root) == ["foo"]

@@ -93,7 +93,7 @@ def test_who_creates_says_format_and_storage(tmp_path, mode, storage):
         assert ("_nczarr_group" in document(opened, ".zattrs")) == (mode == "nczarr")
 
 
-def test_what_is_there_is_found_without_a_mode(tmp_path):
+def test_existing_data_is_found_without_a_mode(tmp_path):
     for mode in ("nczarr,file", "nczarr,zip", "zarr,file", "zarr,zip", "nczarr,file,v3", "zarr,zip,v3"):
         place = tmp_path / mode.replace(",", "-")
         with Dataset(f"file://{place.as_posix()}#mode={mode}", "w") as ds:

@@ -95,7 +95,7 @@ def test_int32_ends_where_the_text_says(value):
     assert refused(data_type="int32", fill_value=value + (1 if value > 0 else -1)) == "/fill_value"
 
 
-def test_metadata_lies_under_the_keys_of_the_table():
+def test_metadata_is_under_the_keys_of_the_table():
     made = store({})
     root = omnizarr.create_group(made)
     assert keys(made) == ["zarr.json"]
@@ -108,7 +108,7 @@ def test_metadata_lies_under_the_keys_of_the_table():
     assert keys(alone) == ["zarr.json"]
 
 
-def test_data_lie_under_the_key_of_the_table():
+def test_data_are_under_the_key_of_the_table():
     made = store({})
     array = omnizarr.create_group(made).create_array("foo/baz", shape=(2, 2), dtype="int8", chunks=(1, 1))
     array[1, 0] = 5
@@ -576,7 +576,7 @@ def test_grid_of_the_text():
     assert (array.cdata_shape, array.nchunks) == ((2, 10, 8), 160)
 
 
-def test_element_of_the_text_lies_in_its_chunk():
+def test_element_of_the_text_is_in_its_chunk():
     grid = {"name": "regular", "configuration": {"chunk_shape": [5, 20, 400]}}
     chunk = np.zeros((5, 20, 400), "u1")
     chunk[2, 10, 100] = 42
@@ -737,7 +737,7 @@ def test_documents_tell_arrays_from_groups():
     assert list(root.group_keys()) == ["b", "c"]
 
 
-def test_groups_are_implied_by_what_lies_below():
+def test_groups_are_implied_by_what_is_below():
     made = store({"foo/bar/zarr.json": GROUP, "foo/baz/qux/zarr.json": ARRAY})
     root = omnizarr.open(made)
     assert list(root) == ["foo"]

@@ -1,1 +1,1 @@
-"""The own tests of packages that use Zarr, run upon omnizarr: ``python -m tests.downstream``, see `make downstream`."""
+"""The own tests of packages that use Zarr, run on omnizarr: ``python -m tests.downstream``, see `make downstream`."""

@@ -1,4 +1,4 @@
-"""Run the own tests of packages that use Zarr upon omnizarr, and count: ``python -m tests.downstream [SUITE ...]``.
+"""Run the own tests of packages that use Zarr on omnizarr, and count: ``python -m tests.downstream [SUITE ...]``.
 
 The tests are those of the releases that are installed, from their source distributions, which are fetched once into
 ``.downstream``. ``--list`` names the suites, ``--table FILE`` writes the counts into a page of the manual, and

@@ -1,6 +1,6 @@
 """netCDF4-python's own tests, with `omnizarr.netcdf` under the name netCDF4, and with netCDF4 itself on NCZarr.
 
-Names of files stand for Zarr directories in both. Tests that make no sense on them are apart.
+Names of files mean Zarr directories in both. Tests that do not apply to them are apart.
 """
 
 from __future__ import annotations

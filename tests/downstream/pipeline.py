@@ -1,4 +1,4 @@
-"""zarr-python, and the packages upon it, with the codec pipeline of omnizarr switched on."""
+"""zarr-python, and the packages that use it, with the codec pipeline of omnizarr switched on."""
 
 from __future__ import annotations
 

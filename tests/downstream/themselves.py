@@ -1,4 +1,4 @@
-"""The packages upon zarr-python, unchanged: what to compare with."""
+"""The packages that use zarr-python, unchanged, for comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAIL_TOO = {
     },
     "zarr": {"test_examples.py::test_scripts_can_run*": "fails with zarr-python too: it runs uv"},
 }
-"""Tests that fail here whatever they run upon, by package."""
+"""Tests that fail here in every configuration, by package."""
 
 SUITES = (
     Suite("dask.array as it is", "dask", ("dask.array.tests.test_array_core",), installed=True, options=("-k", "zarr")),

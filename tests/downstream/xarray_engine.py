@@ -26,7 +26,7 @@ APART = {
     "::test_default_engine_nczarr_no_netcdf4_python": _OURS,
 }
 
-_CODECS = "codecs are told in v3 alone, and as documents write them: both writers take that, for every format"
+_CODECS = "codecs are included only in v3, and as documents write them: both writers take that, for every format"
 _WORDS = "a FileNotFoundError in other words, with names that come near"
 _NO_WARNING = "no warning: without consolidated metadata, members are looked up side by side"
 _PHONY = "opens: dimensions without a name are called phony_dim_0 and so on"

@@ -1,4 +1,4 @@
-"""Random arrays of every kind that the native engine serves, and random plans upon them.
+"""Random arrays of every kind that the native engine serves, and random plans for them.
 
 A layout says how an array is stored; `create` makes it, `some_values` what it can hold without loss.
 """

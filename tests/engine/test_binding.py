@@ -58,7 +58,7 @@ def test_arrays_that_differ_in_attributes_share_a_chain():
     ],
     ids=["sign of zero", "bits of NaN", "number type", "shape", "keys", "byte order"],
 )
-def test_what_differs_is_told_apart(one, other):
+def test_what_differs_is_distinguished(one, other):
     first, second = bind(metadata(**one)), bind(metadata(**other))
 
     def meaning(binding):
@@ -85,7 +85,7 @@ def fresh(changes):
     }
 
 
-def test_true_is_not_taken_for_one():
+def test_true_is_not_mistreated_as_one():
     order = {"name": "transpose", "configuration": {"order": [1, 0]}}
     square = {"shape": [2, 2], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2]}}}
     bind(metadata(**square, codecs=[order, *DOCUMENT["codecs"]]))
@@ -94,7 +94,7 @@ def test_true_is_not_taken_for_one():
         bind(metadata(**square, codecs=[order, *DOCUMENT["codecs"]]))
 
 
-def test_policies_are_told_apart():
+def test_policies_are_distinguished():
     assert bind(metadata()).policy.missing == "fill"
     assert bind(metadata(), ChunkPolicy(missing="error")).chain.spec.policy.missing == "error"
     undefined = replace(metadata(), fill_value=UNDEFINED)
@@ -132,7 +132,7 @@ def test_what_a_user_holds_changes_nothing_that_is_remembered():
     assert first.grid.named.configuration["chunk_shapes"] == [[[1, 2], 2]]
 
 
-def test_grids_with_the_same_largest_chunk_are_told_apart():
+def test_grids_with_the_same_largest_chunk_are_distinguished():
     root, values = omnizarr.create_group({}), np.arange(8, dtype="i4")
     for name, lengths in (("a", [4, 1, 3]), ("b", [1, 4, 3]), ("c", [3, 4, 1])):
         root.create_array(name, data=values, chunks=[lengths])

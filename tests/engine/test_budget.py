@@ -73,7 +73,7 @@ def test_coroutines_keep_within_the_bytes_in_flight():
     assert transfer._at_once(array._bind()[0], plan, None) == 6
 
 
-def test_chunks_of_unknown_size_are_taken_for_half_a_mebibyte():
+def test_chunks_of_unknown_size_are_treated_as_half_a_mebibyte():
     assert budget.chunks_in_flight(10 * 2**20, None) == 20
 
 

@@ -253,7 +253,7 @@ def test_arrays_without_dimensions_and_without_elements_are_read(engine):
 
 
 @each_engine
-def test_big_endian_values_are_kept_as_they_are(engine):
+def test_big_endian_values_are_kept_unchanged(engine):
     values = VALUES.astype(">f8")
     array, chunks = kept(stored({}, {"chunks": (5, 5), "zarr_format": 2}, values), engine)
     for _ in range(2):
@@ -392,7 +392,7 @@ def test_value_that_changes_while_it_is_read_is_not_kept():
     np.testing.assert_array_equal(array[:], VALUES)
 
 
-def test_store_without_stamps_is_read_anew_each_time():
+def test_store_without_stamps_is_read_again_each_time():
     class Plain(Store):
         def __init__(self, values):
             self.values = values

@@ -1,4 +1,4 @@
-"""Which engine is chosen (`omnizarr.settings.engines`), and what is said if it does not exist."""
+"""Which engine is chosen (`omnizarr.settings.engines`), and the error if it does not exist."""
 
 import warnings
 

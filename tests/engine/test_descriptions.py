@@ -156,7 +156,7 @@ def test_a_filter_is_described_by_sizes_types_and_parameters(name, configuration
     assert filters_of(name, configuration, dtype) == (None if wanted is None else (wanted,))
 
 
-def test_elements_in_another_order_in_memory_are_said_to_be_swapped():
+def test_elements_in_another_order_in_memory_are_stated_to_be_swapped():
     described = chain_of(("bitround", {"keepbits": 9}), BYTES, dtype="float32", byte_order=">")
     assert described[0] == (("bitround", 4, 4, True, 23, 9),)
 

@@ -99,7 +99,7 @@ def test_both_engines_refuse_the_same_missing_chunks(layout, seed, data):
     with new_stores(layout.store, 1) as (store,):
         create(layout, store)
         first, second = (opened(store, engine, missing="error") for engine in ENGINES)
-        # Not all chunks are there: nobody wrote some, and others hold nothing.
+        # Not all chunks are there: some were never written, and others are empty.
         plan = data.draw(plans(layout.shape, first._grid))
         plan.write(first, some_values(seed, plan.places.shape, first.dtype, is_tame=layout.is_tame))
         before = stored(store)

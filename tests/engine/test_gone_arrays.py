@@ -69,7 +69,7 @@ def test_nothing_comes_back_and_nothing_is_made(tmp_path, engine, zarr_format, p
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3, "3-draft2020"])
-def test_its_siblings_stay_as_they_are(tmp_path, engine, zarr_format):
+def test_its_siblings_stay_unchanged(tmp_path, engine, zarr_format):
     root = tmp_path / "a.zarr"
     create(root, "g/b", zarr_format)[...] = 1
     array = create(root, "g/a", zarr_format)

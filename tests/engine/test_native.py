@@ -144,7 +144,7 @@ plans = st.one_of(
 
 @pytest.mark.parametrize("options", [{}, {"shards": (8, 6)}, {"compressors": None}], ids=["zstd", "shards", "raw"])
 @pytest.mark.parametrize("shape", [(10, 9), (10, 0), (90,), ()], ids=str)
-def test_a_plan_that_makes_no_sense_is_refused_and_touches_nothing(options, shape):
+def test_a_plan_that_is_not_valid_is_refused_and_touches_nothing(options, shape):
     # Those of `omnizarr.indexing` always do; but a mistake there must not become one with memory.
     values = np.arange(80, dtype="i4").reshape(8, 10)
     engine = opened(
@@ -253,7 +253,7 @@ def watched():
     return store
 
 
-def test_concurrency_is_said_per_call(watched):
+def test_concurrency_is_stated_per_call(watched):
     array = opened(watched, "native")
     watched.seen()
     for concurrency in (1, 3):
@@ -265,7 +265,7 @@ def test_concurrency_is_said_per_call(watched):
         assert (len(watched.seen()) == 1) == (concurrency == 1)
 
 
-def test_concurrency_is_said_per_array(watched):
+def test_concurrency_is_stated_per_array(watched):
     for concurrency in (1, 3):
         array = opened(watched, "native", config={"concurrency": concurrency})
         watched.seen()
@@ -275,7 +275,7 @@ def test_concurrency_is_said_per_array(watched):
         assert (len(watched.seen()) == 1) == (concurrency == 1)
 
 
-def test_concurrency_is_said_per_process(watched):
+def test_concurrency_is_stated_per_process(watched):
     for concurrency in (1, 3):
         with omnizarr.config.set({"concurrency": concurrency}):
             array = opened(watched, "native")

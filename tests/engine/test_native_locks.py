@@ -1,4 +1,4 @@
-"""Writers of both engines keep each other out, and readers see whole values, whoever writes with which engine."""
+"""Writers of both engines keep each other out, and readers see whole values, with both engines."""
 
 from __future__ import annotations
 

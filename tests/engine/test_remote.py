@@ -120,7 +120,7 @@ def test_every_cloud_is_read(request, cloud, layout):
         assert outcome(lambda name=name: select(natively, name)) == outcome(lambda name=name: select(otherwise, name))
 
 
-def test_a_store_of_the_user_is_taken_as_it_is(server, url):
+def test_a_store_of_the_user_is_taken_unchanged(server, url):
     client = {"allow_http": True, "default_headers": {"X-Of-Mine": b"1"}}
     store = stores.HTTPStore(server.url("/data"), client_options=client)
     with omnizarr.config.set({"fetch": "native"}):

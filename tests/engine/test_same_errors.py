@@ -371,7 +371,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("verb", REQUESTS)
 @pytest.mark.parametrize("error", [None, RuntimeError("of its own"), KeyError("x"), OSError(5, "worn out")], ids=repr)
-def test_the_error_of_a_store_is_handed_on(verb, error):
+def test_the_error_of_a_store_is_passed_on(verb, error):
     values = {}
     create(values, CHAINS["zstd"])
     found = []

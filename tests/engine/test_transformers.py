@@ -200,7 +200,7 @@ def test_unknown_transformer_is_refused_when_chunks_are_touched(document):
     assert (caught.value.pointer, caught.value.found) == ("/storage_transformers/1", "unknown")
 
 
-def test_unknown_transformer_that_need_not_be_understood_is_passed_over():
+def test_unknown_transformer_that_need_not_be_understood_is_ignored():
     store = MemoryStore()
     named = [Named("unknown", {}, must_understand=False)]
     assert apply(named, store, "") is store

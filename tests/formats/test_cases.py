@@ -58,7 +58,7 @@ BEYOND_WORDS = {"quirks_v2-unknown_dtype", "quirks_v2-object_without_codec"}
 
 
 @pytest.mark.parametrize(("dialect", "node"), [case for case in CASES if case.id not in BEYOND_WORDS])
-def test_what_is_spelled_anew_means_the_same(dialect, node):
+def test_what_is_spelled_again_means_the_same(dialect, node):
     metadata = dataclasses.replace(dialect.load(node), spellings={})
     assert same(model_of(dialect.load(dialect.dump(metadata))), model_of(metadata))
 

@@ -49,7 +49,7 @@ def test_integers_do_not_go_through_floats():
     assert parse(b"[18446744073709551615, -9223372036854775808]") == [2**64 - 1, -(2**63)]
 
 
-def test_byte_order_mark_is_passed_over():
+def test_byte_order_mark_is_ignored():
     assert parse(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
 
 
@@ -222,7 +222,7 @@ class TestTexts:
     def test_byte_order_mark_is_left_out(self):
         assert render(parse(b"\xef\xbb\xbf" + self.TEXT)) == self.TEXT
 
-    def test_only_what_is_new_is_written_anew(self):
+    def test_only_what_is_new_is_written_again(self):
         read = parse(self.TEXT)
         changed = revision({**read, "b": np.array([1, 3])}, read)
         assert render(changed) == self.TEXT.replace(b"[1,2]", b"[1,3]")

@@ -50,7 +50,7 @@ def test_a_new_array_says_what_separates_its_coordinates():
     assert dump(EARLY.unsettle(EARLY.settle(metadata)))["array"]["chunk_grid"]["separator"] == "."
 
 
-def test_groups_are_settled_as_they_are():
+def test_groups_are_settled_unchanged():
     group = GroupMetadata(dialect="v3-draft2020")
     assert EARLY.unsettle(EARLY.settle(group)) == group
 

@@ -33,7 +33,7 @@ def shaped(members):
 
 
 def extension(names=NAMES):
-    """An extension that nobody knows, spelled in one of the ways that the text allows."""
+    """An unknown extension, spelled in one of the ways that the text allows."""
     spelled_out = st.fixed_dictionaries({"name": names}, optional={"configuration": ATTRIBUTES})
     return names | spelled_out | spelled_out.map(lambda value: {**value, "must_understand": True})
 
@@ -204,7 +204,7 @@ def damaged(draw):
 
 
 @given(damaged())
-def test_damaged_documents_are_read_or_refused_alike_by_both_attitudes(node):
+def test_damaged_documents_are_read_or_refused_equally_by_both_attitudes(node):
     for dialect in DIALECTS:
         own = {name: node[name] for name in node if name in dialect.keyspace.documents("")}
         problems = []

@@ -82,7 +82,7 @@ def test_tokens_refuse_what_is_broken(text):
         tokens(text)
 
 
-def test_errors_speak_of_the_document_as_it_is():
+def test_errors_speak_of_the_document_unchanged():
     with pytest.raises(MetadataError, match=r"line 1, column 7"):
         parse(b'{"a": .5, oops}')
 
@@ -95,7 +95,7 @@ ATOMS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, a
 
 
 @given(st.recursive(ATOMS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_valid_json_is_left_as_it_is(value):
+def test_valid_json_is_left_unchanged(value):
     text = json.dumps(value, ensure_ascii=False)
     assert mend(text) == (text, ())
 
@@ -173,7 +173,7 @@ def test_other_numbers_that_fill_bytes_stay_errors(tmp_path, change):
         {"zarr_format": 3, "node_type": "group", "must_understand": True, "attributes": {"_nczarr_group": 1}},
     ],
 )
-def test_documents_that_are_zarr_are_left_as_they_are(document):
+def test_documents_that_are_zarr_are_left_unchanged(document):
     parsed = parse(json.dumps(document).encode())
     assert (parsed, parsed.notes) == (document, ())
 

@@ -40,14 +40,14 @@ def test_names_that_v3_reserves_are_allowed_and_noted(name):
     assert V3.why_reserved(name[1:-1]) == ""
 
 
-def test_documents_of_a_node_lie_under_its_path():
+def test_documents_of_a_node_are_under_its_path():
     assert V3.keyspace.documents("a/b") == {"zarr.json": "a/b/zarr.json"}
     assert V3.keyspace.documents("") == {"zarr.json": "zarr.json"}
     assert V2.keyspace.documents("a")[".zarray"] == "a/.zarray"
     assert V2.keyspace.documents("")[".zattrs"] == ".zattrs"
 
 
-def test_chunks_of_an_array_lie_under_its_path():
+def test_chunks_of_an_array_are_under_its_path():
     assert [dialect.keyspace.chunk_prefix(path) for dialect in (V2, V3) for path in ("", "a/b")] == [
         "",
         "a/b/",

@@ -88,7 +88,7 @@ def test_what_is_rendered_need_not_be_parsed(old: dict[str, Any], new: dict[str,
         ('{"b": "x", ": ": 1}', ": "),
     ],
 )
-def test_a_member_is_not_taken_for_another(text: str, name: str) -> None:
+def test_a_member_is_not_mistreated_as_another(text: str, name: str) -> None:
     old = json.loads(text)
     found = spliced(Revision(text, write), old, {**old, name: 7})
     assert found is None or json.loads(found) == {**old, name: 7}

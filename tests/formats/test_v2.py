@@ -204,7 +204,7 @@ def test_an_empty_zattrs_stays_and_an_absent_one_stays_away():
     assert V2.dump(emptied) == {**group, ".zattrs": {}}
 
 
-def test_a_new_array_is_written_in_the_words_of_the_text():
+def test_a_new_array_is_written_in_the_terms_of_the_text():
     codecs = (Named("transpose", {"order": [1, 0]}), BIG, Named("gzip", {"level": 5}))
     assert V2.dump(new(codecs=codecs, byte_order=">", fill_value="NaN", attributes={"a": 1})) == {
         ".zarray": {

@@ -60,7 +60,7 @@ def test_endian_is_the_old_name_of_bytes():
     assert transpose == Named("transpose", {"order": [1, 0]})
 
 
-def test_old_spellings_within_a_shard_are_put_right():
+def test_old_spellings_within_a_shard_are_corrected():
     (codec,) = load("zarrita_2023_sharding").codecs
     assert codec.configuration["codecs"] == [
         {"name": "transpose", "configuration": {"order": [0, 1]}},
@@ -171,7 +171,7 @@ def test_consolidated_metadata_goes_when_it_is_none():
     assert "consolidated_metadata" not in dump(metadata)
 
 
-def test_a_new_array_is_written_in_the_words_of_the_text():
+def test_a_new_array_is_written_in_the_terms_of_the_text():
     assert dump(new(dimension_names=("x", None), attributes={"a": 1})) == {
         "zarr_format": 3,
         "node_type": "array",
@@ -186,7 +186,7 @@ def test_a_new_array_is_written_in_the_words_of_the_text():
     }
 
 
-def test_a_new_group_is_written_in_the_words_of_the_text():
+def test_a_new_group_is_written_in_the_terms_of_the_text():
     assert dump(GroupMetadata(dialect="v3")) == {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 

@@ -24,7 +24,7 @@ _PATIENCE = 600
 
 
 def python_of(name: str) -> str:
-    """Return the Python of a peer's environment, after making it if need be; one process makes it, others wait."""
+    """Return the Python of a peer's environment, after making it if necessary; one process makes it, others wait."""
     home = HOME / name
     python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     done = home / "complete"

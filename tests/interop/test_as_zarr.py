@@ -157,7 +157,7 @@ def test_what_is_made_for_zarr_python_says_so_where_only_the_name_is_there(tmp_p
     assert run(program, tmp_path) == ["zarr-python"]
 
 
-def test_a_name_that_is_not_there_is_no_module(tmp_path):
+def test_a_name_that_is_missing_is_no_module(tmp_path):
     program = """
     from omnizarr.interop import as_zarr
     as_zarr.install()
@@ -291,7 +291,7 @@ def test_a_store_whose_verbs_are_patched_is_asked_by_them(monkeypatch):
     assert "zarr.json" in asked
 
 
-def test_stores_of_omnizarr_are_used_as_they_are(tmp_path):
+def test_stores_of_omnizarr_are_used_unchanged(tmp_path):
     array = as_zarr.create_array(stores().LocalStore(tmp_path), shape=(2,), dtype="u1")
     assert type(array._where.store) is omnizarr.storage.LocalStore  # which the native engine knows
     assert array.store == stores().LocalStore(tmp_path)
@@ -370,7 +370,7 @@ def test_an_array_may_be_replaced_by_itself():
     assert group["a"][:].tolist() == [0, 1, 2, 3]
 
 
-def test_a_group_that_is_not_there_is_told_in_the_words_of_zarr_python(tmp_path):
+def test_a_group_that_is_missing_is_reported_in_the_terms_of_zarr_python(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"No group found in store .*missing"):
         as_zarr.open_group(tmp_path / "missing", mode="r")
 

@@ -37,7 +37,7 @@ def test_archive_is_opened_when_it_is_first_used(module, tmp_path):
 
 
 @MODULES
-def test_archive_that_is_not_there_is_missed_when_it_is_first_used(module, tmp_path):
+def test_archive_that_is_missing_is_missed_when_it_is_first_used(module, tmp_path):
     missing = module.storage.ZipStore(tmp_path / "missing.zip", mode="r")
     assert missing.read_only
     with pytest.raises(FileNotFoundError):
@@ -46,7 +46,7 @@ def test_archive_that_is_not_there_is_missed_when_it_is_first_used(module, tmp_p
 
 
 @MODULES
-def test_archive_that_is_opened_to_write_anew_is_emptied_when_it_is_first_used(module, tmp_path):
+def test_archive_that_is_opened_to_write_again_is_emptied_when_it_is_first_used(module, tmp_path):
     path = tmp_path / "a.zip"
     with module.storage.ZipStore(path, mode="w") as store:
         module.create_array(store, data=np.arange(3))

@@ -211,7 +211,7 @@ def test_strict_json_is_written_where_the_user_wants_it(zarr_format):
     assert array.attrs.asdict() == omnizarr.open_array(store).attrs.asdict() == expected
 
 
-def test_strict_json_leaves_what_is_there(tmp_path, zarr_format):
+def test_strict_json_leaves_existing_data(tmp_path, zarr_format):
     root = hierarchy(tmp_path / "x.zarr", zarr_format, {"a": NAN})
     with omnizarr.config.set({"attributes.nonfinite": "string"}):
         root.attrs["b"] = NAN
@@ -227,7 +227,7 @@ def test_strict_json_asked_for_is_a_loss_in_conversions(tmp_path, zarr_format, t
     assert zarr.open_group(tmp_path / "y.zarr").attrs["a"] == "NaN"
 
 
-def test_a_setting_that_makes_no_sense_is_named():
+def test_a_setting_that_is_not_valid_is_named():
     with omnizarr.config.set({"attributes.nonfinite": "null"}), pytest.raises(ValueError, match="'null'; expected"):
         omnizarr.create_group({}, attributes={"a": 1})
 

@@ -1,4 +1,4 @@
-"""Arrays of dask upon omnizarr's: names in graphs, reading, and writing that loses nothing."""
+"""Dask arrays of omnizarr arrays: names in graphs, reading, and writing that loses nothing."""
 
 import pickle
 import subprocess

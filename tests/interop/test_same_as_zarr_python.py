@@ -104,7 +104,7 @@ def in_order(document: Any) -> Any:
 
 
 def created(differs: str | None = None, /, **options: Any) -> Program:
-    """Return the program that creates an array and looks at what is stored and what the array says of itself."""
+    """Return the program that creates an array and looks at what is stored, and the properties of the array."""
 
     def run(z: Any) -> Any:
         values: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def created(differs: str | None = None, /, **options: Any) -> Program:
 
 
 def described(array: Any) -> list[Any]:
-    """Return what an array says of itself."""
+    """Return the properties of an array."""
     names = ["shape", "chunks", "shards", "ndim", "order", "cdata_shape", "nchunks", "name", "path", "read_only"]
     found = [getattr(array, name) for name in names]
     # Sizes of 0-d arrays are floats in old versions of zarr-python.
@@ -544,14 +544,14 @@ GROUPS = [
     *grouped("require_groups", lambda g, z: [node.name for node in g.require_groups("g", "n")]),
     *grouped("require_array", lambda g, z: g.require_array("a", shape=(4, 4), dtype="f4").name),
     *grouped(
-        "require_array that is not there",
+        "require_array, missing",
         lambda g, z: described(g.require_array("n", shape=(4, 4), dtype="f4")),
         v2="default compressor of v2 arrays that a group creates",
     ),
     *grouped("require_array of another shape", lambda g, z: g.require_array("a", shape=(4, 5), dtype="f4")),
     *grouped("require_array of another type", lambda g, z: g.require_array("a", shape=(4, 4), dtype="i2")),
     *grouped("delete", lambda g, z: [g.__delitem__("g"), sorted(g)]),
-    *grouped("delete what is not there", lambda g, z: g.__delitem__("x"), "of a missing member | does nothing"),
+    *grouped("delete missing data", lambda g, z: g.__delitem__("x"), "of a missing member | does nothing"),
     *grouped("set", lambda g, z: [g.__setitem__("n", VALUES), g["n"][...]]),
     *grouped(
         "zeros",

@@ -103,7 +103,7 @@ def answer_of(command):
 
 
 def raw_zarrita(place, path):
-    """Return what zarrita.js reads of a directory unchanged; it is told nothing of the format."""
+    """Return what zarrita.js reads of a directory unchanged; it gets no information about the format."""
     with running(Keys(LocalStore(place))) as url:
         return by_zarrita(url, path, "any")
 

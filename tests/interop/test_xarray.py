@@ -285,7 +285,7 @@ class TestChunks:
         root.create_array("a", shape=2**28, dtype="i1", chunks=2**26, shards=2**28, dimension_names=["x"])
         assert opened(tmp_path / "a.zarr", chunks={})["a"].chunks == ((2**26,) * 4,)
 
-    def test_codecs_are_told_as_zarr_python_takes_them(self, tmp_path):
+    def test_codecs_are_reported_as_zarr_python_takes_them(self, tmp_path):
         root = omnizarr.create_group(tmp_path / "a.zarr")
         codec = {"name": "gzip", "configuration": {"level": 3}}
         root.create_array("a", data=np.arange(10), compressors=[codec], dimension_names=["x"])

@@ -1,4 +1,4 @@
-"""NCZarr in xarray: the engine, and xarray's own `NetCDF4DataStore` upon a dataset of omnizarr, in every layout.
+"""NCZarr in xarray: the engine, and xarray's own `NetCDF4DataStore` of a dataset of omnizarr, in every layout.
 
 What is expected is what xarray makes of the same dataset in a netCDF-4 file.
 """

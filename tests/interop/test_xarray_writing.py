@@ -197,7 +197,7 @@ class TestAsXarraysWriter:
         assert [each.codecs for each in others] == [first.codecs] * 2
 
     @pytest.mark.parametrize("bad", [{"level": 3}, {"chunks": (1.5,)}, {"chunks": [(1, 2)]}])
-    def test_encoding_that_makes_no_sense(self, tmp_path, bad):
+    def test_encoding_that_is_not_valid(self, tmp_path, bad):
         for write in (to_zarr, xr.Dataset.to_zarr):
             with pytest.raises((ValueError, TypeError)):
                 write(one([1, 2, 3], "x"), tmp_path / f"{write.__module__}.zarr", encoding={"v": bad})

@@ -1,4 +1,4 @@
-"""Batches become the plan that they were made of; what is no such batch becomes none."""
+"""Batches become the plan that they were made of; other batches become none."""
 
 import numpy as np
 import pytest

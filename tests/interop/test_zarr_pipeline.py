@@ -202,7 +202,7 @@ def test_reads_and_writes_are_those_of_numpy_and_of_zarr_python(data, said, seed
         chunks = said.get("shards") or said["chunks"]
         places = numpys(values, how, selection, chunks)
         new = some_values(rng, np.shape(places), said["dtype"])
-        if np.unique(places).size < np.size(places):  # which of several values stays nobody says
+        if np.unique(places).size < np.size(places):  # it is not defined which of several values stays
             new = np.full(np.shape(places), new.flat[0])
         if not np.size(places):
             continue
@@ -294,7 +294,7 @@ def test_array_that_was_resized_is_read_and_written_at_its_new_end():
 
 
 @pytest.mark.parametrize("writes", [False, True])
-def test_empty_chunks_are_stored_if_the_array_is_told_to(writes, tmp_path):
+def test_empty_chunks_are_stored_if_the_array_is_reported_to(writes, tmp_path):
     array = fast(tmp_path, shape=(4,), chunks=(2,), dtype="i4", config={"write_empty_chunks": writes}, fill_value=0)
     array[:] = [0, 0, 1, 0]
     assert (tmp_path / "c/0").exists() == writes
@@ -563,7 +563,7 @@ def test_batch_of_another_array_is_left_to_zarr_python(left):
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_arrays_that_differ_in_one_thing_alone_are_not_taken_for_each_other(zarr_format, left):
+def test_arrays_that_differ_in_one_thing_alone_are_not_mistreated_as_each_other(zarr_format, left):
     said = {"shape": (4,), "chunks": (2,), "dtype": "f8", "fill_value": 0.0, "compressors": None}
     differences = [
         {}, {"shape": (5,)}, {"chunks": (4,)}, {"dtype": "f4"}, {"dtype": ">f8"}, {"fill_value": -0.0},

@@ -1,4 +1,4 @@
-"""Nodes handed over between omnizarr and zarr-python, upon one store."""
+"""Nodes handed over between omnizarr and zarr-python, on one store."""
 
 import pickle
 import subprocess
@@ -246,7 +246,7 @@ def test_store_derived_from_a_directory_is_used_by_its_own_methods(tmp_path):
     assert isinstance(from_zarr_python(Derived(tmp_path)), ZarrPythonStore)
 
 
-def test_stores_upon_one_dictionary_are_equal_and_share_their_locks():
+def test_stores_on_one_dictionary_are_equal_and_share_their_locks():
     values = {}
     one, other = (from_zarr_python(zarr.storage.MemoryStore(values)) for _ in range(2))
     assert one == other

@@ -1,4 +1,4 @@
-"""zarr-python's own tests of stores, run upon omnizarr's. (The reverse: `tests/stores/remote/test_zarr_python.py`.)"""
+"""zarr-python's own tests of stores, run on omnizarr's. (The reverse: `tests/stores/remote/test_zarr_python.py`.)"""
 
 import itertools
 import pickle

@@ -1,4 +1,4 @@
-"""Names of dimensions are told wherever they are stored, by whichever program."""
+"""Names of dimensions are found wherever any program stored them."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ def made(zarr_format=2, attributes=None, **options):
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_names_that_xarray_writes_are_told(tmp_path, zarr_format):
+def test_names_that_xarray_writes_are_reported(tmp_path, zarr_format):
     xarray = pytest.importorskip("xarray", reason="it writes the names")
     pytest.importorskip("zarr", reason="xarray writes through it")
     written = xarray.Dataset({"t": (("y", "x"), np.zeros((2, 3)))}, coords={"x": [1, 2, 3]})
@@ -39,7 +39,7 @@ def test_xarray_finds_the_names_on_the_array_itself(zarr_format):
 
 
 @pytest.mark.parametrize("mode", ["nczarr", "zarr", "nczarr,noxarray"])
-def test_names_that_netcdf_c_writes_are_told(tmp_path, mode):
+def test_names_that_netcdf_c_writes_are_reported(tmp_path, mode):
     netcdf = pytest.importorskip("netCDF4", reason="it writes the names")
     url = f"file://{tmp_path}/n.zarr#mode={mode},file"
     with netcdf.Dataset(url, "w") as dataset:
@@ -54,7 +54,7 @@ def test_names_that_netcdf_c_writes_are_told(tmp_path, mode):
 
 
 @every_format
-def test_names_in_the_attribute_of_xarray_are_told(zarr_format):
+def test_names_in_the_attribute_of_xarray_are_reported(zarr_format):
     assert made(zarr_format, {"_ARRAY_DIMENSIONS": ["y", "x"]}).dimension_names == ("y", "x")
     assert made(zarr_format).dimension_names is None
 
@@ -62,7 +62,7 @@ def test_names_in_the_attribute_of_xarray_are_told(zarr_format):
 @pytest.mark.parametrize("is_attribute", [True, False])
 @pytest.mark.parametrize("key", ["_nczarr_array", "_NCZARR_ARRAY"])
 @pytest.mark.parametrize("member", ["dimension_references", "dimrefs"])
-def test_names_in_the_marks_of_nczarr_are_told_without_their_groups(is_attribute, key, member):
+def test_names_in_the_marks_of_nczarr_are_reported_without_their_groups(is_attribute, key, member):
     array = made(attributes={"units": "K"})
     document = ".zattrs" if is_attribute else ".zarray"
     values = json.loads(array.store.get(document))

@@ -69,7 +69,7 @@ def test_rectilinear_grid_is_that_of_the_specifications_example():
     assert grid.chunk_shape is None
 
 
-def test_element_lies_in_the_chunk_that_the_specification_says():
+def test_element_is_in_the_chunk_that_the_specification_says():
     grid = grids.bind(rectilinear([16, 10], [24, 14]), (26, 38))
     assert grid.axes[0].find(20) == (1, 16, 10)
     assert grid.axes[1].find(15) == (0, 0, 24)

@@ -1,4 +1,4 @@
-"""What netCDF-C and omnizarr read and change of what the other wrote: every layout, storage and release at hand.
+"""What netCDF-C and omnizarr read and change of what the other wrote: every layout, storage and available release.
 
 ``python -m tests.netcdf.exchange`` prints the tables of the manual; ``--write`` puts them there. The releases are the
 system's netCDF-C, that of the wheel of netCDF4, an older one, and those that `OMNIZARR_NETCDF_C` names: folders

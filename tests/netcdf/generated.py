@@ -21,7 +21,7 @@ FILTERS = {
     "_DeflateLevel": st.integers(1, 9),
     "_Filter": st.sampled_from(["307,9", "32015,3", "32001,0,0,0,0,5,1,0"]),  # bzip2, zstd, blosc with lz4
 }
-MAX_STRING = 128  # bytes that NCZarr gives to a string if nobody says otherwise
+MAX_STRING = 128  # bytes that NCZarr gives to a string by default
 
 
 class Made(NamedTuple):
@@ -77,7 +77,7 @@ def variables(root: GroupHeader) -> Iterator[tuple[str, VariableHeader]]:
 
 
 def fill_of(variable: VariableHeader) -> object:
-    """Return what elements hold that nobody wrote."""
+    """Return the value of unwritten elements."""
     found = variable.attributes.get("_FillValue")
     if found is None:
         return variable.type.default_fill

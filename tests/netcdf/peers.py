@@ -309,7 +309,7 @@ def _bits(array: np.ndarray) -> object:
 def described(source: Source, like: GroupHeader | None = None) -> dict[str, object]:
     """Return all that a dataset says, by full name, as plain values that compare and print well.
 
-    The sizes of chunks that nobody asked for are the writer's choice: they count only where `like` has them.
+    The sizes of chunks that were not given are the writer's choice: they count only where `like` has them.
     """
     asked = dict(variables(like)) if like else {}
     found: dict[str, object] = {}

@@ -91,7 +91,7 @@ def test_a_char_is_filled_with_a_byte_of_ascii(layout, fill):
     assert not dataset.variables
 
 
-def test_what_is_there_is_found_by_its_path():
+def test_existing_data_is_found_by_its_path():
     dataset = Dataset({}, "w")
     dataset.createVariable("g/v", "i4")
     assert ["g/v" in dataset, "/g" in dataset, "v" in dataset, 0 in dataset] == [True, True, False, False]

@@ -55,7 +55,7 @@ def test_characters_that_are_cut_in_two_are_no_text():
         chartostring(np.array([b"\xc3"]), "utf-8")
 
 
-def test_an_encoding_that_nobody_knows_is_an_error():
+def test_an_encoding_that_is_unknown_is_an_error():
     with pytest.raises(ValueTypeError, match="unknown encoding"):
         chartostring(np.array([b"a"]), "klingon")
     with pytest.raises(ValueTypeError, match="unknown encoding"):
@@ -134,7 +134,7 @@ def test_strings_of_any_shape_become_characters_and_back(texts):
 
 
 @pytest.mark.parametrize("encoding", ["none", "bytes", "None", None])
-def test_bytes_become_characters_as_they_are(encoding):
+def test_bytes_become_characters_unchanged(encoding):
     made = stringtochar(np.array([b"\xff\xfea", b"b"]), encoding)
     assert made.tolist() == [[b"\xff", b"\xfe", b"a"], [b"b", b"", b""]]
 

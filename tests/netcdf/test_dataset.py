@@ -171,7 +171,7 @@ def test_what_is_added_to_an_archive_stays_in_its_only_folder(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["path", "text", "mapping", "group", "group below"])
-def test_a_dataset_lies_wherever_zarr_does(tmp_path, kind):
+def test_a_dataset_is_wherever_zarr_does(tmp_path, kind):
     root = omnizarr.open_group({}, mode="w", zarr_format=2)
     places = {"path": tmp_path / "x", "text": str(tmp_path / "x"), "mapping": {}, "group": root}
     place = places.get(kind) or ({} if kind == "mapping" else root.create_group("a/b"))
@@ -189,7 +189,7 @@ def test_a_tilde_is_the_home_of_the_user(tmp_path, monkeypatch):
     assert (tmp_path / "x.zarr" / ".zgroup").exists()
 
 
-def test_what_is_there_is_replaced_only_where_that_is_asked_for(tmp_path):
+def test_existing_data_is_replaced_only_where_that_is_asked_for(tmp_path):
     with Dataset(tmp_path / "x", "w") as dataset:
         dataset.createVariable("v", "i4")
     for options in ({"mode": "x"}, {"mode": "w", "clobber": False}):

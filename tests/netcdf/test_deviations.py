@@ -57,5 +57,5 @@ def test_no_dataset_that_is_made_has_a_deviation(deviation, release):
     assert not kept
 
 
-def test_the_peers_are_the_releases_they_are_taken_for(newest, old):
+def test_the_peers_are_the_releases_they_are_treated_as(newest, old):
     assert (newest.version.rpartition(".")[0], old.version) == (NEWEST.rpartition(".")[0], OLD)

@@ -145,7 +145,7 @@ def test_a_signature_elsewhere_is_none(tmp_path):
     assert not files.is_netcdf(path)
 
 
-def test_what_is_not_there_and_what_is_no_file_is_not_recognized(tmp_path):
+def test_missing_data_and_what_is_no_file_is_not_recognized(tmp_path):
     assert not files.is_netcdf(tmp_path / "missing.nc")
     assert not files.is_netcdf(tmp_path)
 
@@ -161,7 +161,7 @@ def test_a_directory_is_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["netCDF4", "h5py"])
-def test_a_missing_library_is_told_with_the_extra(monkeypatch, module, tmp_path):
+def test_a_missing_library_is_reported_with_the_extra(monkeypatch, module, tmp_path):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"omnizarr\[netcdf\]"), files.open_file(DATA / "classic.nc"):
         pass
@@ -380,7 +380,7 @@ def test_a_selection_that_leaves_the_variable_is_an_error(selection):
     assert caught.value.path == "b"
 
 
-def test_a_variable_that_is_not_there_is_not_found():
+def test_a_variable_that_is_missing_is_not_found():
     with files.open_file(DATA / "classic.nc") as source, pytest.raises(NodeNotFoundError):
         source.read("/missing", ())
 
@@ -533,7 +533,7 @@ def test_attributes_keep_their_order_with_the_fill_value_among_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "kept"), [("", "\0"), ("ab\0\0", "ab"), ("a\0b", "a\0b"), ("Größe", "Größe"), ("\0", "\0")], ids=repr
 )
-def test_text_that_netcdf_3_cannot_get_is_told(tmp_path, data_model, text, kept):
+def test_text_that_netcdf_3_cannot_get_is_reported(tmp_path, data_model, text, kept):
     lost = files.write_file(tmp_path / "new.nc", dataset(attributes={"a": Attribute.of(text)}), format=data_model)
     assert [(each.pointer, each.kept) for each in lost] == ([] if text == kept else [("/attributes/a", repr(kept))])
     with files.open_file(tmp_path / "new.nc") as made:
@@ -542,7 +542,7 @@ def test_text_that_netcdf_3_cannot_get_is_told(tmp_path, data_model, text, kept)
 
 @pytest.mark.parametrize("data_model", FORMATS)
 @pytest.mark.parametrize("nc_type", list(types.TYPES.values()), ids=lambda each: each.name)
-def test_a_variable_is_written_exactly_or_told(tmp_path, data_model, nc_type):
+def test_a_variable_is_written_exactly_or_reported(tmp_path, data_model, nc_type):
     header = VariableHeader(name="v", type=nc_type, dimensions=("/x",))
     values = strings("a", "", "é") if nc_type is types.STRING else np.array([1, 0, 2]).astype(nc_type.dtype)
     lost = files.write_file(
@@ -570,7 +570,7 @@ def test_a_variable_is_written_exactly_or_told(tmp_path, data_model, nc_type):
     ],
     ids=str,
 )
-def test_an_attribute_keeps_its_value_in_a_smaller_type_or_is_told(tmp_path, given, kept):
+def test_an_attribute_keeps_its_value_in_a_smaller_type_or_is_reported(tmp_path, given, kept):
     path = tmp_path / "new.nc"
     lost = files.write_file(path, dataset(attributes={"a": Attribute.of(given)}), format="NETCDF3_CLASSIC")
     assert [each.kept for each in lost] == [kept[0] if kept else ""]
@@ -615,14 +615,14 @@ def test_filters_are_kept(tmp_path):
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_storage_that_netcdf4_python_cannot_ask_for_is_told(tmp_path, special, what):
+def test_storage_that_netcdf4_python_cannot_ask_for_is_reported(tmp_path, special, what):
     source = dataset(number(dimensions=("/x",), **special), data={"n": [1, 2, 3]}, dimensions=(X,))
     assert [each.what for each in files.write_file(tmp_path / "new.nc", source)] == [what]
     with netCDF4.Dataset(tmp_path / "new.nc") as made:
         assert made["n"][:].tolist() == [1, 2, 3]
 
 
-def test_storage_that_netcdf_3_does_not_have_is_told(tmp_path):
+def test_storage_that_netcdf_3_does_not_have_is_reported(tmp_path):
     source = dataset(number(dimensions=("/x",), ChunkSizes=[3], DeflateLevel=np.int32(1)), dimensions=(X,))
     lost = files.write_file(tmp_path / "new.nc", source, format="NETCDF3_CLASSIC")
     assert [each.what for each in lost] == ["_ChunkSizes, _DeflateLevel"]
@@ -636,7 +636,7 @@ def test_no_fill_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_fill_value_that_is_none_is_told(tmp_path, count):
+def test_a_fill_value_that_is_none_is_reported(tmp_path, count):
     attributes = {"_FillValue": Attribute(types.INT, np.zeros(count, "i4")), "other": Attribute.of("kept")}
     lost = files.write_file(tmp_path / "new.nc", dataset(number(attributes=attributes)))
     assert [each.pointer for each in lost] == ["/attributes/_FillValue"]
@@ -725,7 +725,7 @@ def test_a_fixed_dimension_of_length_0_becomes_unlimited(tmp_path, data_model):
         assert made["n"].shape == (0,)
 
 
-def test_a_variable_whose_dimension_cannot_be_is_told(tmp_path):
+def test_a_variable_whose_dimension_cannot_be_is_reported(tmp_path):
     dimensions = (DimensionHeader("t", 2, unlimited=True), DimensionHeader("none", 0))
     source = dataset(number(dimensions=("/none",)), number("m", dimensions=("/t",)), dimensions=dimensions)
     lost = files.write_file(tmp_path / "n.nc", source, format="NETCDF3_CLASSIC")
@@ -743,12 +743,12 @@ def test_a_dimension_of_length_0_that_is_not_the_first_cannot_be_in_a_classic_fi
         assert not made.variables
 
 
-def test_the_length_of_an_unlimited_dimension_that_nothing_uses_is_told(tmp_path):
+def test_the_length_of_an_unlimited_dimension_that_nothing_uses_is_reported(tmp_path):
     lost = files.write_file(tmp_path / "n.nc", dataset(dimensions=(DimensionHeader("t", 4, unlimited=True),)))
     assert [(each.pointer, each.kept) for each in lost] == [("/dimensions/t", "length 0")]
 
 
-def test_groups_are_told_where_there_are_none(tmp_path):
+def test_groups_are_reported_where_there_are_none(tmp_path):
     below = GroupHeader(name="g", dimensions={"x": X}, variables={"v": number("v", dimensions=("/g/x",))})
     source = dataset(number(), groups={"g": below})
     lost = files.write_file(tmp_path / "n.nc", source, format="NETCDF4_CLASSIC")
@@ -784,7 +784,7 @@ def test_a_group_that_is_called_as_a_dimension_beside_it_is_refused(tmp_path):
 # Strings
 
 
-def test_strings_with_nuls_are_cut_and_told(tmp_path):
+def test_strings_with_nuls_are_cut_and_reported(tmp_path):
     header = VariableHeader(name="s", type=types.STRING, dimensions=("/x",))
     source = dataset(
         header,
@@ -802,7 +802,7 @@ def test_strings_with_nuls_are_cut_and_told(tmp_path):
 # The file itself
 
 
-def test_what_is_there_is_replaced_only_if_asked(tmp_path):
+def test_existing_data_is_replaced_only_if_asked(tmp_path):
     path = tmp_path / "n.nc"
     path.write_bytes(b"mine")
     with pytest.raises(NodeExistsError, match="overwrite=True"):
@@ -849,7 +849,7 @@ def test_what_has_a_name_that_netcdf_refuses_or_changes_is_lost(name, tmp_path):
         assert list(found.groups) == ["g"]
 
 
-def test_a_place_that_is_not_there_is_an_error_of_the_file(tmp_path):
+def test_a_place_that_is_missing_is_an_error_of_the_file(tmp_path):
     with pytest.raises(StoreError):
         files.write_file(tmp_path / "missing" / "n.nc", dataset())
 
@@ -859,7 +859,7 @@ def test_a_format_that_does_not_exist_is_refused(tmp_path):
         files.write_file(tmp_path / "n.nc", dataset(), format="NETCDF5")
 
 
-def test_progress_is_told_in_bytes(tmp_path):
+def test_progress_is_reported_in_bytes(tmp_path):
     calls = []
 
     class Bar:
@@ -916,7 +916,7 @@ def test_blocks_cover_every_element_once_and_stay_below_the_limit(shape, chunks,
 @pytest.mark.parametrize("data_model", FORMATS)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(made=generated.datasets())
-def test_every_dataset_comes_back_but_for_what_was_told(tmp_path_factory, data_model, made):
+def test_every_dataset_comes_back_but_for_what_was_reported(tmp_path_factory, data_model, made):
     assume(not any(each.dimensions.keys() & each.groups.keys() for _, each in made.root.walk()))
     path = tmp_path_factory.mktemp("made") / "made.nc"
     lost = files.write_file(path, made.source(), format=data_model)

@@ -412,7 +412,7 @@ def test_filters_are_separated_by_bars():
 
 
 @pytest.mark.parametrize("text", ["[1]307,9", "[ 0 ]307,9", "307,9|"])
-def test_format_and_last_bar_are_passed_over(text):
+def test_format_and_last_bar_are_ignored(text):
     assert filters.parse(text) == (filters.Filter(307, (9,)),)
 
 
@@ -447,7 +447,7 @@ def test_filter_given_twice_has_the_later_parameters_in_the_earlier_place():
     assert found == (Named("numcodecs.zlib", {"level": 9}), Named("numcodecs.bz2", {"level": 2}))
 
 
-def test_parameters_that_hdf5_fills_in_are_passed_over():
+def test_parameters_that_hdf5_fills_in_are_ignored():
     found = filters.chain(attributes(_Filter="2,4|4,169,8,32,64|32001,2,2,4,4096,5,1,0"), types.INT)
     assert names(found) == ["shuffle", "szip", "blosc"]
     assert found[1].configuration == {"mask": 169, "pixels-per-block": 8}
@@ -533,7 +533,7 @@ def test_codecs_of_arrays_are_listed_but_are_no_filters():
     assert filters.chain(shown, types.INT) == (Named("gzip", {"level": 1}),)
 
 
-def test_codec_that_nobody_knows_is_kept():
+def test_codec_that_is_unknown_is_kept():
     found = filters.chain(listed({"id": "acme", "strength": 3}), types.INT)
     assert found == (Named("numcodecs.acme", {"strength": 3}),)
 

@@ -61,7 +61,7 @@ def test_what_memory_knows_after_a_change_is_what_is_stored(layout, change):
     after = seen(dataset)
     assert after != before
     found = seen(Dataset(store))
-    if "pure" in layout:  # dimensions belong to whoever uses them
+    if "pure" in layout:  # dimensions belong to the variables that use them
         after, found = ({path: each[1:] for path, each in which.items()} for which in (after, found))
     assert found == after
 
@@ -153,7 +153,7 @@ def test_two_datasets_do_not_define_one_dimension_twice():
     assert len(Dataset(store).dimensions["x"]) == 3
 
 
-def test_renaming_what_is_not_there_or_to_what_is_there_is_refused():
+def test_renaming_missing_data_or_over_existing_data_is_refused():
     dataset = filled({})
     with pytest.raises(NodeNotFoundError):
         dataset.renameVariable("nothing", "w")

@@ -211,7 +211,7 @@ def test_enums_are_masked_and_not_scaled_as_netcdf4_does(always_mask):
     [types.STRING, UserType("pair", "compound", np.dtype("i4,f4")), UserType("raw", "opaque", np.dtype("V3"))],
     ids=str,
 )
-def test_strings_compounds_and_opaque_values_are_as_they_are(nc_type):
+def test_strings_compounds_and_opaque_values_are_unchanged(nc_type):
     stored = np.zeros(2, nc_type.dtype)
     assert packing_of({"scale_factor": 2.0, "missing_value": 0.0}, nc_type).unpack(stored) is stored
 
@@ -448,5 +448,5 @@ def test_text_is_stored_as_characters_and_objects():
     assert packing_of({}, types.STRING).pack(np.ma.masked_array(["é", "b"], [0, 1])).tolist() == ["é", ""]
 
 
-def test_without_scaling_values_are_stored_as_they_are():
+def test_without_scaling_values_are_stored_unchanged():
     assert packing_of({"scale_factor": 2.0, "add_offset": 1.0}, types.INT).pack([4, 6], scale=False).tolist() == [4, 6]

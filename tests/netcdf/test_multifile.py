@@ -235,7 +235,7 @@ def test_groups_and_several_unlimited_dimensions_are_refused(tmp_path):
         netcdf.MFDataset(places, aggdim="t")
 
 
-def test_nothing_to_join_is_said(tmp_path):
+def test_nothing_to_join_is_stated(tmp_path):
     places = made(netcdf, tmp_path, lambda ds, *_: ds.createVariable("x", "i4", ("x",)))
     with pytest.raises(NodeNotFoundError, match="no variables"):
         netcdf.MFDataset(places)

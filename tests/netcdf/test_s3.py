@@ -81,7 +81,7 @@ def test_datasets_opened_one_after_the_other_grow_by_a_row_each(s3_server):
         np.testing.assert_array_equal(dataset["temp"][3:], np.arange(3, 6)[:, None] * np.ones(4))
 
 
-def test_dataset_that_is_not_there_is_not_found(s3_server):
+def test_dataset_that_is_missing_is_not_found(s3_server):
     place = s3_server.fresh()
     with pytest.raises(NodeNotFoundError):
         netcdf.Dataset(spelled(place, "mode=nczarr,s3")["http"], storage_options=place.options)

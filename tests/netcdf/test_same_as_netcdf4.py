@@ -468,7 +468,7 @@ def test_filters_are_there(library, tmp_path):
             assert ds.createVariable(name, "f4", (), **options).shape == ()
 
 
-def test_szip_is_not_there_without_its_package(monkeypatch):
+def test_szip_is_missing_without_its_package(monkeypatch):
     from omnizarr.netcdf import dataset
 
     monkeypatch.setattr(dataset, "find_spec", lambda name: None)

@@ -70,7 +70,7 @@ def slices(size):
 
 
 def items(size, *, beyond=0):
-    """What may stand for a dimension."""
+    """Selectors of a dimension."""
     end = size + beyond
     kinds = [slices(size)]
     if end:

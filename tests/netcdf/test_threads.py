@@ -28,7 +28,7 @@ def made(path):
 
 
 def fill(dataset, number):
-    """Write one variable step by step: the dimension grows with whoever is ahead."""
+    """Write one variable step by step: the dimension grows with the thread that is ahead."""
     variable = dataset[f"v{number}"]
     for step in range(STEPS):
         variable[step] = 1000 * number + step

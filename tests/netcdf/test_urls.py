@@ -46,7 +46,7 @@ def test_place_of_file_is_its_path(text, place):
     assert parse(text).is_local
 
 
-def test_path_object_says_nothing_but_the_path():
+def test_path_object_says_only_the_path():
     assert parse(Path("x.zarr#mode=zarr")).mode is None
 
 
@@ -84,7 +84,7 @@ def test_name_is_the_last_part_without_extension(text, name):
     assert parse(text).name == name
 
 
-# -- what is said --------------------------------------------------------------
+# -- settings --------------------------------------------------------------
 
 
 def said(text):

@@ -99,7 +99,7 @@ def test_names_of_nczarr_do_not_count_where_zarr_alone_is_wanted(http_server):
         Dataset(f"{place.url}/x.zarr#mode=zarr")
 
 
-def test_a_store_that_fails_is_not_taken_for_one_that_cannot_list():
+def test_a_store_that_fails_is_not_mistreated_as_one_that_cannot_list():
     values = {}
     write(values, "D")
 

@@ -791,7 +791,7 @@ class TestPythonScalars:
         with pytest.raises(ValueError if convert is bool else TypeError, match="one element"):
             convert(array)
 
-    def test_scalar_array_stands_for_an_index(self):
+    def test_scalar_array_means_an_index(self):
         assert "abc"[make(data=np.int8(1))] == "b"
 
     def test_array_of_indices_is_no_index(self):

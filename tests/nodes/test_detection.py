@@ -302,7 +302,7 @@ class TestNoZarr:
         with pytest.raises(errors.MetadataError, match=r"zarr\.json"):
             omnizarr.open({"zarr.json": document})
 
-    def test_directory_whose_name_is_too_long_is_not_there(self, tmp_path):
+    def test_directory_whose_name_is_too_long_is_missing(self, tmp_path):
         with pytest.raises(errors.NodeNotFoundError):
             omnizarr.open(tmp_path / ("a" * 300))
 

@@ -185,7 +185,7 @@ class TestRefusals:
     CDL = "netcdf new { dimensions: n = 2; variables: int new(n); data: new = 1, 2; }"
 
     @pytest.mark.parametrize("given", [True, False])
-    def test_cdl_replaces_no_dataset_unless_told(self, tmp_path, given):
+    def test_cdl_replaces_no_dataset_unless_asked(self, tmp_path, given):
         cdl, target = tmp_path / "new.cdl", tmp_path / "new.zarr"
         cdl.write_text(self.CDL)
         omnizarr.create_group(target, attributes={"mine": 1})
@@ -206,7 +206,7 @@ class TestRefusals:
         assert list(LocalStore(tmp_path / "new.zarr").list()) == []
 
     @pytest.mark.parametrize("save", [omnizarr.save, omnizarr.save_array])
-    def test_saving_an_array_does_not_replace_a_group_unless_told(self, tmp_path, save):
+    def test_saving_an_array_does_not_replace_a_group_unless_asked(self, tmp_path, save):
         omnizarr.save(tmp_path, a=NEW, b=NEW)
         with pytest.raises(errors.ContainsGroupError, match="overwrite=True"):
             save(tmp_path, NEW)

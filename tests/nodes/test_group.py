@@ -277,7 +277,7 @@ class TestMoving:
         any_root.copy("a", "d")
         assert any_root["d/x"][...].tolist() == any_root["a/x"][...].tolist()
 
-    def test_what_is_there_is_not_replaced(self, any_root):
+    def test_existing_data_is_not_replaced(self, any_root):
         with pytest.raises(errors.ContainsArrayError):
             any_root.move("a", "b")
         assert "a/x" in any_root

@@ -67,7 +67,7 @@ class TestCreate:
     @both
     @pytest.mark.parametrize("old", [group, array])
     @pytest.mark.parametrize("new", [group, array])
-    def test_what_is_there_is_not_replaced_unasked(self, dialect, old, new):
+    def test_existing_data_is_not_replaced_unasked(self, dialect, old, new):
         place = at("a")
         hierarchy.create(place, old(dialect))
         kind = errors.ContainsGroupError if old is group else errors.ContainsArrayError
@@ -100,7 +100,7 @@ class TestCreate:
         assert store.get("notes.txt") == b"mine"
 
     @both
-    def test_nothing_lies_below_an_array(self, dialect):
+    def test_nothing_is_below_an_array(self, dialect):
         store = MemoryStore()
         hierarchy.create(at("a", store), array(dialect))
         for overwrite in (False, True):
@@ -145,7 +145,7 @@ class TestCreate:
         assert detection.find(StorePath(LocalStore(tmp_path), "a/b")).attributes == {"number": winners[0]}
 
     @both
-    def test_array_and_what_would_lie_below_it_are_not_both_created(self, dialect, tmp_path):
+    def test_array_and_what_would_be_below_it_are_not_both_created(self, dialect, tmp_path):
         def attempt(number):
             place = StorePath(LocalStore(tmp_path), "a" if number % 2 else f"a/b{number}")
             try:
@@ -253,7 +253,7 @@ class TestFind:
 
 class TestUpdate:
     @both
-    def test_change_applies_to_what_is_there_now(self, dialect):
+    def test_change_applies_to_current_data(self, dialect):
         place = at("a")
         hierarchy.create(place, array(dialect))
         hierarchy.update(place, ArrayMetadata, lambda found: replace(found, attributes={"n": 1}))
@@ -352,7 +352,7 @@ class TestCopy:
                 hierarchy.copy(at("a", store), at(target, store))
         hierarchy.copy(at("a", store), at("ab", store))
 
-    def test_what_is_there_is_not_replaced_unasked(self):
+    def test_existing_data_is_not_replaced_unasked(self):
         store = MemoryStore()
         hierarchy.create(at("a", store), group(V3))
         hierarchy.create(at("b", store), array(V3))
@@ -384,7 +384,7 @@ class TestOverlap:
             hierarchy.copy(at("a/b", store), at(path, store), overwrite=True)
         assert store._values == before
 
-    def test_stores_upon_the_same_data_are_known(self, tmp_path):
+    def test_stores_on_the_same_data_are_known(self, tmp_path):
         (tmp_path / "link").symlink_to(tmp_path / "real")
         store = LocalStore(tmp_path / "real")
         omnizarr.create_array(store, name="a/b", data=[1, 2])
@@ -399,7 +399,7 @@ class TestOverlap:
                 hierarchy.copy(place, at("a/b", store), overwrite=True)
         np.testing.assert_array_equal(omnizarr.open_group(store)["a/b"][...], [1, 2])
 
-    def test_names_that_begin_alike_do_not_overlap(self):
+    def test_names_that_begin_equally_do_not_overlap(self):
         assert not at("ab", store := MemoryStore()).lies_in(at("a", store))
         assert not at("a").lies_in(at("a"))
 

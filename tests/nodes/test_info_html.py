@@ -186,7 +186,7 @@ def test_shards_are_outlined_and_cut_into_chunks():
     assert strong_lines(draw((8, 8, 8), (4, 4, 4), None, (4, 4, 8))) == [1, 1 + 1, 1]  # top, side, front
 
 
-def test_chunks_that_cannot_be_told_apart_are_drawn_in_one_shard():
+def test_chunks_that_cannot_be_distinguished_are_drawn_in_one_shard():
     svg = draw((400,), (10,), None, (100,))
     assert (strong_lines(svg), chunk_lines(svg)) == ([3], [9])
     svg = draw((4000,), (10,), None, (1000,))
@@ -204,14 +204,14 @@ def test_lines_are_to_scale():
     assert lines_at(draw((100,), ((10, 70, 20),))) == pytest.approx([0.1, 0.8], abs=0.01)
 
 
-def test_sizes_of_members_are_told_where_they_are_near(tmp_path):
+def test_sizes_of_members_are_reported_where_they_are_near(tmp_path):
     root = omnizarr.create_group(tmp_path / "a.zarr")
     array = root.create_array("x", data=np.zeros(1 << 20, "u1") + np.arange(1 << 20, dtype="u1"))
     stored = array.nbytes_stored()
     assert f"1.0 MiB · {stored / 1024:.1f} KiB stored" in text_of(render(root))
 
 
-def test_nothing_is_listed_far_away_for_the_sake_of_sizes():
+def test_nothing_is_listed_remote_for_the_sake_of_sizes():
     class Far(MemoryStore):
         concurrency = 8
 

@@ -404,7 +404,7 @@ def test_nan_of_other_bits_is_no_fill_value_where_there_is_one_word_for_nan(zarr
 
 
 class TestRemembered:
-    """What keywords mean is remembered; nobody should be able to tell."""
+    """The meaning of keywords is remembered, which must not be visible."""
 
     def test_equal_arrays_have_metadata_of_their_own(self):
         root = omnizarr.create_group({})
@@ -435,7 +435,7 @@ class TestRemembered:
                 level = view.compressors[0].configuration["level"]
                 assert (view.attrs["list"], level, view.shape, view.chunks) == expected
 
-    def test_fill_values_that_compare_equal_are_told_apart(self):
+    def test_fill_values_that_compare_equal_are_distinguished(self):
         created = [omnizarr.create_array({}, shape=(1,), dtype="f8", fill_value=fill) for fill in (0.0, -0.0, 0)]
         assert [bool(np.signbit(array[0])) for array in created] == [False, True, False]
 

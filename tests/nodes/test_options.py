@@ -12,7 +12,7 @@ from omnizarr.nodes.options import DEFAULTS, ArrayOptions
 PLACED = {"store", "path", "mode", "zarr_format", "storage_options", "synchronizer", "chunk_shape"}
 KEYWORDS = DEFAULTS.keys()
 
-# Function, arguments that it needs, and keywords of `create_array` that make no sense for it.
+# Function, arguments that it needs, and keywords of `create_array` that are not valid for it.
 FUNCTIONS = [
     (omnizarr.create_array, ({},), set()),
     (omnizarr.create, (3,), set()),
@@ -134,7 +134,7 @@ def test_older_names_of_keywords_mean_the_same():
         omnizarr.create_array({}, shape=4, dtype="i4", compressor=None, compressors=None)
 
 
-def test_keywords_without_effect_are_told_and_pass():
+def test_keywords_without_effect_are_reported_and_pass():
     values = {}
     omnizarr.create_array(values, shape=3, dtype="i4")
     with pytest.warns(UserWarning, match="cache_attrs is without effect"):

@@ -98,7 +98,7 @@ def test_array_of_another_shape_is_refused():
         omnizarr.read_many([(array, slice(0, 2))], out=[])
 
 
-def test_nothing_is_read_if_one_selection_makes_no_sense():
+def test_nothing_is_read_if_one_selection_is_not_valid():
     one, two = arrays_in(far(), far())
     one.store.reset()
     with pytest.raises(SelectionError):

@@ -1,4 +1,4 @@
-"""`omnizarr.nodes.resizing`: what is beyond an edge is never seen, whoever left it there, and whatever failed."""
+"""`omnizarr.nodes.resizing`: data beyond an edge is never seen, whatever left it there, and whatever failed."""
 
 import json
 import math
@@ -123,7 +123,7 @@ class TestWhatOthersLeft:
         array.resize(18)
         assert array[...].tolist() == [1] * 6 + [2] + [3] * 3 + [FILL] * 8
 
-    def test_a_chunk_beyond_the_edge_that_cannot_be_decoded_is_in_nobodys_way(self, store, engine):
+    def test_a_chunk_beyond_the_edge_that_cannot_be_decoded_does_not_matter(self, store, engine):
         array = make(store, (6,), (4,), {"fill_value": FILL})
         for number in (2, 3):
             store.set(f"c/{number}", b"no chunk")
@@ -326,7 +326,7 @@ def stored_beyond(array):
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.sampled(4)
 def test_where_writers_are_kept_apart_by_conditions_a_block_is_claimed_first(engine, change, fails):
-    """Who is killed behind that leaves the fill value in place of what was not written yet, and nothing else."""
+    """A writer killed after that leaves the fill value in place of what was not written yet, and nothing else."""
     shape, run = CHANGES[change]
     values = np.arange(math.prod(shape), dtype="i4").reshape(shape) + 100
 
@@ -353,7 +353,7 @@ def test_where_writers_are_kept_apart_by_conditions_a_block_is_claimed_first(eng
 
 
 @pytest.mark.parametrize("moment", ["before the chunk is read", "before the chunk is replaced"])
-def test_what_lies_beyond_the_edge_is_kept_if_somebody_has_claimed_it_meanwhile(moment):
+def test_what_is_beyond_the_edge_is_kept_if_somebody_has_claimed_it_meanwhile(moment):
     """Where there are only conditions: between the look at a chunk and its removal, another program appends to it."""
     bucket = ObstoreMemory()
     array = make(ObjectStore(bucket), (6,), (4,), {"fill_value": FILL})
@@ -449,7 +449,7 @@ V2_BY_OTHERS = {
         {**V2_BY_OTHERS, "shape": [0, 4], "chunks": [0, 4]},
     ],
 )
-def test_document_after_many_changes_of_the_shape_is_what_writing_it_anew_gives(monkeypatch, document, indent):
+def test_document_after_many_changes_of_the_shape_is_what_writing_it_again_gives(monkeypatch, document, indent):
     name = "zarr.json" if document["zarr_format"] == 3 else ".zarray"
     text = json.dumps(document, indent=indent).encode()
 
@@ -476,7 +476,7 @@ def test_document_after_many_changes_of_the_shape_is_what_writing_it_anew_gives(
     assert changed == list(documents())
 
 
-def test_appending_again_does_not_write_the_document_anew(monkeypatch):
+def test_appending_again_does_not_write_the_document_again(monkeypatch):
     array = omnizarr.create_array({}, shape=(1, 2), chunks=(4, 2), dtype="i2")
     array.append(np.ones((1, 2)))
     monkeypatch.setattr(hierarchy, "rewrite", None)

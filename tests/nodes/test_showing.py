@@ -127,7 +127,7 @@ def test_only_the_chunks_of_the_slice_are_read():
     assert store.chunks == ["c/2/0/0"]
 
 
-# -- what is said ----------------------------------------------------------------------
+# -- remarks ----------------------------------------------------------------------
 
 
 def test_coordinates_units_and_title(climate):
@@ -153,12 +153,12 @@ def test_indices_do_not_say_where_north_is():
     assert image.height.coordinates.tolist() == [0, 1, 2]
 
 
-def test_index_that_nobody_asked_for_is_said(climate):
+def test_index_that_nobody_asked_for_is_stated(climate):
     assert "the first element along dimension 0" in climate["t2m"].show().page.notes
     assert "the first element" not in climate["t2m"].show((0,)).page.notes
 
 
-def test_missing_values_are_told_from_nan(climate):
+def test_missing_values_are_reported_from_nan(climate):
     numbers = climate["t2m"].show().page.content.legend.numbers
     assert (int(numbers.missing.sum()), numbers.nan_count) == (1, 1)
 
@@ -273,7 +273,7 @@ def test_only_the_coarse_level_is_read(image):
     assert {key.partition("/")[0] for key in store.chunks} == {"3"}
 
 
-def test_level_that_is_not_there_is_passed_over(image):
+def test_level_that_is_missing_is_ignored(image):
     for key in [key for key in image if key.startswith("2/")]:
         del image[key]
     assert omnizarr.open_group(image)["0"].show(size=(64, 64)).page.content.levels.shape[1] == 64

@@ -382,7 +382,7 @@ def test_members_that_only_netcdf_c_understands_stay_when_an_attribute_changes()
     assert {**document, "attributes": V3PLUG["attributes"]} == V3PLUG
 
 
-def test_what_cannot_be_said_in_the_old_text_is_written_anew():
+def test_what_cannot_be_said_in_the_old_text_is_written_again():
     group = {"zarr_format": 3, "node_type": "group", "attributes": {"inner": 1}}
     inline = {**group, "kind": "inline", "must_understand": False, "metadata": {"zarr.json": group}}
     store = {"zarr.json": json.dumps({**inline, "attributes": {"_nczarr_group": {}}}).encode()}

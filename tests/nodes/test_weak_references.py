@@ -1,4 +1,4 @@
-"""Nodes, in whichever form, can be referred to weakly, as caches of other programs do."""
+"""Nodes of every kind support weak references, as caches of other programs do."""
 
 import asyncio
 import gc

@@ -153,7 +153,7 @@ def test_byte_strings_are_stored_from_all_that_holds_bytes(item, where, zarr_for
 
 @settings(max_examples=100)
 @given(SCALARS, selections(), st.sampled_from([numcodecs.JSON(), numcodecs.MsgPack(), numcodecs.Pickle()]))
-def test_objects_are_stored_as_they_are(item, where, codec):
+def test_objects_are_stored_unchanged(item, where, codec):
     shape, selection = where
     array = omnizarr.create_array(
         {}, shape=shape, dtype=object, zarr_format=2, filters=[codec], fill_value=0, config={"allow_pickle": True}

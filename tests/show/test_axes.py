@@ -24,7 +24,7 @@ from omnizarr.show.numbers import numbers_of
     ],
     ids=str,
 )
-def test_marks_are_few_and_lie_on_the_axis(coordinates, most):
+def test_marks_are_few_and_are_on_the_axis(coordinates, most):
     ticks = Axis("", "", coordinates).ticks(most)
     assert 1 <= len(ticks) <= max(most, 1)
     assert all(0 <= tick.place <= 1 for tick in ticks)
@@ -52,7 +52,7 @@ def test_no_elements_have_no_marks():
     ("low", "high"), [(0, 1), (-1, 1), (230.1, 309.7), (1e-30, 3e-30), (-5e300, 5e300), (0.1, 0.100001)]
 )
 @pytest.mark.parametrize("most", [2, 3, 6])
-def test_round_numbers_lie_between(low, high, most):
+def test_round_numbers_are_between(low, high, most):
     numbers, step = round_numbers(low, high, most)
     assert 1 <= len(numbers) <= most
     assert (numbers >= low - 1e-6 * step).all()

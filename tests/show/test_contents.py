@@ -72,7 +72,7 @@ def test_a_photograph_of_16_bits_is_stretched():
     assert pixels[0, 0].tolist() == [0, 64, 255, 255]
 
 
-def test_style_refuses_what_makes_no_sense():
+def test_style_refuses_what_is_not_valid():
     for wrong in ({"limits": (1, 1)}, {"percentiles": (98, 2)}, {"percentiles": (0, 101)}, {"colormap": "x"}):
         with pytest.raises(ValueError, match=next(iter(wrong.values())) if "colormap" in wrong else next(iter(wrong))):
             Style(**wrong)

@@ -53,7 +53,7 @@ def test_terminal_that_says_so_gets_sixel_with_its_cells():
     assert (found.protocol, found.cell) == ("sixel", (9, 18))
 
 
-def test_terminal_of_level_four_without_sixel_is_not_taken_for_one():
+def test_terminal_of_level_four_without_sixel_is_not_mistreated_as_one():
     assert chosen({"TERM": "xterm"}, detection.understood(b"\x1b[?64;1;22c")).protocol == "blocks"
 
 

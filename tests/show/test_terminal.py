@@ -47,7 +47,7 @@ def test_kitty_gets_a_png_in_chunks():
 # -- iTerm2 -----------------------------------------------------------------------
 
 
-def test_iterm_gets_a_png_of_the_size_that_is_told():
+def test_iterm_gets_a_png_of_the_size_that_is_reported():
     found = re.fullmatch(r"\x1b\]1337;File=([^:]*):([A-Za-z0-9+/=]*)\x07", protocols.iterm(NOISE, 25, 10))
     keys = dict(key.split("=") for key in found[1].split(";"))
     data = base64.b64decode(found[2])
@@ -87,7 +87,7 @@ def sixels(text):
 @pytest.mark.parametrize("height", [1, 5, 6, 7, 12, 36])
 def test_sixel_holds_the_pixels(height):
     found = sixels(protocols.sixel(PALE[:height]))
-    assert np.abs(found.astype(int) - PALE[:height]).max() <= 2  # colours are told in per cent
+    assert np.abs(found.astype(int) - PALE[:height]).max() <= 2  # colours are in per cent
 
 
 def test_sixel_leaves_out_what_is_transparent():

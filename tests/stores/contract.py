@@ -82,7 +82,7 @@ class StoreContract:
         assert store.exists("a/b")
 
     @pytest.mark.parametrize("others", [0, 3, 100])
-    def test_has_any_looks_right_below_the_prefix(self, store, others):
+    def test_has_any_looks_directly_below_the_prefix(self, store, others):
         names = ["zarr.json", ".zarray"]
         assert not store.has_any("", names)
         assert not store.has_any("a/", names)
@@ -325,7 +325,7 @@ class StoreContract:
         assert not store.move_prefix("a/", "b/")
         assert sorted(store.list()) == ["a/x", "b/y"]
 
-    def test_a_prefix_that_is_not_there_is_not_moved(self, store):
+    def test_a_prefix_that_is_missing_is_not_moved(self, store):
         store.set("c", b"3")
         assert not store.move_prefix("a", "b")
         assert list(store.list()) == ["c"]

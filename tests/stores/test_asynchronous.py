@@ -186,7 +186,7 @@ def test_more_requests_than_the_store_wants_wait(monkeypatch):
     counting = Counting(monkeypatch, delay=0.001)
 
     async def ask():
-        # Other objects that stand for the same data among them.
+        # Other objects for the same data among them.
         other = ObjectStore(store._store, prefix="else", concurrency=9)
         await asyncio.gather(*(asynchronous(each).get(f"k{n}") for n in range(50) for each in (store, other)))
 

@@ -1,4 +1,4 @@
-"""What stores are built upon lets go of everything, wherever a Ctrl-C comes in between: at each place there is one."""
+"""The modules under the stores release everything, wherever a Ctrl-C comes in between: at each place there is one."""
 
 import _thread
 import contextlib

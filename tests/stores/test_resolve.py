@@ -112,7 +112,7 @@ def test_path_in_memory_cannot_leave_it():
         resolve("memory://name/../b")
 
 
-def test_dictionary_is_a_memory_store_upon_it():
+def test_dictionary_is_a_memory_store_on_it():
     values = {}
     resolve(values, "w")[0].set("a", b"1")
     assert values == {"a": b"1"}

@@ -22,7 +22,7 @@ SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
     "settings/__init__.py": "forgotten in a child",
     "netcdf/records.py": "of a session; a child makes its own",
-    "stores/local/archive.py": "a child may not write, and is told so before it comes to the lock",
+    "stores/local/archive.py": "a child may not write, and gets the error before it reaches the lock",
     "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",
     "stores/database/lmdb.py": "made again in a child",
     "stores/pool.py": "of one call; a child does not go on with the calls of its parent",
@@ -93,7 +93,7 @@ def test_child_has_its_faults():
     assert held_meanwhile(store._guard, lambda: in_child(lambda: store.get("a"))) == 0
 
 
-def test_child_is_told_that_it_may_not_write_an_archive():
+def test_child_is_reported_that_it_may_not_write_an_archive():
     store = ZipStore(io.BytesIO(), mode="w")
     store.set("a", b"1")
 

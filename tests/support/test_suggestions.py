@@ -72,7 +72,7 @@ def test_nothing_comes_near(data):
     assert "create it" in remedy(str(data / "quite-another"))
 
 
-def test_nothing_lies_below_an_array(data):
+def test_nothing_is_below_an_array(data):
     assert remedy(str(data / "g.zarr"), path="foo/other/cc") == (
         "there is an array at 'foo/other', and nothing can lie below an array"
     )
@@ -119,7 +119,7 @@ def test_chunks_of_an_array_are_not_listed():
     omnizarr.create_array(store, name="a", data=np.arange(10), chunks=1)
     store.reset()
     remedy(store, path="a/b")
-    # One asks for a group that no document speaks of, three for the draft of 2019 without an entry point.
+    # One asks for a group without a document, three for the draft of 2019 without an entry point.
     assert store.requests["list_dir"] == 4
 
 

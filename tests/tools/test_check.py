@@ -282,7 +282,7 @@ def test_chunks_and_nodes_are_counted():
     assert found(report) == [("missing-chunks", "a", "a/zarr.json")]
 
 
-def test_only_what_lies_below_the_path_is_checked(tmp_path):
+def test_only_what_is_below_the_path_is_checked(tmp_path):
     damaged.build(damaged.Damaged("", {**damaged.v3(), "b/zarr.json": b"{"}, []), tmp_path)
     assert found(omnizarr.check(tmp_path, path="a")) == []
     assert found(omnizarr.check(tmp_path, path="b")) == [("not-json", "b", "b/zarr.json")]
@@ -413,7 +413,7 @@ def test_leftovers_in_drafts_are_those_of_the_array(tmp_path):
     assert found(omnizarr.check(tmp_path, path="a")) == [("temporary-file", "a", "data/root/a/c0/.omnizarr-1.tmp")]
 
 
-def test_misspelt_path_is_told_with_what_comes_near():
+def test_misspelt_path_is_reported_with_what_comes_near():
     with pytest.raises(NodeNotFoundError, match="did you mean 'ocean'"):
         omnizarr.check({**damaged.v3(), "ocean/zarr.json": damaged.text(damaged.V3_GROUP)}, path="ocaen")
 
@@ -501,7 +501,7 @@ def test_no_more_chunks_are_in_memory_than_there_are_threads(tmp_path):
     assert peak < 6 * size
 
 
-def test_progress_is_told_of_every_chunk():
+def test_progress_is_reported_every_chunk():
     counts = []
     omnizarr.check(damaged.v3(), progress=counts.append)
     assert sum(counts) == 4
@@ -568,7 +568,7 @@ def test_registered_codecs_are_known_here():
     assert NAMES["codec"] <= set(registry.known_names())
 
 
-def test_aliases_stand_for_registered_names():
+def test_aliases_mean_registered_names():
     assert all(name in NAMES[point] for point, aliases in ALIASES.items() for name in aliases.values())
 
 

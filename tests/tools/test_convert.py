@@ -117,7 +117,7 @@ def test_there_and_back_all_is_equal_or_accounted_for(hierarchies, old, new):
             assert bits(found[path][...]) == bits(values), path
             assert kind(found[path].dtype) == kind(arrays[path].dtype) or "data type" in remarks, path
             assert found[path].shape == values.shape, path
-        # The value of missing chunks is kept; what xarray takes for a mask may become null.
+        # The value of missing chunks is kept; what xarray treats as a mask may become null.
         if "fill_value" not in lost and "type" not in lost and "fill_value becomes null" not in remarks:
             is_needless = "undefined fill value" in remarks
             assert is_needless or bits(found[path].fill_value) == bits(arrays[path].fill_value), path
@@ -187,7 +187,7 @@ def test_stored_chunks_are_copied_where_their_bytes_mean_the_same():
     assert target.get("c/2/1") == source.get("2.1")
 
 
-def test_chunks_are_compressed_anew_where_a_format_lacks_the_codec():
+def test_chunks_are_compressed_again_where_a_format_lacks_the_codec():
     source, target = MemoryStore(), MemoryStore()
     omnizarr.create_array(source, data=GRID, chunks=(4, 3), zarr_format=3, compressors={"id": "zstd", "level": 1})
     report = omnizarr.convert(source, target, zarr_format=1)
@@ -208,7 +208,7 @@ def test_zlib_becomes_gzip_of_the_same_deflate_stream_in_v3():
         assert new[10:-8] == old[2:-4]
 
 
-def test_filters_stay_and_nothing_is_rounded_once_more_where_chunks_are_compressed_anew():
+def test_filters_stay_and_nothing_is_rounded_once_more_where_chunks_are_compressed_again():
     source, target = MemoryStore(), MemoryStore()
     rounding = {"id": "fixedscaleoffset", "scale": 10, "offset": 0, "dtype": "<f8", "astype": "<i2"}
     values = np.linspace(0, 50, 70).reshape(10, 7)
@@ -555,7 +555,7 @@ def test_dry_run_writes_nothing_and_says_what_would_be_lost(hierarchies):
     assert omnizarr.convert(hierarchies[3][0], dry_run=True, zarr_format=1).losses == done.losses
 
 
-def test_consolidated_metadata_is_made_anew():
+def test_consolidated_metadata_is_made_again():
     source = MemoryStore()
     omnizarr.create_group(source, zarr_format=2).create_array("g/x", data=GRID)
     omnizarr.consolidate_metadata(source)
@@ -747,7 +747,7 @@ def test_chunks_without_a_document_in_the_target_are_refused():
         {"target": {}, "zarr_format": 7},
     ],
 )
-def test_keywords_that_make_no_sense_are_refused(options):
+def test_keywords_that_are_not_valid_are_refused(options):
     with pytest.raises(ValueError):
         omnizarr.convert(make_simple(2), **options)
 
@@ -913,7 +913,7 @@ def test_of_conversions_that_begin_at_once_one_is_done(tmp_path):
         assert omnizarr.open(target).chunks == (done[0],)
 
 
-def test_unfinished_conversion_is_not_begun_anew_unasked():
+def test_unfinished_conversion_is_not_begun_again_unasked():
     target = MemoryStore()
     with pytest.raises(KeyboardInterrupt):
         omnizarr.convert(make_simple(2), Interrupting(target))

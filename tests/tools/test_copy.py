@@ -81,7 +81,7 @@ class TestCopy:
     @pytest.mark.parametrize(
         ("if_exists", "result"), [("replace", (1, 0)), ("skip", (0, 1)), ("skip_initialized", (0, 1))]
     )
-    def test_what_is_there(self, if_exists, result):
+    def test_existing_data(self, if_exists, result):
         source, dest = make(3), omnizarr.create_group({})
         dest["x"] = [1]
         with pytest.raises(errors.NodeExistsError):
@@ -119,7 +119,7 @@ class TestCopyStore:
         omnizarr.copy_store(make(3).store, dest, excludes=["/c/", "^y"], includes="/c/0/0")
         assert set(dest) == {"zarr.json", "g/zarr.json", "g/x/zarr.json", "g/x/c/0/0", "y/c/0/0"}
 
-    def test_what_is_there(self):
+    def test_existing_data(self):
         source, dest = make(3).store, {"zarr.json": b"old"}
         with pytest.raises(errors.NodeExistsError):
             omnizarr.copy_store(source, dest)

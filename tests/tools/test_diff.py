@@ -19,7 +19,7 @@ from tests.tools import hierarchies
 CORPUS = Path(__file__).parents[1] / "corpus"
 CASES = sorted(path.parent for path in CORPUS.glob("*/*/expected.json"))
 WIDER = {"float32", "int8", "uint8"}
-"""Data types that stand for those of fewer bits, which some formats lack."""
+"""Data types that replace those of fewer bits, which some formats lack."""
 DTYPES = ["?", "i1", "u2", ">i4", "u8", "i8", "f2", "<f4", ">f8", "c8", "M8[s]", "m8[ms]", "S3", "U2"]
 
 

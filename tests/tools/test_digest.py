@@ -234,7 +234,7 @@ def test_other_algorithms(algorithm):
     assert found.digest == f"omnizarr1:{algorithm}:{hashed(b'omnizarr1' + bytes([10]) + text.encode()).hex()}"
 
 
-def test_algorithm_that_is_not_there(monkeypatch):
+def test_algorithm_that_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "blake3", None)
     with pytest.raises(MissingDependencyError, match="pip install blake3"):
         omnizarr.digest(stored(np.arange(3)), algorithm="blake3")

@@ -93,7 +93,7 @@ class TestCopy:
             key.removeprefix(f"{above}/"): bytes(store.get(key)) for key in store.list_prefix(above)
         }
 
-    def test_what_is_there_stays(self, tmp_path):
+    def test_existing_data_stays(self, tmp_path):
         source, target = make(str(tmp_path / "a.zarr")), make(str(tmp_path / "b.zarr"))
         before = tree(tmp_path)
         with pytest.raises(errors.ContainsGroupError, match="overwrite=True"):
@@ -212,7 +212,7 @@ class TestCopy:
             omnizarr.copy_node(source, target, target_path="new")
         assert tree(tmp_path) == before
 
-    def test_store_that_lies_is_found_out(self):
+    def test_store_with_wrong_answers_is_found_out(self):
         class Lying(MemoryStore):
             def set(self, key, value):
                 super().set(key, bytes(value)[:-1] + b"?" if key.endswith("c/0") else value)
@@ -333,7 +333,7 @@ class TestMove:
             known = omnizarr.open_group(place, use_consolidated=True, check_consolidated=True)
             assert [path for path, _ in known.members(None)] == there
 
-    def test_what_is_there_stays(self, tmp_path):
+    def test_existing_data_stays(self, tmp_path):
         source, target = make(str(tmp_path / "a.zarr")), make(str(tmp_path / "b.zarr"))
         before = tree(tmp_path)
         for to in (target, f"{target}/y", f"{source}/g/x"):
@@ -416,7 +416,7 @@ class TestDelete:
         assert omnizarr.delete_node(place, recursive=True, dry_run=True).keys == len(values(place))
         assert tree(tmp_path) == before
 
-    def test_what_others_say_of_it_is_told(self, tmp_path):
+    def test_what_others_say_of_it_is_reported(self, tmp_path):
         place = str(tmp_path / "image.zarr")
         root = omnizarr.create_group(place, zarr_format=2)
         for level, size in (("0", 8), ("1", 4)):

@@ -191,7 +191,7 @@ def test_functions_show_their_progress(quick, monkeypatch, source, tmp_path):
 
 
 @pytest.mark.parametrize("has_postfix", [True, False])
-def test_bars_like_those_of_tqdm_are_told_bytes_and_arrays(source, tmp_path, has_postfix):
+def test_bars_like_those_of_tqdm_are_reported_bytes_and_arrays(source, tmp_path, has_postfix):
     told = []
 
     class Bar:

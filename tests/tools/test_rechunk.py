@@ -111,7 +111,7 @@ def test_memory_that_one_chunk_exceeds_is_refused_before_anything_is_written():
 
 
 @pytest.mark.parametrize("options", [{}, {"chunks": None, "shards": None}, {"chunks": (1, 1), "max_memory": 0}])
-def test_what_makes_no_sense(options):
+def test_what_is_not_valid(options):
     with pytest.raises(ValueError):
         omnizarr.rechunk(make(3)["a"], {}, **options)
 

@@ -93,7 +93,7 @@ MENDED = {
 }  # fmt: skip
 
 
-def test_each_kind_that_is_mended_of_itself_has_a_damaged_hierarchy():
+def test_each_kind_that_is_repaired_by_default_has_a_damaged_hierarchy():
     assert {code for case in damaged.STORES for code, _, _ in case.expected} >= MENDED
     assert MENDED == CERTAIN
 
@@ -676,7 +676,7 @@ def test_leftovers_of_a_store_without_times_are_deleted_only_if_asked():
 # Keeping and putting back
 
 
-def test_account_and_old_values_lie_beside_the_store(tmp_path):
+def test_account_and_old_values_are_beside_the_store(tmp_path):
     folder = written(v2(filters=...), tmp_path)
     before = tree(folder)
     account = mend(folder)
@@ -687,7 +687,7 @@ def test_account_and_old_values_lie_beside_the_store(tmp_path):
     assert [(place / action.kept).read_bytes() for action in account] == [before[A2]]
 
 
-def test_old_values_of_a_node_within_lie_beside_the_whole_hierarchy(tmp_path):
+def test_old_values_of_a_node_within_are_beside_the_whole_hierarchy(tmp_path):
     folder = written({**v2(filters=...), "a/x": None}, tmp_path)
     mend(folder / "a")
     assert [path.name.partition(".omni")[0] for path in tmp_path.iterdir() if path != folder] == ["x.zarr"]

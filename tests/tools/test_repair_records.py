@@ -77,7 +77,7 @@ def json_of(value):
 
 @pytest.mark.parametrize("records", [0, 2, 3])
 @pytest.mark.parametrize("stop", [4, 5, 7])
-def test_records_are_adopted_wherever_the_edges_lie(records, stop):
+def test_records_are_adopted_wherever_the_edges_are(records, stop):
     store = made(MemoryStore(), records=records)
     leave(store, "v", slice(records, stop), 7)
     omnizarr.repair(store, adopt=True, dry_run=False, backup=False)

@@ -25,7 +25,7 @@ GRID = np.arange(70).reshape(10, 7)
 
 
 def old_hierarchy(store, zarr_format=1):
-    """Make two arrays, one of which has chunks that are handed on, the other some that are compressed again."""
+    """Make two arrays, one of which has chunks that are passed on, the other some that are compressed again."""
     raw = {"shape": (10, 7), "dtype": "i4", "compressors": None, "fill_value": -1}
     omnizarr.create_array(store, name="raw", chunks=(4, 3), zarr_format=zarr_format, **raw)[:7] = GRID[:7]
     zlib = {"data": GRID * 1.5, "compressors": {"id": "gzip" if zarr_format == "3-draft2019" else "zlib", "level": 1}}
@@ -179,7 +179,7 @@ def test_chunks_of_another_fill_value_are_all_there():
     np.testing.assert_array_equal(omnizarr.open(view)[:], [5, 5, 0, 0, 0, 0])
 
 
-def test_text_that_bioformats_keeps_beside_the_images_is_handed_on():
+def test_text_that_bioformats_keeps_beside_the_images_is_passed_on():
     source = MemoryStore()
     omnizarr.create_group(source, zarr_format=2, attributes={"bioformats2raw.layout": 3})
     omnizarr.create_group(source, path="OME", zarr_format=2, attributes={"series": ["0"]})
@@ -200,7 +200,7 @@ def test_image_of_ome_zarr_is_shown_with_its_axes():
     group = omnizarr.create_group(source, zarr_format=2, attributes={"multiscales": [image]})
     group.create_array("0", data=GRID, dimension_separator="/")
     view = TranslatedStore(source)
-    # The level first: what it means is said in the group above.
+    # The level first: the group above defines its meaning.
     assert omnizarr.open(view, path="0").metadata.dimension_names == ("y", "x")
     assert omnizarr.open(view).attrs["ome"]["version"] == "0.5"
 
@@ -373,7 +373,7 @@ def test_chunks_beyond_the_edge_that_is_remembered_are_looked_for_again(old):
     array = omnizarr.open(old)["raw"]
     array.resize((40, 7))
     array[39] = 5
-    assert view.get("raw/c/9/0") is not None  # though nobody has read the document meanwhile
+    assert view.get("raw/c/9/0") is not None  # although the document has not been read meanwhile
     assert reader.shape == (10, 7)
 
 
@@ -503,7 +503,7 @@ def test_store_that_cannot_be_listed_shows_nodes_by_name(is_consolidated):
             view.list_dir("")
 
 
-def test_failure_of_the_source_is_not_taken_for_what_is_missing(old):
+def test_failure_of_the_source_is_not_mistreated_as_what_is_missing(old):
     source = FaultyStore(old)
     view = TranslatedStore(source)
     source.fail("get", error=errors.StoreError("the disk is gone"))
@@ -537,10 +537,10 @@ def test_members_are_one_listing_and_the_documents_of_the_source():
     source.reset()
     assert len(omnizarr.open_group(view, mode="r").members()) == 50
     assert source.requests["list_dir"] == 1
-    assert len(source.log) <= direct + 60  # zarr.json is looked for first, as nobody has said which format it is
+    assert len(source.log) <= direct + 60  # zarr.json is looked for first, because the format is not given
 
 
-def test_chunks_that_are_handed_on_take_one_request_each_side_by_side(old):
+def test_chunks_that_are_passed_on_take_one_request_each_side_by_side(old):
     source = FaultyStore(old, concurrency=8)
     array = omnizarr.open(TranslatedStore(source))["raw"]
     array[...]
@@ -549,7 +549,7 @@ def test_chunks_that_are_handed_on_take_one_request_each_side_by_side(old):
     assert source.requests == {"get": 9}
 
 
-def test_ranges_of_what_is_handed_on_are_ranges_of_the_source(old):
+def test_ranges_of_what_is_passed_on_are_ranges_of_the_source(old):
     source = FaultyStore(old)
     view = TranslatedStore(source)
     view.get("raw/c/0/0")
@@ -587,7 +587,7 @@ def test_any_array_is_read_as_directly(zarr_format, target, dtype, axes, compres
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_chunks_that_are_handed_on_are_said_to_be_elsewhere(zarr_format):
+def test_chunks_that_are_passed_on_are_stated_to_be_elsewhere(zarr_format):
     store = MemoryStore()
     root = omnizarr.create_group(store, zarr_format=2)
     root.create_array("in/temp", data=np.arange(6), chunks=2)
@@ -601,7 +601,7 @@ def test_chunks_that_are_handed_on_are_said_to_be_elsewhere(zarr_format):
         assert view.elsewhere(other) is None
 
 
-def test_chunks_that_are_encoded_anew_are_nowhere_else():
+def test_chunks_that_are_encoded_again_are_nowhere_else():
     store = MemoryStore()
     omnizarr.create_array(store, data=np.arange(6), chunks=2, zarr_format=2, compressors=numcodecs.LZMA())
     assert TranslatedStore(store).elsewhere("") is None

@@ -224,7 +224,7 @@ class TestPairs:
                 assert bits(again) == bits(values.astype(after.spec.dtype)), source
 
     @pairs
-    def test_encoding_anew_what_is_the_same_gives_the_same_bytes(self, old, new):
+    def test_encoding_again_what_is_the_same_gives_the_same_bytes(self, old, new):
         rng = np.random.default_rng(1)
         for found in translated(old.name, new.name):
             source = found.source
@@ -462,7 +462,7 @@ class TestDataTypes:
         found = translate(v2(">u2"), DRAFT2019)
         assert (found.target.byte_order, found.same_bytes, found.losses) == ("<", False, ())
 
-    def test_a_type_that_nobody_knows_is_a_loss(self):
+    def test_a_type_that_is_unknown_is_a_loss(self):
         found = translate(v3(LITTLE, data_type="quaternion"), V2)
         assert (found.target, found.losses[0].what) == (None, "the array, for its data type 'quaternion'")
 
@@ -491,7 +491,7 @@ class TestDataTypes:
 
 
 class TestByteOrder:
-    def test_v3_stores_big_endian_elements_as_they_are(self):
+    def test_v3_stores_big_endian_elements_unchanged(self):
         found = translate(v2(">f8"), V3)
         assert (found.target.byte_order, found.target.codecs, found.same_bytes) == (
             "<",
@@ -705,14 +705,14 @@ class TestCodecs:
         found = translate(v2(compressor={"id": "zstd", "level": 7}), V1)
         assert found.target.codecs[-1].configuration["cname"] == "zlib"
 
-    def test_that_zarr_1_may_fail_on_blosc_with_zstd_is_said(self):
+    def test_that_zarr_1_may_fail_on_blosc_with_zstd_is_stated(self):
         blosc = {"id": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 1, "blocksize": 0}
         found = translate(v2(compressor=blosc), V1)
         assert found.same_bytes
         assert [remark for remark in found.remarks if "zstd" in remark]
         assert not [remark for remark in translate(v2(compressor=blosc), V3).remarks if "zstd" in remark]
 
-    def test_shards_in_shards_are_said_to_become_the_innermost_chunks(self):
+    def test_shards_in_shards_are_stated_to_become_the_innermost_chunks(self):
         inner = codec("sharding_indexed", chunk_shape=[1, 2], codecs=[LITTLE], index_codecs=[LITTLE])
         outer = codec("sharding_indexed", chunk_shape=[2, 2], codecs=[inner], index_codecs=[LITTLE])
         source = v3(outer, shape=(4, 4), chunk_shape=(4, 4))
@@ -742,23 +742,23 @@ class TestCodecs:
         ],
         ids=lambda step: step["id"],
     )
-    def test_what_could_change_values_once_more_is_left_out_where_chunks_are_encoded_anew(self, step):
+    def test_what_could_change_values_once_more_is_left_out_where_chunks_are_encoded_again(self, step):
         source = v2(filters=[step])
         assert translate(source, V3).same_bytes
         found = translate(source, V3, chunks=(4, 6))
         assert [named.name for named in found.target.codecs] == ["bytes"]
 
-    def test_what_rounds_to_what_is_there_stays_where_chunks_are_encoded_anew(self):
+    def test_what_rounds_to_existing_data_stays_where_chunks_are_encoded_again(self):
         found = translate(v2(filters=[{"id": "bitround", "keepbits": 5}]), V3, chunks=(4, 6))
         assert found.target.codecs[0] == Named("numcodecs.bitround", {"keepbits": 5})
 
-    def test_a_codec_that_nobody_knows_stays_where_both_can_say_it(self):
+    def test_a_codec_that_is_unknown_stays_where_both_can_say_it(self):
         source = v2(compressor={"id": "nobody_knows", "mask": 141})
         assert translate(source, V3).same_bytes
         found = translate(source, V1)
         assert (found.target, found.losses[0].pointer) == (None, "/compressor")
 
-    def test_chunks_that_cannot_be_decoded_cannot_be_encoded_anew(self):
+    def test_chunks_that_cannot_be_decoded_cannot_be_encoded_again(self):
         found = translate(v3(LITTLE, codec("gzip", level=99)), V1)
         assert (found.target, found.losses[0].pointer) == (None, "/codecs")
         assert found.losses[0].why.startswith("its chunks cannot be decoded: ")
@@ -788,7 +788,7 @@ class TestChunks:
         assert found.target.chunk_grid == Named("regular", {"chunk_shape": [3, 4]})
         assert (found.same_bytes, found.losses) == (False, ())
 
-    def test_a_grid_that_nobody_knows_is_a_loss(self):
+    def test_a_grid_that_is_unknown_is_a_loss(self):
         found = translate(v3(LITTLE, chunk_grid=codec("hexagonal")), V2)
         assert (found.target, found.losses[0].pointer) == (None, "/chunk_grid")
 
@@ -837,7 +837,7 @@ class TestOptions:
         with pytest.raises(errors.NotRepresentableError):
             translate(v3(LITTLE), V1, compressors={"id": "zstd", "level": 1})
 
-    def test_the_same_codecs_asked_for_leave_the_bytes_as_they_are(self):
+    def test_the_same_codecs_asked_for_leave_the_bytes_unchanged(self):
         assert translate(
             v2(compressor={"id": "zstd", "level": 3}), V3, compressors={"id": "zstd", "level": 9}
         ).same_bytes
@@ -867,7 +867,7 @@ class TestKeys:
         assert found.target is None
         assert "in place chunks keep their keys" in found.losses[-1].why
 
-    def test_chunks_that_must_be_encoded_anew_cannot_stay_in_place(self):
+    def test_chunks_that_must_be_encoded_again_cannot_stay_in_place(self):
         found = translate(v2([["a", ">i4"], ["b", "<f8"]], fill_value=None), V3, in_place=True)
         assert (found.target, found.losses[-1].what) == (None, "the array")
 
@@ -913,7 +913,7 @@ class TestGroups:
         found = translate(GroupMetadata(dialect="v3"), V1)
         assert (found.target, found.losses, len(found.remarks)) == (None, (), 1)
 
-    def test_copies_of_documents_are_made_anew(self):
+    def test_copies_of_documents_are_made_again(self):
         found = translate(GroupMetadata(dialect="v2", consolidated={}), V3)
         assert found.target.consolidated is None
         assert "consolidated metadata" in found.remarks[0]

@@ -26,7 +26,7 @@ def misspelt_keywords(group: omnizarr.Group) -> None:
 
 
 def values_of_another_type(group: omnizarr.Group) -> None:
-    """Keywords with values that make no sense."""
+    """Keywords with values that are not valid."""
     omnizarr.create_array("a.zarr", shape=3, order="K")  # type: ignore[arg-type]
     omnizarr.open("a.zarr", mode="rw")  # type: ignore[arg-type]
     omnizarr.zeros(3, attributes=["units"])  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def test_nczarr_is_served_with_its_dimensions(tmp_path):
 
 
 @pytest.mark.parametrize("zarr_format", FORMATS)
-def test_stored_bytes_are_served_as_they_are(zarr_format):
+def test_stored_bytes_are_served_unchanged(zarr_format):
     root = hierarchy(zarr_format)
     app = application(root, raw=True)
     keys = list(root.store.list())
@@ -63,7 +63,7 @@ def test_stored_bytes_are_served_as_they_are(zarr_format):
         assert ask(app, f"/{key}").body == bytes(root.store.get(key))
 
 
-def test_a_node_is_served_without_what_lies_above_it():
+def test_a_node_is_served_without_what_is_above_it():
     root = hierarchy(2)
     for keywords in ({"raw": True}, {"zarr_format": 2}):
         app = application(root["ocean"], **keywords)
@@ -73,7 +73,7 @@ def test_a_node_is_served_without_what_lies_above_it():
     assert ask(application(root, path="ocean/temp"), "/c/0/0").status == 200
 
 
-def test_the_stored_bytes_of_a_node_of_a_draft_lie_in_several_places():
+def test_the_stored_bytes_of_a_node_of_a_draft_are_in_several_places():
     with pytest.raises(NotRepresentableError, match="several places"):
         application(hierarchy("3-draft2020")["ocean"], raw=True)
 

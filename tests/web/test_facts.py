@@ -1,4 +1,4 @@
-"""What a page is told of a hierarchy, in every format; values come from NumPy and from the specifications."""
+"""The facts about a hierarchy for the page, in every format; values come from NumPy and from the specifications."""
 
 import json
 import math
@@ -163,7 +163,7 @@ class TestInfo:
         assert (answer["array"]["chunks"], answer["array"]["shards"]) == ([10, 10], [50, 50])
         assert (answer["storage"]["chunks"], answer["storage"]["chunks_stored"]) == (4, 1)
 
-    def test_numbers_that_json_or_browsers_have_no_words_for(self):
+    def test_numbers_that_json_or_browsers_cannot_express(self):
         root = omnizarr.create_group({}, attributes={"big": 2**60, "small": 7})
         root.create_array("a", shape=(2,), dtype="f8", fill_value=math.nan)
         dataset = Dataset(root, "x")

@@ -1,4 +1,4 @@
-"""Who may ask: tokens, cookies, and names of the server."""
+"""Access: tokens, cookies, and names of the server."""
 
 import pytest
 

@@ -220,7 +220,7 @@ def test_a_value_that_changes_while_it_is_sent_ends_early(monkeypatch):
         (StoreTimeoutError("no answer from s3://me:pw@bucket/?x=y"), 504),
     ],
 )
-def test_failures_are_told_without_places(error, status, caplog):
+def test_failures_are_reported_without_places(error, status, caplog):
     class Failing(WrapperStore):
         def stamp(self, key):
             raise error

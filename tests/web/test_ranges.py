@@ -48,7 +48,7 @@ def test_ranges_are_parsed(text, ranges):
         ("rows=0-1", 10, None),
     ],
 )
-def test_parts_lie_within_the_value(text, size, parts):
+def test_parts_are_within_the_value(text, size, parts):
     assert Asked(parse(text), None, None, None).parts(ETAG, size) == parts
 
 

@@ -173,7 +173,7 @@ def test_a_large_value_arrives_whole(tmp_path):
             assert answer.read() == value
 
 
-def test_values_of_another_server_are_handed_on():
+def test_values_of_another_server_are_passed_on():
     pytest.importorskip("obstore", reason="the extra cloud is not installed")
     body = bytes(range(256))
     with running(Keys(MemoryStore({"a/c/0": body, "zarr.json": b"{}"}))) as url, resolve(url)[0] as source:
@@ -202,7 +202,7 @@ def test_an_error_in_the_block_ends_the_server():
     assert not [thread for thread in threading.enumerate() if thread not in before]
 
 
-def test_a_port_that_is_taken_is_told():
+def test_a_port_that_is_taken_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(ServerError, match=f"port {port} of 127.0.0.1 is taken.*port=0"):
@@ -210,7 +210,7 @@ def test_a_port_that_is_taken_is_told():
 
 
 @pytest.mark.parametrize("host", ["203.0.113.1", "no such host"])
-def test_an_address_of_others_is_told(host):
+def test_an_address_of_others_is_reported(host):
     with pytest.raises(ServerError, match="no address of this machine"):
         listening(host, 0)
 

@@ -71,7 +71,7 @@ def test_chunks_of_different_shapes():
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", ">u8", "f2", ">f4", "f8", "c8", ">c16"])
-def test_types_stay_as_they_are(dtype):
+def test_types_stay_unchanged(dtype):
     values = np.arange(30).reshape(5, 6).astype(dtype)
     array = omnizarr.create_array({}, data=values, chunks=(2, 3))
     np.testing.assert_array_equal(whole(TileArray(array, Steps((1, 2)))), values[:, ::2])

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 const HEADER: usize = 16;
 const NUMBER: usize = 4;
 const FORMAT: u8 = 2;
-/// The format of the streams, whichever compressor made them.
+/// The format of the streams, for every compressor.
 const STREAM_FORMAT: u8 = 1;
 const LARGEST: usize = i32::MAX as usize - HEADER;
 /// What the library takes at most: two blocks and some numbers per byte of an item are one buffer of it.

@@ -157,7 +157,7 @@ impl Running {
     }
 }
 
-/// The sum of all words, and the sum of that sum after each of them, both modulo 65535, where 65535 stands for 0
+/// The sum of all words, and the sum of that sum after each of them, both modulo 65535, where 65535 means 0
 /// unless all words are 0. HDF5 adds 16 bits at a time with end-around carry, which comes to the same.
 #[derive(Default)]
 struct Fletcher32 {

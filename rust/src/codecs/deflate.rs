@@ -4,8 +4,9 @@
 //! are one value, zeros may follow the last, and what follows a zlib stream is ignored. libdeflate skips the checksum of
 //! a gzip header, which zlib verifies, so members that have one are refused.
 //!
-//! One difference is left: libdeflate takes some streams that zlib finds broken, as those with a code that stands for no
-//! length. No program writes them, and the checksum behind them says that what they decode to is what was meant.
+//! One difference is left: libdeflate takes some streams that zlib finds broken, such as those with a code
+//! that means no length. No program writes them, and the checksum behind them says that what they decode to
+//! is what was meant.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const HEADER: usize = 4;
 /// What the library takes at most, `LZ4_MAX_INPUT_SIZE`.
 const LARGEST: usize = 0x7e00_0000;
-/// What one byte of a block stands for at most.
+/// Maximum number of bytes that one byte of a block decodes to.
 const HIGHEST_RATIO: usize = 255;
 
 /// One LZ4 block behind its size, as numcodecs writes it.

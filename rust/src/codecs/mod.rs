@@ -1,7 +1,8 @@
 //! Codecs, each knowing only itself.
 //!
-//! Decoding never makes more bytes than it is told to, and whatever a codec cannot read exactly as the engine in
-//! Python does, it refuses (`Error::refused`): streams of an unusual form are rare, and that engine reads them all.
+//! Decoding never makes more bytes than it is allowed to, and whatever a codec cannot read exactly as the
+//! engine in Python does, it refuses (`Error::refused`): streams of an unusual form are rare, and that engine
+//! reads them all.
 
 use std::ops::Range;
 
@@ -78,7 +79,7 @@ pub trait Codec: Send + Sync {
         None
     }
 
-    /// Fill `out` with the decoded bytes from `start` on, of which there are `size` in all, if that can be had for
+    /// Fill `out` with the decoded bytes from `start` on, of which there are `size` in all, if that costs
     /// less than decoding them all. May be called for several parts by several threads.
     fn decode_part(&self, _data: &[u8], _size: usize, _start: usize, _out: &mut [u8]) -> Option<Result<()>> {
         None
@@ -91,7 +92,7 @@ pub trait Codec: Send + Sync {
 
     /// Fill `out`, which begins with the first of `runs` and ends with the last, with the decoded bytes within them, of
     /// which there are `size` in all; fetch only what it takes. What is between runs may be filled with
-    /// anything. Return false, with `out` left alone, if all had better be fetched.
+    /// anything. Return false, with `out` left alone, if all should be fetched.
     ///
     /// # Errors
     /// If what was fetched is broken, or of a form that can be decoded as a whole only.
@@ -105,7 +106,7 @@ pub trait Codec: Send + Sync {
         Ok(false)
     }
 
-    /// How many bytes should be decoded at least by one call of [`Codec::decode_part`], if it can be had.
+    /// How many bytes should be decoded at least by one call of [`Codec::decode_part`], if possible.
     fn part_size(&self, _data: &[u8]) -> Option<usize> {
         None
     }

@@ -64,7 +64,7 @@ impl Filter for PackBools {
     }
 }
 
-/// Where the number of bits that fill the last byte is told.
+/// Where the number of bits that fill the last byte is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
     /// Nowhere.

@@ -296,7 +296,7 @@ fn a_change_is_settled_once_the_clock_has_gone_on_for_sure() {
     assert!(!is_settled(fine, fine, at(fine)));
     assert!(!is_settled(fine, fine, at(fine + tenth)));
     assert!(is_settled(fine, fine, at(fine + tenth + 1)));
-    // Both times count, whichever is later; and neither may be in the future.
+    // Both times count, the later one decides; and neither may be in the future.
     assert!(!is_settled(0, fine, at(fine + tenth)));
     assert!(!is_settled(fine, 0, at(fine + tenth)));
     assert!(is_settled(-fine, fine, at(fine + 2 * tenth)));

@@ -274,7 +274,7 @@ impl Job {
         })
     }
 
-    /// About how many bytes are fetched for a piece: one from the middle of the plan stands for all.
+    /// About how many bytes are fetched for a piece: one from the middle of the plan represents all.
     fn bytes_of_piece(&self) -> usize {
         let (chain, plan) = (&self.order.array.codecs.chain, &self.order.plan);
         let Some(shard) = chain.as_shard().filter(|_| !plan.is_empty()) else { return chain.layout.nbytes };

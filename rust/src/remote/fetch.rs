@@ -94,7 +94,7 @@ impl Place<'_> {
         }
     }
 
-    /// Remove the value; one that is not there counts as removed.
+    /// Remove the value; removing a missing one is not an error.
     ///
     /// # Errors
     /// If the store fails. Then the value may be there still.

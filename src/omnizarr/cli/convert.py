@@ -152,7 +152,7 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
     of_chunks = ("chunks", "shards", "codecs", "scheduler", "max_memory", "temporary")
     if options["in_place"] and any(options[name] is not None for name in of_chunks):
         given = next(name for name in of_chunks if options[name] is not None)
-        raise click.UsageError(f"--in-place leaves chunks as they are: leave out --{given.replace('_', '-')}")
+        raise click.UsageError(f"--in-place keeps chunks unchanged: leave out --{given.replace('_', '-')}")
     if options["in_place"] and options["estimate"]:
         raise click.UsageError("use either --in-place or --estimate, not both")
     if options["remove_old"] and not options["in_place"]:

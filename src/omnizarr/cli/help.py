@@ -154,7 +154,7 @@ EXAMPLES: Final = (
 EXIT_CODES: Final = (
     ("0", "done, and nothing is wrong; diff: no difference"),
     ("1", "not found, failed, or something is wrong with the data; diff: different"),
-    ("2", "the command makes no sense; check, repair, diff: could not read the data"),
+    ("2", "the command is not valid; check, repair, diff: could not read the data"),
     ("130", "interrupted with Ctrl-C"),
 )
 

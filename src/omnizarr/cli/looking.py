@@ -90,7 +90,7 @@ def _survey(node: Array | Group, tick: Callable[[int], None]) -> Survey | None:
         return None
     try:
         return surveys.of(node, [found for _, found in walk(node)], tick) if surveys.is_worthwhile(node) else None
-    except StoreError:  # is told where a node is looked at
+    except StoreError:  # is reported for each node
         return None
 
 

@@ -106,8 +106,8 @@ def serve(
 ) -> int:
     """Serve a hierarchy over HTTP, read-only, until Ctrl-C.
 
-    Clients see Zarr v3, whichever format the hierarchy has: documents are translated, and chunks are handed on as they
-    are, or encoded anew where the formats differ. Only programs of this machine reach the server, unless you say
+    Clients see Zarr v3, whatever the format of the hierarchy: documents are translated, and chunks are passed on
+    unchanged, or encoded again if the formats differ. Only programs of this machine reach the server, unless you say
     otherwise. Keys are not listed: clients open nodes by their paths, or find them in consolidated metadata, which is
     made on request for groups that have none.
 
@@ -124,9 +124,9 @@ def serve(
       2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if raw and zarr_format is not None:
-        raise click.UsageError("--raw serves the bytes as they are: leave out --as")
+        raise click.UsageError("--raw serves the stored bytes: leave out --as")
     if raw and consolidated is not None:
-        raise click.UsageError("--raw serves the bytes as they are: leave out --consolidated")
+        raise click.UsageError("--raw serves the stored bytes: leave out --consolidated")
     token = checked_token(host, token, public=public)
     what = "as it is stored" if raw else f"as Zarr {zarr_format or 'v3'}"
 

@@ -100,7 +100,7 @@ class Frame:
 
     def _streams(self, position: int, first: int, size: int) -> list[Stream]:
         if position < first:
-            raise ChunkError("a block of the Blosc buffer lies in its header", found=position,
+            raise ChunkError("a block of the Blosc buffer is in its header", found=position,
                              expected=f"at least {first}")  # fmt: skip
         is_split = not self.flags & _UNSPLIT and size == self.block_size and self.typesize <= _MOST_SPLITS
         count = self.typesize if is_split and size // self.typesize >= _SHORTEST_SPLIT else 1

@@ -70,7 +70,7 @@ class Conditional:
                                  expected=f"at least {self.header} bytes")  # fmt: skip
         mask = int.from_bytes(data[: self.header], "little")
         if mask >> len(self.steps):
-            raise ChunkError("the mask names codecs that are not there", found=f"{mask:#b}",
+            raise ChunkError("the mask names missing codecs", found=f"{mask:#b}",
                              expected=f"{len(self.steps)} bits", spec=_SPEC)  # fmt: skip
         chosen = [step for position, step in enumerate(self.steps) if mask >> position & 1]
         data = memoryview(data)[self.header :]

@@ -378,7 +378,7 @@ def _entry(row: Sequence[int], coords: tuple[int, ...], size: int | None) -> tup
 
 def _outside(coords: tuple[int, ...], offset: int, nbytes: int, size: int | None) -> ShardIndexError:
     return ShardIndexError(
-        f"inner chunk {coords} lies outside the shard",
+        f"inner chunk {coords} is outside the shard",
         found=f"{nbytes} bytes at offset {offset}",
         expected=f"nothing beyond byte {size}" if size is not None else "an offset and a size that a file can have",
         spec=_SPEC,

@@ -90,7 +90,7 @@ def _escaped(match: re.Match[str], found: set[str]) -> str:
         return '\\"'
     if match[0][0] == "\\":
         return match[0]
-    found.add("a control character in a string, read as it is")
+    found.add("a control character in a string, kept")
     return f"\\u{ord(match[0]):04x}"
 
 

@@ -1,4 +1,4 @@
-"""What writing documents of any dialect shares: refusing what it has no words for, and reading what is written.
+"""What writing documents of any dialect shares: refusing what it cannot express, and reading what is written.
 
 What is written must pass the dialect's own reading, without any tolerance.
 """

@@ -17,7 +17,7 @@ and nothing is lost if chunks of dask do not end at chunks of the array. It is f
 
 An `omnizarr.Array` is also what `dask.array.from_array` and `dask.array.store` take. Pickled it is a few hundred bytes:
 its documents, and where it is. Its name in a graph (``dask.base.tokenize``) is made of the place, without credentials,
-of its documents, and of how it was opened: an array that is opened twice, in whichever process, has one name, two
+of its documents, and of how it was opened: an array that is opened twice, in any process, has one name, two
 arrays have two. Chunks are not part of it: later writes do not invalidate cached results.
 
 Writers of different parts of a chunk are kept apart by the store (see `Store.exclusion`), so that ``lock=False`` is
@@ -193,7 +193,7 @@ def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], 
 
 def _fitting(target: Array, array: da.Array, options: Mapping[str, Any]) -> Array:
     if options:
-        raise TypeError(f"{', '.join(options)}: of no use for an array that is there already")
+        raise TypeError(f"{', '.join(options)}: of no use for an array that exists already")
     if target.shape != array.shape:
         raise ShapeError(
             "the dask array has another shape",

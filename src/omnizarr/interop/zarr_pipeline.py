@@ -30,7 +30,7 @@ from omnizarr.model import ArrayMetadata as Model
 from omnizarr.stores import LocalStore, MemoryStore, Store, pool
 from omnizarr.stores.base import Buffer, Span, check_key, cut
 
-# The first of these says so if zarr-python is missing.
+# The first of these reports if zarr-python is missing.
 # isort: off
 from omnizarr.stores.remote.zarr_python import ZarrPythonStore, native
 import zarr
@@ -283,7 +283,7 @@ def _shared(metadata: Any, spec: Any) -> Binding | None:
 def _question(metadata: Any, spec: Any) -> Hashable | None:
     """Return all that `_bound_nowhere` looks at; None if that cannot be compared.
 
-    Objects of zarr-python are compared, not pickled: who looks into the ``__dict__`` of one makes it slower for good.
+    Objects of zarr-python are compared, not pickled: reading the ``__dict__`` of one makes it slower permanently.
     """
     fill = metadata.fill_value
     fill = fill.tobytes() if isinstance(fill, np.generic) else fill
@@ -375,7 +375,7 @@ def _place(store: TheirStore) -> Hashable:
 
 
 def _store(store: TheirStore) -> Store | None:
-    """Return the store of omnizarr upon the same data; None if there is none of its own."""
+    """Return omnizarr's own store for the same data; None if there is none."""
     if type(store) is TheirMemoryStore:
         values: Any = store._store_dict  # noqa: SLF001
         return _Buffers(values, read_only=store.read_only)

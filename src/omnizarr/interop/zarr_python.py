@@ -162,7 +162,7 @@ def _store_to_zarr_python(store: Store) -> TheirStore:
     return OmnizarrStore(store)  # not all of their stores can make a read-only view
 
 
-# -- a store of zarr-python upon one of omnizarr --------------------------------------
+# -- a store of zarr-python around one of omnizarr --------------------------------------
 
 
 class OmnizarrStore(TheirStore):

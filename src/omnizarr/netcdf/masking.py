@@ -396,7 +396,7 @@ def _says_true(value: Any) -> bool:
 
 def _cast(value: Any, dtype: np.dtype[Any], *, is_fill: bool) -> NDArray[Any] | None:
     """Return the value of an attribute in the type of its variable; None if that changes it."""
-    if isinstance(value, str | list):  # text; netCDF4-python takes it for a character only as the fill value
+    if isinstance(value, str | list):  # text; netCDF4-python treats it as a character only in the fill value
         if not is_fill or dtype.kind != "S" or isinstance(value, list):
             return None
         return np.array([value.encode("utf-8", "surrogateescape")], dtype)

@@ -311,7 +311,7 @@ def _found(files: Any) -> list[Any]:
     if not isinstance(files, str):
         found = list(files)
     elif "://" in files:
-        raise ValueError(f"{files!r}: a pattern stands for local paths; give a list of URLs")
+        raise ValueError(f"{files!r}: patterns match only local paths; give a list of URLs")
     else:
         found = sorted(glob(files))  # noqa: PTH207 - as netCDF4-python finds them, relative or not
     if not found:

@@ -364,4 +364,4 @@ def _integers_of(item: slice, number: int) -> tuple[int | None, int | None, int]
 
 
 def _outside(index: int, size: int, number: int) -> BoundsCheckError:
-    return BoundsCheckError(f"an index lies outside dimension {number}", found=index, expected=f"{-size} to {size - 1}")
+    return BoundsCheckError(f"an index is outside dimension {number}", found=index, expected=f"{-size} to {size - 1}")

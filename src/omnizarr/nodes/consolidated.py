@@ -443,7 +443,7 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
     if others:
         warnings.warn(
             f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({_some(others)}): "
-            "who opens the group with use_consolidated=False sees them",
+            "open the group with use_consolidated=False to see them",
             UserWarning,
             stacklevel=3,
         )

@@ -724,7 +724,7 @@ class Group(Node):
     ) -> Picture:
         """Return a picture of the group: of a multiscale image of OME-Zarr, or else of one of its arrays.
 
-        Of the arrays right below, it is the first by name with two dimensions or more; if there is none, the first with
+        Of the arrays directly below, it is the first by name with two dimensions or more; if there is none, the first with
         one dimension, or any. Arrays with the coordinates of a dimension come last. The picture names the others.
 
         Parameters
@@ -739,7 +739,7 @@ class Group(Node):
         Raises
         ------
         NodeNotFoundError
-            If there is no array right below the group.
+            If there is no array directly below the group.
 
         Examples
         --------

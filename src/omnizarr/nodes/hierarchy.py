@@ -425,7 +425,7 @@ def refuse_overlap(source: StorePath, target: StorePath) -> None:
         )
     if source.lies_in(target):
         raise NodeNameError(
-            "a node cannot replace one that it lies in",
+            "a node cannot replace a node that contains it",
             path=target.path,
             expected=f"not above {source.path!r}",
             remedy="copy it elsewhere first",

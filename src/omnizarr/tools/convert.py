@@ -111,7 +111,7 @@ def convert(
         ``unit_scale=True``, and returns something with the methods ``update(n)`` and ``close()``; ``set_postfix_str``,
         if it exists, is called with the path of the current array.
     storage_options : mapping, optional
-        For stores that take them: source and target, or whichever of them is a URL.
+        For stores that take them: source and target, if they are URLs.
 
     Returns
     -------

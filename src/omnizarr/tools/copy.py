@@ -255,7 +255,7 @@ def _copy_store(
     there = {key for _, (key, is_there) in found if is_there}
     if there and if_exists == "raise":
         raise NodeExistsError(
-            "keys are there already",
+            "keys exist already",
             store=str(new.store),
             path=new.path,
             found=", ".join(sorted(there)[:5]),

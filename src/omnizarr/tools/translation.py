@@ -1,4 +1,4 @@
-"""What a node is in another format, and an account of what that format has no words for.
+"""Translation of a node to another format, with an account of what that format cannot express.
 
 Translating is pure: metadata in, metadata out. Everything is kept that the target can say; where it cannot, the nearest
 that holds the same values is taken, and a remark says so. A `Loss` says what could not be carried. Whether the target
@@ -312,7 +312,7 @@ def _lose_extensions(source: Metadata, account: Account) -> None:
     extensions = memo.document.get("extensions") if memo is not None else None
     for position, extension in enumerate(extensions if is_list(extensions) else ()):
         uri = extension.get("extension") if isinstance(extension, Mapping) else extension
-        why = f"{account.title} has no words for it; readers may ignore it"
+        why = f"{account.title} cannot express it; readers may ignore it"
         account.lose(join("/extensions", position), f"extension {uri!r}", why)
 
 
@@ -352,7 +352,7 @@ def _translate_array(
     if not same_elements and not any("again" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)
     if in_place and not same_bytes:
-        why = "chunks would have to be written again, and in place they stay as they are"
+        why = "chunks would have to be written again, and in place they stay unchanged"
         raise account.fail("", "the array", f"{why}: convert it to another place")
     return Translation(
         source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values
@@ -382,7 +382,7 @@ def _translate_unknown(
         if read is not None and have_same_bytes(source, read):
             _lose_members(source.unknown, account)
             _lose_extensions(source, account)
-            account.remark(f"data type {source.data_type.name!r} is not known here, and is kept as it is")
+            account.remark(f"data type {source.data_type.name!r} is not known here, and is kept unchanged")
             return Translation(source, read, same_bytes=True)
     found = (error.pointer or "").split("/")[1:2]
     member = found[0] if found and found[0] in _MEMBERS else "data_type"
@@ -419,7 +419,7 @@ def _with_keys(
     if in_place:
         origin = dialect_named(source.dialect).keyspace
         if not is_possible or origin.chunk_prefix("a") != account.dialect.keyspace.chunk_prefix("a"):
-            why = f"in place chunks keep their keys, which {account.title} has no words for"
+            why = f"in place chunks keep their keys, which {account.title} cannot express"
             raise account.fail(
                 account.pointer("chunk_key_encoding"), "the array", f"{why}: convert it to another place"
             )

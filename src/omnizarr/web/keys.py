@@ -161,7 +161,7 @@ class Keys:
             for at in range(start, stop, PIECE):
                 try:
                     yield bytes(await waited(self._piece, key, value, (at, min(stop, at + PIECE))))
-                except OSError as error:  # which Starlette takes for a client that has gone
+                except OSError as error:  # which Starlette treats as a disconnected client
                     raise RuntimeError(str(error)) from error
 
     def _piece(self, key: str, value: _Value, part: Part) -> Buffer:

@@ -53,7 +53,7 @@ def json_text(value: Any) -> str:
 
 
 def numbers(values: NDArray[Any]) -> list[Any]:
-    """Return a vector of numbers; None for those that JSON has no words for.
+    """Return a vector of numbers; None for those that JSON cannot express.
 
     >>> numbers(np.array([0.1, np.nan], "f4"))
     [0.1, None]

@@ -3,8 +3,8 @@
 A tile array is a Zarr v3 array whose elements are every n-th of another one. Its chunks are tiles along the one or two
 dimensions that are drawn, and single elements along all others. A tile is one strided selection.
 
-Where steps are large a tile can need very many chunks of the array. Then it is thinned: fewer elements are read, and
-each stands for its neighbours. Elements without steps are always those of the array.
+Where steps are large a tile can need very many chunks of the array. Then it is thinned: fewer elements are
+read, and each represents its neighbours. Elements without steps are always those of the array.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Tile(NamedTuple):
     ----------
     data : bytes
     thinning : int
-        How many elements, along the dimension where it is most, each element that was read stands for; 1: itself.
+        How many elements, along the dimension where it is most, each element that was read represents; 1: itself.
     """
 
     data: bytes
@@ -260,7 +260,7 @@ class TileArray:
         return values
 
     def _thinning(self, places: Sequence[range]) -> list[int]:
-        """Return how many elements one stands for, along each dimension: powers of two."""
+        """Return how many elements one represents along each dimension: powers of two."""
         thinning = [1] * len(places)
         steps = [dimension for dimension in self.drawn if self.steps.strides[dimension] > 1]
         while steps and self._cost(places, thinning) > _MOST_DECODED:

@@ -345,7 +345,7 @@ def _json(answer: Mapping[str, Any]) -> Response:
 
 
 async def _answered(request: Request, answer: Callable[[Stop], Response]) -> Response:
-    """Return the result of `answer`, called in a thread, or its error. It is told when the client has disconnected."""
+    """Return the result of `answer`, called in a thread, or its error. `Stop` is set when the client disconnects."""
     gone = threading.Event()
     watching = asyncio.ensure_future(_watch(request.receive, gone))
     try:

@@ -136,7 +136,7 @@ def text(recording, root, path, data, fill_value="", **options):
     array = zarr.open_array(root.store, mode="r", path=path, zarr_version=3)
     assert array[...].tolist() == data.tolist()
     recording.array(path, array[...], array.fill_value, dtype="StringDType")
-    if fill_value == 0:  # a number cannot be the fill value of strings; readers do not agree on what it stands for
+    if fill_value == 0:  # a number cannot be the fill value of strings; readers do not agree on its meaning
         del recording.document["nodes"][path]["fill_value"]
 
 

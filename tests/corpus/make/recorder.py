@@ -17,7 +17,7 @@ CORPUS = Path(__file__).parents[1]
 
 
 def plain(value):
-    """Return `value` as JSON that says which Python objects it stands for."""
+    """Return `value` as JSON that describes its Python objects."""
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, bytes):

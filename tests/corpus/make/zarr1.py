@@ -155,7 +155,7 @@ def every_release(version):
 
 
 def types_and_compressors():
-    """Write what all releases write alike, and Zstandard."""
+    """Write what all releases write in the same way, and Zstandard."""
     with case("blosc_zstd_1_1") as c:  # Zstandard 0.7 frames
         blosc_case(c, ["zstd"])
 
@@ -243,7 +243,7 @@ def types_and_compressors():
 
 
 def layouts_and_fills():
-    """Write what all releases write alike, too."""
+    """Write what all releases write in the same way, too."""
     with case("order") as c:
         cube = np.arange(60, dtype=">u2").reshape(3, 4, 5)
         for name, options in COMPRESSIONS.items():

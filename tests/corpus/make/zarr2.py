@@ -264,7 +264,7 @@ with case("strings") as c:
         chunks=(2, 2),
     )
     text(c, "vlen_utf8_2d", array[...].ravel(), (2, 3))
-    # A number cannot be the fill value of strings; readers do not agree on what it stands for.
+    # A number cannot be the fill value of strings; readers do not agree on its meaning.
     array = add(c, root, "vlen_utf8_zero_fill", WORDS, dtype=str, compressor=Blosc())
     text(c, "vlen_utf8_zero_fill", array[...])
     del c.document["nodes"]["vlen_utf8_zero_fill"]["fill_value"]

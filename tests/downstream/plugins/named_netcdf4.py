@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import files_as_zarr
-import netCDF4 as original  # noqa: N813 - it stands for what is replaced
+import netCDF4 as original  # noqa: N813 - it replaces the original
 
 from omnizarr import netcdf
 
@@ -50,7 +50,7 @@ def close(self: Any) -> None:
 
 
 def as_netcdf4() -> ModuleType:
-    """Return what stands for the module netCDF4."""
+    """Return the replacement of the module netCDF4."""
     module = ModuleType("netCDF4")
     module.__dict__.update({name: getattr(netcdf, name) for name in netcdf.__all__})
     module.__dict__.update({name: getattr(original, name) for name in (*ABOUT_C, *HDF5, *TYPES)})

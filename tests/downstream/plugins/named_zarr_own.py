@@ -58,7 +58,7 @@ class Missing:
 
 
 def missing(module: str, name: str) -> Any:
-    """Return what stands for a name that a module lacks; a module, if there is one of this name below it."""
+    """Return the replacement of a name that a module lacks; a module, if there is one of this name below it."""
     if name.startswith(("__", "pytest")):
         raise AttributeError(name)
     if name.islower() and is_there(own_name(f"{module}.{name}")):

@@ -114,7 +114,7 @@ def test_forms_that_other_programs_write_are_read(json, dtype, meant):
         ("2000", "M8[s]"),
     ],
 )
-def test_what_makes_no_sense_is_no_value(json, dtype):
+def test_what_is_not_valid_is_no_value(json, dtype):
     assert fill_values.decode(json, np.dtype(dtype)) is None
 
 

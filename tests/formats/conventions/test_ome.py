@@ -236,7 +236,7 @@ class TestForm:
             report = omnizarr.check(written(version, what, converted), data=True)
             assert [finding for finding in report if finding.severity != "note"] == []
 
-    def test_is_told_in_the_report(self, written):
+    def test_is_reported_in_the_report(self, written):
         done = omnizarr.convert(written(V04, "plate"), None, zarr_format=3, dry_run=True)
         assert "conventions carried: OME-Zarr (7 groups, 8 arrays)" in str(done)
         assert done.nodes[0].conventions["ome-zarr"][0].startswith("OME-Zarr 0.4 becomes 0.5: plate")
@@ -412,7 +412,7 @@ class TestKept:
         assert set(found) == {"mine", "ome"}
         assert found["ome"] == {"version": "0.5", "multiscales": [{k: v for k, v in told.items() if k != "version"}]}
 
-    def test_members_of_ome_that_no_text_defines_lie_outside_in_v2(self):
+    def test_members_of_ome_that_no_text_defines_are_outside_in_v2(self):
         root = group(3, ome={"version": "0.5", "multiscales": [YX], "_creator": {"name": "somebody"}}, mine=1)
         found = carried({"": root, **LEVELS3}, "v2")
         version = {**YX, "version": "0.4"}
@@ -435,14 +435,14 @@ class TestKept:
         assert [loss.pointer for loss in found.losses] == ["/attributes/ome"]
 
     @pytest.mark.parametrize("version", ["0.6", "0.6.dev1", "0.4"])
-    def test_version_that_cannot_become_04_is_kept_and_told(self, version):
+    def test_version_that_cannot_become_04_is_kept_and_reported(self, version):
         root = group(3, ome={"version": version, "multiscales": [YX]})
         found = carried({"": root, **LEVELS3}, "v2")
         assert found.metadata.attributes == root.attributes
         assert [loss.pointer for loss in found.losses] == ["/attributes/ome"]
 
     @pytest.mark.parametrize("version", ["0.5", "0.5-dev", "1"])
-    def test_version_that_cannot_become_05_is_kept_and_told(self, version):
+    def test_version_that_cannot_become_05_is_kept_and_reported(self, version):
         root = group(2, multiscales=[{**YX, "version": version}])
         found = carried({"": root, **LEVELS2}, "v3")
         assert found.metadata.attributes == root.attributes
@@ -600,7 +600,7 @@ IMAGE_FAULTS = {
     ),
     "no levels": ("ome-invalid", ("datasets",), [], True),
     "a level without a path": ("ome-invalid", ("datasets", 0, "path"), ..., True),
-    "a level that is not there": ("ome-missing-level", ("datasets", 1, "path"), "9", False),
+    "a missing level": ("ome-missing-level", ("datasets", 1, "path"), "9", False),
     "a level that is a group": ("ome-missing-level", ("datasets", 1, "path"), "labels", False),
     "levels in the wrong order": ("ome-level-order", ("datasets",), TWO["datasets"][::-1], True),
 }

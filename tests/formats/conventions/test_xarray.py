@@ -107,7 +107,7 @@ def test_xarray_reads_the_same_before_and_after(tmp_path, old, new, stored):
     xr.testing.assert_identical(read(back), expected)
 
 
-# What zarr-python makes with a fill value of v2, which xarray takes for a mask
+# What zarr-python makes with a fill value of v2, which xarray treats as a mask
 FILLED = {
     "bool": (np.array([True, False] * 3), False),
     "i4": (np.arange(SIZE, dtype="i4"), 0),
@@ -140,7 +140,7 @@ def test_fill_value_of_v2_stays_the_mask(tmp_path, name, stored):
     xr.testing.assert_identical(read(tmp_path / "after.zarr"), expected)
 
 
-def test_bytes_masked_in_v2_are_told_as_a_loss(tmp_path):
+def test_bytes_masked_in_v2_are_reported_as_a_loss(tmp_path):
     group = zarr.open_group(tmp_path / "before.zarr", mode="w", zarr_format=2)
     array = group.create_array("v", shape=(2,), dtype="S2", fill_value=b"")
     array.attrs["_ARRAY_DIMENSIONS"] = ["x"]

@@ -150,7 +150,7 @@ def test_the_group_of_the_text_is_read():
 
 
 @pytest.mark.parametrize("name", ["array", "group"])
-def test_the_examples_of_the_text_are_written_as_they_were_and_anew_alike(name):
+def test_the_examples_of_the_text_are_written_as_they_were_and_again_equally(name):
     document = {"array": EXAMPLE_ARRAY, "group": EXAMPLE_GROUP}[name]
     metadata = draft2019.load({name: document})
     assert same(draft2019.dump(metadata), {name: document})
@@ -468,7 +468,7 @@ BROKEN = [
         "/data_type",
         {"extension": "https://example.org/x", "type": "x", "fallback": "x"},
         "/data_type/fallback",
-        "no data type to fall back upon",
+        "no data type to fall back on",
     ),
     ("/chunk_grid", MISSING, None, "chunk_grid is missing"),
     ("/chunk_grid", None, None, "not understood: found null"),
@@ -550,7 +550,7 @@ def broken(pointer, value):
 @pytest.mark.parametrize(
     ("pointer", "value", "at", "text"), BROKEN, ids=[f"{i}{row[0].replace('/', '-')}" for i, row in enumerate(BROKEN)]
 )
-def test_what_breaks_the_text_is_said_where_it_is(pointer, value, at, text):
+def test_what_breaks_the_text_is_stated_where_it_is(pointer, value, at, text):
     with pytest.raises(MetadataError) as raised:
         draft2019.load({"array": broken(pointer, value)})
     assert raised.value.pointer == (at or pointer)
@@ -573,7 +573,7 @@ def test_all_problems_are_collected_and_something_sensible_is_returned(row):
     ("pointer", "value"),
     [("/zarr_format", "3"), ("/extensions", 0), ("/extensions/0", None), ("/attributes", "x"), ("/attributes", None)],
 )
-def test_broken_groups_are_said_where_they_are_broken(pointer, value):
+def test_broken_groups_are_stated_where_they_are_broken(pointer, value):
     document = {**copy.deepcopy(EXAMPLE_GROUP), "extensions": [{}]}
     *above, last = pointer.split("/")[1:]
     if above:
@@ -597,7 +597,7 @@ def test_a_group_keeps_no_copies_of_its_members():
 # What is written
 
 
-def test_a_new_array_is_written_in_the_words_of_the_text():
+def test_a_new_array_is_written_in_the_terms_of_the_text():
     metadata = new(
         codecs=(Named("transpose", {"order": [1, 0]}), BIG, Named("gzip", {"level": 5})),
         byte_order=">",
@@ -619,7 +619,7 @@ def test_a_new_array_is_written_in_the_words_of_the_text():
     ]
 
 
-def test_a_new_group_is_written_in_the_words_of_the_text():
+def test_a_new_group_is_written_in_the_terms_of_the_text():
     assert draft2019.dump(GroupMetadata(dialect="v3-draft2019", attributes={"a": 1})) == {
         "group": {"zarr_format": FORMAT, "extensions": [], "attributes": {"a": 1}}
     }
@@ -641,7 +641,7 @@ def test_its_own_entry_point_leads_to_these_keys():
     assert entered == DRAFT2019.keyspace
 
 
-def test_arrays_of_other_formats_are_written_in_the_words_of_the_draft():
+def test_arrays_of_other_formats_are_written_in_the_terms_of_the_draft():
     zarray = {
         "zarr_format": 2,
         "shape": [4],
@@ -883,7 +883,7 @@ def test_new_attributes_leave_all_other_members(document, attributes):
 
 
 @given(arrays())
-def test_what_is_spelled_anew_means_the_same(document):
+def test_what_is_spelled_again_means_the_same(document):
     metadata = draft2019.load({"array": document})
     try:
         again = draft2019.load({"array": respelled(metadata)})
@@ -898,7 +898,7 @@ def test_what_is_spelled_anew_means_the_same(document):
 
 
 @given(arrays(), st.data())
-def test_damaged_documents_are_read_or_refused_alike_by_both_attitudes(document, data):
+def test_damaged_documents_are_read_or_refused_equally_by_both_attitudes(document, data):
     document = copy.deepcopy(document)
     name = data.draw(st.sampled_from([name for name in document if name != "zarr_format"]))
     document[name] = data.draw(JSON_VALUES)

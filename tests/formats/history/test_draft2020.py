@@ -315,7 +315,7 @@ def test_the_sharding_of_a_branch_of_zarrita_becomes_the_codec():
         read(sharding={"chunks_per_shard": [3, 2], "format": "morton"})
 
 
-def test_a_storage_transformer_that_nobody_knows_is_kept():
+def test_a_storage_transformer_that_is_unknown_is_kept():
     dummy = {"extension": "https://purl.org/zarr/spec/storage_transformers/dummy/1.0", "type": "d", "configuration": {}}
     metadata = read(storage_transformers=[dummy])
     assert [named.name for named in metadata.storage_transformers] == [dummy["extension"]]
@@ -417,7 +417,7 @@ def test_unknown_members_are_ignored_and_kept():
     assert dump(load({"group": {**GROUP, "later": 1}})) == {"group": {**GROUP, "later": 1}}
 
 
-def test_members_that_the_text_does_not_have_are_not_written_anew():
+def test_members_that_the_text_does_not_have_are_not_written_again():
     with pytest.raises(NotRepresentableError, match="member 'mine' is not defined there"):
         dump(new(unknown={"mine": 1}))
     with pytest.raises(NotRepresentableError, match="member 'mine'"):
@@ -438,7 +438,7 @@ def test_an_extension_of_an_array_that_may_be_ignored_is_noted_and_kept():
     ],
     ids=["grid", "layout"],
 )
-def test_extensions_of_chunks_that_nobody_knows_are_kept(member, value, name):
+def test_extensions_of_chunks_that_are_unknown_are_kept(member, value, name):
     metadata = read(**{member: value})
     found = metadata.chunk_grid if name == "grid" else metadata.codecs[0]
     assert found.name == value["extension"]
@@ -481,7 +481,7 @@ def test_consolidated_metadata_is_written_as_zarr_python_writes_it():
     assert load_consolidated(document) == nodes
 
 
-def test_keys_that_are_no_documents_are_passed_over():
+def test_keys_that_are_no_documents_are_ignored():
     metadata = {"zarr.json": 1, "meta/root/a": 1, "data/root/a/c0": 1, "meta/root/.array.json": 1, "meta/rootx": 1}
     assert load_consolidated({"zarr_consolidated_format": 1, "metadata": metadata}) == {}
 
@@ -507,7 +507,7 @@ def test_broken_consolidated_metadata_is_an_error(document, pointer):
     assert caught.value.pointer == pointer
 
 
-def test_changed_nodes_are_consolidated_anew():
+def test_changed_nodes_are_consolidated_again():
     metadata = load(WRITTEN["zarr-consolidated"])
     nodes = {name: metadata.consolidated[name] for name in ("g", "y")}
     written = dump(dataclasses.replace(metadata, consolidated=nodes))
@@ -618,7 +618,7 @@ def test_times_are_written_as_the_extension_of_the_text(data_type, document):
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_the_draft_has_no_words_for_is_refused(fields, words):
+def test_what_the_draft_cannot_express_is_refused(fields, words):
     with pytest.raises(NotRepresentableError, match=r"cannot be written as the v3 draft of 2020: ") as caught:
         dump(new(**fields))
     assert caught.value.remedy
@@ -645,7 +645,7 @@ def test_dimension_names_that_name_nothing_are_no_loss():
     ],
     ids=str,
 )
-def test_fill_values_are_written_in_the_words_of_the_text(data_type, value, document):
+def test_fill_values_are_written_in_the_terms_of_the_text(data_type, value, document):
     written = dump(new(data_type=Named(data_type), fill_value=value))["array"]["fill_value"]
     assert same(written, document)
 
@@ -677,7 +677,7 @@ BROKEN = [
     ("/data_type", "r7", "not a number of whole bytes"),
     ("/data_type/type", {"extension": "u:x"}, "type is missing"),
     ("/data_type/extension", {"type": "<c8"}, "an extension without a URI"),
-    ("/data_type/fallback", {"extension": "u:x", "type": "x", "fallback": "c8"}, "no data type to fall back upon"),
+    ("/data_type/fallback", {"extension": "u:x", "type": "x", "fallback": "c8"}, "no data type to fall back on"),
     ("/chunk_grid", MISSING, "chunk_grid is missing"),
     ("/chunk_grid", [2, 3], "not an object"),
     ("/chunk_grid/type", {"chunk_shape": [2, 3]}, "no type of chunk grid"),

@@ -110,7 +110,7 @@ def test_dump_inverts_load(documents):
 
 
 @given(DOCUMENTS)
-def test_what_is_spelled_anew_is_strict_and_means_the_same(documents):
+def test_what_is_spelled_again_is_strict_and_means_the_same(documents):
     metadata = load(documents)
     try:
         written = dump(dataclasses.replace(metadata, spellings={}, unknown={}))

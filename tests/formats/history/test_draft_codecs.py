@@ -1,4 +1,4 @@
-"""URIs of the drafts' codecs: those that programs wrote, and those that nobody knows."""
+"""URIs of the drafts' codecs: those that programs wrote, and unknown ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_draft_has_its_own_pattern_of_uris() -> None:
     ],
     ids=["zstd", "zstd-checksum", "zfpy", "pcodec", "shuffle"],
 )
-def test_zarr_pythons_uri_without_a_name_is_told_by_its_parameters(parameters: dict[str, object], name: str) -> None:
+def test_uri_of_zarr_python_without_a_name_is_read_by_its_parameters(parameters: dict[str, object], name: str) -> None:
     reader = Reader(strict)
     step = read_codec(reader, "https://purl.org/zarr/spec/codec/", parameters, "/compressor/codec", spec="x")  # type: ignore[arg-type]
     assert (step.id, step.parameters) == (name, parameters)
@@ -68,7 +68,7 @@ def test_zarr_pythons_uri_without_a_name_is_told_by_its_parameters(parameters: d
 
 
 @pytest.mark.parametrize("uri", ["https://purl.org/zarr/spec/codec/", "https://example.org/mine", "", "mine"])
-def test_a_codec_that_nobody_knows_keeps_its_uri_there_and_back(uri: str) -> None:
+def test_a_codec_that_is_unknown_keeps_its_uri_there_and_back(uri: str) -> None:
     step = read_codec(Reader(strict), uri, {"a": 1}, "/compressor", spec="x")
     chain = load_codecs(Reader(strict), [step], "C", 1, np.dtype("<i4"))
     assert chain[0] == Named("bytes", {"endian": "little"})

@@ -94,7 +94,7 @@ def test_names_of_later_drafts_are_little_endian():
     ],
     ids=str,
 )
-def test_extension_types_are_told_by_their_type(kind):
+def test_extension_types_are_reported_by_their_type(kind):
     found, _ = elements(extension(kind))
     as_numpy = kind if isinstance(kind, str) else _descr(kind)
     assert found.stored == np.dtype(as_numpy)

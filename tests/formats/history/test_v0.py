@@ -72,7 +72,7 @@ def test_dump_inverts_load_over_what_zarr_0_4_wrote(name):
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_what_zarr_0_4_wrote_means_the_same_when_spelled_anew(name):
+def test_what_zarr_0_4_wrote_means_the_same_when_spelled_again(name):
     metadata = V0.load(NODES[name])
     again = V0.load(V0.dump(dataclasses.replace(metadata, spellings={})))
     assert again == metadata
@@ -211,7 +211,7 @@ def test_an_array_of_v2_has_the_same_meaning_under_other_keys():
     assert V0.dump(moved) == {"__zmeta__": META}
 
 
-def test_chunks_lie_in_a_directory_of_their_own():
+def test_chunks_are_in_a_directory_of_their_own():
     assert V0.keyspace.documents("a") == {"__zmeta__": "a/__zmeta__", "__zattr__": "a/__zattr__"}
     encoding = keys.bind(V0.load({"__zmeta__": META}).chunk_key_encoding)
     assert V0.keyspace.chunk_prefix("a") + encoding.encode((4, 2)) == "a/__zdata__/4.2.blosc"

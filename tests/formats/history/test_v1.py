@@ -147,7 +147,7 @@ ODD = ("objects", "no_dimensions", "record_sub_array")
 
 
 @pytest.mark.parametrize("name", [name for name in NODES if not name.endswith(ODD)])
-def test_what_zarr_1_wrote_means_the_same_when_spelled_anew(name):
+def test_what_zarr_1_wrote_means_the_same_when_spelled_again(name):
     metadata = V1.load(NODES[name])
     again = V1.load(V1.dump(dataclasses.replace(metadata, spellings={})))
     assert dataclasses.replace(again, dialect="v1") == metadata
@@ -200,7 +200,7 @@ def test_other_members_are_kept():
     assert notes(metadata) == []
 
 
-def test_attributes_stay_as_they_are():
+def test_attributes_stay_unchanged():
     attributes = {"b": float("nan"), "a": [1, 1.0, True, None, {"c": "\xe9"}]}
     documents = {"meta": META, "attrs": attributes}
     assert same(V1.dump(V1.load(documents)), documents)
@@ -537,7 +537,7 @@ def test_attributes_are_an_object(attributes):
         V1.load({"meta": META, "attrs": attributes})
 
 
-# What v1 has no words for
+# What v1 cannot express
 
 
 @pytest.mark.parametrize(
@@ -665,7 +665,7 @@ def test_an_array_of_v2_becomes_one_of_v1_with_the_same_meaning():
 # Names and keys
 
 
-def test_documents_and_chunks_lie_in_one_directory():
+def test_documents_and_chunks_are_in_one_directory():
     assert V1.keyspace.documents("a/b") == {"meta": "a/b/meta", "attrs": "a/b/attrs"}
     assert V1.keyspace.chunk_prefix("a/b") == "a/b/"
     assert V1.keyspace.documents("") == {"meta": "meta", "attrs": "attrs"}
@@ -761,7 +761,7 @@ def test_dump_inverts_load(documents):
 
 
 @given(nodes())
-def test_what_is_spelled_anew_means_the_same_and_needs_no_tolerance(documents):
+def test_what_is_spelled_again_means_the_same_and_needs_no_tolerance(documents):
     metadata = dataclasses.replace(V1.load(documents), spellings={})
     if not metadata.shape:
         return
@@ -772,7 +772,7 @@ def test_what_is_spelled_anew_means_the_same_and_needs_no_tolerance(documents):
 
 
 @given(nodes(), st.sampled_from(sorted(META)), JSON_VALUES)
-def test_damaged_documents_are_read_or_refused_alike_by_both_attitudes(documents, member, value):
+def test_damaged_documents_are_read_or_refused_equally_by_both_attitudes(documents, member, value):
     documents = {**documents, "meta": {**documents["meta"], member: value}}
     problems = []
     V1.load(documents, problems.append)

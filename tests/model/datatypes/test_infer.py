@@ -24,7 +24,7 @@ def test_string_dtypes_are_strings():
     assert from_numpy(np.dtypes.StringDType(na_object=None))[0] == Named("string")
 
 
-def test_mixed_byte_orders_are_told_field_by_field():
+def test_mixed_byte_orders_are_reported_field_by_field():
     named, order = from_numpy(np.dtype([("a", "<i2"), ("b", ">i2"), ("c", "u1")]))
     assert order == "<"
     assert named.configuration["fields"] == [

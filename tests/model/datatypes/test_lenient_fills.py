@@ -101,7 +101,7 @@ def test_fields_of_records_are_read_so_too(tmp_path):
         (RECORD, {"a": 1}),
     ],
 )
-def test_what_makes_no_sense_is_refused(name, fill_value, tmp_path):
+def test_what_is_not_valid_is_refused(name, fill_value, tmp_path):
     written(tmp_path, name, fill_value)
     with pytest.raises(MetadataError, match="fill value"):
         omnizarr.open_array(tmp_path)

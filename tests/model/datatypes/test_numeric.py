@@ -120,7 +120,7 @@ def test_an_integer_beyond_2_to_the_53_is_exact():
     assert bind(Named("uint64")).fill_to_json(np.uint64(2**64 - 1)) == 2**64 - 1
 
 
-def test_an_integral_float_is_taken_for_an_integer():
+def test_an_integral_float_is_treated_as_an_integer():
     assert int(bind(Named("int16")).fill_from_json(-7.0)) == -7
     assert int(bind(Named("uint8")).fill_from_json(0.0)) == 0
 
@@ -148,7 +148,7 @@ def test_booleans():
 @pytest.mark.parametrize(
     ("name", "bits"), [("float16", "7e00"), ("float32", "7fc00000"), ("float64", "7ff8000000000000")]
 )
-def test_nan_is_the_quiet_nan_with_nothing_but_the_top_mantissa_bit(name, bits):
+def test_nan_is_the_quiet_nan_with_only_the_top_mantissa_bit(name, bits):
     data_type = bind(Named(name), ">")
     assert raw(data_type.fill_from_json("NaN"), data_type.dtype).hex() == bits
     assert data_type.fill_to_json(data_type.fill_from_json(f"0x{bits}")) == "NaN"

@@ -128,7 +128,7 @@ def test_variable_length_bytes_survive_a_document(data):
 
 
 def test_variable_length_bytes_are_read_in_both_forms():
-    # zarr-extensions, bytes: both examples stand for 0x01 0x02 0x03
+    # zarr-extensions, bytes: both examples mean 0x01 0x02 0x03
     assert bind(Named("bytes")).fill_from_json([1, 2, 3]) == b"\x01\x02\x03"
     assert bind(Named("variable_length_bytes")).fill_from_json("AQID") == b"\x01\x02\x03"
     assert bind(Named("bytes")).fill_from_json([]) == b""

@@ -56,7 +56,7 @@ def test_fields_without_a_name_are_called_after_their_place():
     assert bind(named, order).dtype.names == ("a", "f1", "b")
 
 
-def test_titles_are_passed_over():
+def test_titles_are_ignored():
     descr = as_json(np.dtype([(("title", "a"), "<i4")]).descr)
     assert typestr.load(descr)[0].configuration["fields"] == [{"name": "a", "data_type": "int32"}]
 
@@ -79,7 +79,7 @@ def test_mu_is_micro():
 
 
 @pytest.mark.parametrize("text", ["|O", "|O8", "O"])
-def test_objects_are_told_by_their_filters(text):
+def test_objects_are_reported_by_their_filters(text):
     assert typestr.load(text) == (Named("omnizarr.object"), "<")
 
 
@@ -122,7 +122,7 @@ def test_other_names_have_a_typestr_too(named, text):
         Named("struct", {"fields": [{"name": "a", "data_type": "string"}]}),
     ],
 )
-def test_what_v2_has_no_words_for_is_refused(named):
+def test_what_v2_cannot_express_is_refused(named):
     with pytest.raises(NotRepresentableError):
         typestr.dump(named)
 

@@ -393,7 +393,7 @@ def test_what_is_no_list_of_numbers_is_none_on_the_short_way(of_type, listed):
         ("netcdf t { /* ", "line 1, column 12", "not CDL"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text, place, message):
+def test_what_is_wrong_is_reported_with_its_place(text, place, message):
     with pytest.raises(MetadataError) as caught:
         parse(text)
     assert place in str(caught.value)

@@ -167,7 +167,7 @@ def test_rows_of_characters_stay_one_string_each():
 
 
 def test_special_attribute_of_a_variable_called_like_a_section_is_no_section():
-    """Ncdump prints ``data:_Storage``, which ncgen takes for the data section."""
+    """Ncdump prints ``data:_Storage``, which ncgen treats as the data section."""
     v = header("data", types.INT, special={"_Storage": Attribute.of("contiguous")})
     assert '\t\tdata :_Storage = "contiguous" ;' in printed(
         Source(GroupHeader(variables=variables(v)), None), special=True, header_only=True
@@ -209,12 +209,12 @@ def test_all_variables_named_as_bounds_show_times():
 @pytest.mark.parametrize(
     "units", ["days since", "days since forever", "days since 2000-13-1", "fortnights since 2000-1-1", "m"]
 )
-def test_units_of_no_time_leave_numbers_as_they_are(units):
+def test_units_of_no_time_leave_numbers_unchanged(units):
     root = GroupHeader(variables=variables(header("v", types.INT, attributes={"units": Attribute.of(units)})))
     assert " v = 7 ;" in printed(source_of(root, {"/v": np.array(7, "i4")}), times=True)
 
 
-def test_time_too_far_away_stays_a_number():
+def test_time_too_remote_stays_a_number():
     v = header("v", types.DOUBLE, attributes={"units": Attribute.of("years since 2000-1-1")})
     assert " v = 1e+300 ;" in printed(
         source_of(GroupHeader(variables=variables(v)), {"/v": np.array(1e300)}), times=True
@@ -226,7 +226,7 @@ def test_bytes_that_are_no_utf8_pass_through():
     assert printed(Source(root, None)).encode("utf-8", "surrogateescape").count(b':a = "\xff\xc3\xa9" ;') == 1
 
 
-def test_rounding_is_told_without_asking_for_special_attributes():
+def test_rounding_is_reported_without_asking_for_special_attributes():
     name = "_QuantizeBitGroomNumberOfSignificantDigits"
     special = {"_Storage": Attribute.of("chunked"), name: Attribute.of(np.int32(3))}
     text = printed(

@@ -262,7 +262,7 @@ def test_other_types_are_shown_as_the_nearest(dtype, nc_type):
     assert load(root).root.variables["v"].type.name == nc_type
 
 
-def test_a_type_that_nobody_knows_is_left_out_with_a_note():
+def test_a_type_that_is_unknown_is_left_out_with_a_note():
     root = omnizarr.create_group({}, zarr_format=3)
     root.create_array("v", shape=(2,), dtype="i2")
     document = json.loads(bytes(root.store.get("v/zarr.json")))

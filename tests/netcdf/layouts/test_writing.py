@@ -389,7 +389,7 @@ class TestForXarray:
         header = VariableHeader(name="v", type=types.INT, dimensions=("/x", "/g/y"))
         assert LAYOUTS["xarray"].variable(header, "/g", sizes, True).attributes["_ARRAY_DIMENSIONS"] == ["x", "y"]
 
-    def test_what_another_program_has_replaced_is_not_taken_for_what_was_there(self, tmp_path):
+    def test_what_another_program_has_replaced_is_not_mistreated_as_what_was_there(self, tmp_path):
         read = of_document(tmp_path, "v3", type=types.STRING, attributes={"_FillValue": strings("q")})
         assert read("zarr.json")["attributes"]["_nczarr_arrays"]["v"]["added"] == ["missing_value"]
         zarr.create_array(
@@ -408,7 +408,7 @@ class TestForXarray:
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_names_of_nczarr_are_refused_for_attributes(layout):
     header = VariableHeader(name="v", type=types.INT, attributes={"_nczarr_array": char("x")})
-    with pytest.raises(NotRepresentableError, match="taken for one of NCZarr's own"):
+    with pytest.raises(NotRepresentableError, match="read as one of NCZarr's own"):
         LAYOUTS[layout].variable(header, "", {}, True)
 
 

@@ -65,7 +65,7 @@ class DatabaseContract:
         return self.kind
 
     def check(self, path):
-        """Assert that the database is whole; nobody has it open."""
+        """Assert that the database is whole; no process has it open."""
 
     @pytest.fixture
     def path(self, tmp_path):

@@ -57,7 +57,7 @@ def store(path):
 
 
 def records(path, *, subdir=True):
-    """What another program finds; nobody else may have the database open."""
+    """What another program finds. No other process may have the database open."""
     with lmdb.open(str(path), subdir=subdir, readonly=True) as environment, environment.begin() as transaction:
         return dict(transaction.cursor())
 
@@ -94,7 +94,7 @@ def test_reader_that_came_first_sees_what_is_written(path):
     reader.close()
 
 
-def test_keys_that_are_none_are_passed_over(path):
+def test_keys_that_are_none_are_ignored(path):
     with lmdb.open(str(path)) as environment, environment.begin(write=True) as transaction:
         for key in (b"../up", b"/x", b"\xff", b"a/b", b"a//b"):
             transaction.put(key, b"1")
@@ -124,14 +124,14 @@ def test_truncated_database_is_an_error(path):
         store.get("c/19")
 
 
-def test_missing_library_is_told_with_its_remedy(path, monkeypatch):
+def test_missing_library_is_reported_with_its_remedy(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "lmdb", None)
     with pytest.raises(MissingDependencyError, match="omnizarr\\[lmdb\\]"):
         LMDBStore(path)
 
 
 @pytest.mark.parametrize("options", [{"path": ""}, {"map_size": 0}])
-def test_what_makes_no_sense_is_refused(path, options):
+def test_what_is_not_valid_is_refused(path, options):
     with pytest.raises(ValueError, match=r"empty|positive"):
         LMDBStore(**{"path": path, **options})
 
@@ -139,7 +139,7 @@ def test_what_makes_no_sense_is_refused(path, options):
 # -- keys and values
 
 
-def test_key_that_is_too_long_is_refused_and_is_not_there(store):
+def test_key_that_is_too_long_is_refused_and_is_missing(store):
     longest, longer = "k" * 511, "k" * 512
     store.set(longest, b"1")
     assert store.get(longest) == b"1"
@@ -183,7 +183,7 @@ def test_map_grows_by_itself_also_when_another_process_made_it_grow(path):
     assert sorted(records(path))[:2] == [b"a", b"b"]
 
 
-def test_map_that_cannot_grow_is_told(path, monkeypatch):
+def test_map_that_cannot_grow_is_reported(path, monkeypatch):
     real = lmdb.open
 
     def refuse(path, map_size, **options):
@@ -232,7 +232,7 @@ def test_stamp_changes_with_every_change_and_never_returns(path, store):
 # -- several writers
 
 
-def test_update_begins_anew_when_a_program_without_locks_was_faster(store):
+def test_update_begins_again_when_a_program_without_locks_was_faster(store):
     store.set("n", b"1")
     calls = []
 

@@ -127,7 +127,7 @@ def test_values_of_other_programs_are_bytes(path):
                 read("number")
 
 
-def test_keys_that_are_none_are_passed_over(path):
+def test_keys_that_are_none_are_ignored(path):
     execute(path, LAYOUT, "INSERT INTO zarr VALUES ('../up', ''), ('/x', ''), (CAST(x'ff' AS TEXT), ''), ('a/b', '')")
     execute(path, "INSERT INTO zarr VALUES (x'61', ''), (NULL, '')")
     with SQLiteStore(path) as store:
@@ -328,7 +328,7 @@ def test_pinned_value_is_read_until_it_is_replaced(store):
 # -- several writers
 
 
-def test_update_begins_anew_when_a_program_without_locks_was_faster(path, store):
+def test_update_begins_again_when_a_program_without_locks_was_faster(path, store):
     store.set("n", b"1")
     calls = []
 

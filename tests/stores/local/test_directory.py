@@ -79,7 +79,7 @@ def everything(folder):
 
 
 def run(code, *arguments):
-    """Start a Python program that has the store at hand."""
+    """Start a Python program that has the store."""
     code = "import os, sys, random\nfrom omnizarr.stores import LocalStore\n" + textwrap.dedent(code)
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
@@ -457,7 +457,7 @@ def test_lock_excludes_other_processes(tmp_path):
 
 
 @needs_posix
-def test_killed_holder_blocks_nobody_and_its_lock_file_goes_with_the_next(tmp_path):
+def test_killed_holder_blocks_no_one_and_its_lock_file_goes_with_the_next(tmp_path):
     code = """
         with LocalStore(sys.argv[1]).lock("a/b"):
             print("inside", flush=True)
@@ -594,7 +594,7 @@ def test_value_that_was_only_just_written_has_no_stamp(tmp_path):
         start = time.monotonic()
         store.set("a", b"abc")
         stamp = store.stamp("a")
-        if time.monotonic() - start < 0.1:  # nobody kept this thread waiting
+        if time.monotonic() - start < 0.1:  # nothing kept this thread waiting
             assert stamp is None
 
 
@@ -640,7 +640,7 @@ def test_stamp_of_a_link_is_that_of_its_target(tmp_path):
         (0, 10_123_456_789, 10_223_456_790, True),
     ],
 )
-def test_file_has_a_stamp_once_its_changes_lie_back_far_enough(monkeypatch, modified, changed, now, is_settled):
+def test_file_has_a_stamp_once_its_changes_are_back_far_enough(monkeypatch, modified, changed, now, is_settled):
     status = SimpleNamespace(
         st_mode=stat.S_IFREG, st_dev=1, st_ino=2, st_size=3, st_mtime_ns=modified, st_ctime_ns=changed
     )

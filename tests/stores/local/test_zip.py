@@ -209,7 +209,7 @@ def test_archive_that_appears_meanwhile_is_not_overwritten_in_mode_x(path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_mode_w_begins_anew_and_keeps_the_old_archive_until_closed(path):
+def test_mode_w_begins_again_and_keeps_the_old_archive_until_closed(path):
     with ZipStore(path, mode="w") as store:
         store.set("old", b"1")
     store = ZipStore(path, mode="w")
@@ -445,7 +445,7 @@ def test_encrypted_entry_is_a_store_error(path):
         ZipStore(path).get("a")
 
 
-def test_second_of_two_writers_is_told_and_undoes_nothing(tmp_path):
+def test_second_of_two_writers_is_reported_and_undoes_nothing(tmp_path):
     path = tmp_path / "data.zip"
     with ZipStore(path, mode="w") as store:
         store.set("old", b"1")
@@ -697,7 +697,7 @@ def test_kept_entries_are_read_in_a_row_when_an_archive_in_a_store_is_written_ag
 
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize("mode", ["w", "a"])
-def test_second_of_two_writers_of_an_archive_in_a_store_is_told(mode, there):
+def test_second_of_two_writers_of_an_archive_in_a_store_is_reported(mode, there):
     values = MemoryStore({"data.zip": packed({"old": b"1"})} if there else {})
     store = ZipStore("data.zip", store=values, mode=mode)
     store.set("mine", b"1")

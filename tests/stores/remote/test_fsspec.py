@@ -195,7 +195,7 @@ def test_of_two_that_set_a_missing_key_of_s3_the_second_is_refused_by_the_servic
     assert store.get("a") == b"1"
 
 
-def test_stores_upon_one_directory_share_their_locks(tmp_path):
+def test_stores_on_one_directory_share_their_locks(tmp_path):
     one, other = (FsspecStore(fsspec.filesystem("file"), str(path)) for path in (tmp_path, tmp_path / "a"))
     entered = threading.Event()
 

@@ -169,7 +169,7 @@ class ObjectStoreContract(StoreContract):
         assert store.get("a") == value
         assert store.get("a", (5, 17 * 2**20)) == value[5 : 17 * 2**20]
 
-    def test_bucket_that_is_not_there_is_an_error(self, place):
+    def test_bucket_that_is_missing_is_an_error(self, place):
         missing = ObjectStore.from_url(place.url + "missing", place.options)
         for verb in (lambda: missing.get("a"), lambda: list(missing.list()), lambda: missing.list_dir("")):
             with pytest.raises(StoreError, match=r"no such (bucket|container)"):
@@ -183,14 +183,14 @@ class TestInMemory(ObjectStoreContract):
     def store(self):
         return ObjectStore(stores.MemoryStore(), prefix="a/b")
 
-    test_bucket_that_is_not_there_is_an_error = None
+    test_bucket_that_is_missing_is_an_error = None
 
 
 class OnServer(ObjectStoreContract):
     """The same with a server, which takes a hundred times as long: so fewer rounds."""
 
     @pytest.mark.parametrize("others", [0, 3])
-    def test_has_any_looks_right_below_the_prefix(self, store, others):
+    def test_has_any_looks_directly_below_the_prefix(self, store, others):
         super().test_has_any_looks_right_below_the_prefix(store, others)
 
     def test_equal_stamps_are_of_equal_values(self, store):
@@ -211,7 +211,7 @@ class OnServer(ObjectStoreContract):
         in_threads(count, range(4))
         assert store.get("n") == b"16"
 
-    # Locks are of the process, whichever the server; the store in memory shows what they do.
+    # Locks are of the process, for every server; the store in memory shows what they do.
     test_lock_holds_while_the_value_comes_and_goes = None
     test_invalid_key_is_refused_by_every_verb = None  # nor does a server hear of such
 
@@ -259,10 +259,10 @@ class TestOnGoogle(OnServer):
         return google
 
     mebibytes = 18  # the server knows no parts
-    test_bucket_that_is_not_there_is_an_error = None  # it says the same as of keys
+    test_bucket_that_is_missing_is_an_error = None  # it says the same as of keys
 
 
-# -- HTTP, and what is said on the wire
+# -- HTTP, and what is sent on the wire
 
 
 @pytest.fixture
@@ -535,7 +535,7 @@ def test_write_whose_answer_was_lost_is_known_by_its_mark(server, whose, monkeyp
             return True
         marks.append(handler.headers["x-amz-meta-omnizarrwrite"])
         if len(marks) == 1:
-            handler.close_connection = True  # it was written, but nobody is told
+            handler.close_connection = True  # it was written, but the answer is lost
         else:
             handler.respond(412)
         return True

@@ -180,7 +180,7 @@ def test_a_connection_lost_in_the_middle_of_a_write_is_healed_by_writing_again(u
     np.testing.assert_array_equal(read(url, near), NEW)
 
 
-# Of a write that is conditional, nobody knows whether it was done; it must have been done, once.
+# It is unknown whether a conditional write was done; it must have been done, once.
 LOST = [Reset(), Refuse(), Hang(), Hang(done=True), Answer(503), Answer(503, done=True)]
 
 

@@ -90,7 +90,7 @@ def test_columns_may_be_missing(columns):
     assert opened(values).find("a/0") == (b"v" if columns == ("raw",) else Target("f", 3, 4))
 
 
-def test_a_file_that_is_not_there_says_that_no_chunk_is_stored(tmp_path):
+def test_a_file_that_is_missing_says_that_no_chunk_is_stored(tmp_path):
     (tmp_path / ".zmetadata").write_bytes(metadata(2, a=document([6], [1])))
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "refs.1.parq").write_bytes(refs(b"\1", b"\2"))
@@ -139,7 +139,7 @@ def test_without_a_package_for_parquet_the_error_says_which(monkeypatch, tmp_pat
         b'{"record_size"',
     ],
 )
-def test_metadata_that_makes_no_sense_is_an_error(broken, tmp_path):
+def test_metadata_that_is_not_valid_is_an_error(broken, tmp_path):
     (tmp_path / ".zmetadata").write_bytes(broken)
     with pytest.raises(StoreError, match="metadata of a set") as caught:
         ReferenceStore(tmp_path)

@@ -1,4 +1,4 @@
-"""Which store the targets of references are in, and what it is told."""
+"""Which store the targets of references are in, and its options."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_references_from_elsewhere_may_name_object_stores_and_servers(asked, url
         ("s3://bucket/x/y", "./a.nc", "s3://bucket", "x/y/a.nc"),
     ],
 )
-def test_relative_paths_lie_beside_the_references(asked, base, path, root, key):
+def test_relative_paths_are_beside_the_references(asked, base, path, root, key):
     assert Targets(Options(), base).locate(path)[1] == key
     assert asked[0][0] == root
 

@@ -145,7 +145,7 @@ def test_version_0_has_no_members_but_references(folder):
         ("{{u}}", {"u": "nowhere"}),
     ],
 )
-def test_templates_stand_for_parts_of_urls(folder, url, templates):
+def test_templates_mean_parts_of_urls(folder, url, templates):
     path = str(folder / "a.h5")
     overrides = {"u": path} if templates.get("u") == "nowhere" else None
     values = {key: value.replace("PATH", path).replace("DIRECTORY", str(folder)) for key, value in templates.items()}
@@ -237,7 +237,7 @@ def test_what_is_no_reference_is_an_error_when_it_is_asked_for(value):
         (b'{"a": 1', "not JSON"),
         (b"\xff", "not JSON"),
         (b'{"zarr_format": 3, "node_type": "group"}', "open the directory"),
-        (b'{"version": 1, "templates": {"v": "x"}, "refs": {"a": ["{{u}}"]}}', "template that is not there"),
+        (b'{"version": 1, "templates": {"v": "x"}, "refs": {"a": ["{{u}}"]}}', "missing template"),
         (b'{"version": 1, "gen": [{"key": "a"}]}', "malformed"),
         (b'{"version": 1, "gen": [{"key": "a", "url": "b", "dimensions": {"i": {"stop": 99999999}}}]}', "too many"),
     ],
@@ -259,7 +259,7 @@ def test_references_that_are_not_there_are_not_found(tmp_path):
 # -- where targets are ---------------------------------------------------------------------
 
 
-def test_relative_paths_begin_where_the_references_lie(folder, monkeypatch, tmp_path):
+def test_relative_paths_begin_where_the_references_are(folder, monkeypatch, tmp_path):
     path = rewritten(folder, "relative.json", with_urls(lambda _: "a.h5"))
     monkeypatch.chdir(tmp_path)
     assert same_as_h5py(omnizarr.open(path), folder / "a.h5")
@@ -306,7 +306,7 @@ def test_references_without_a_file_are_about_the_target(folder):
         omnizarr.open(path)["plain"][...]
 
 
-def test_a_file_that_is_not_there_is_an_error_and_not_the_fill_value(folder):
+def test_a_file_that_is_missing_is_an_error_and_not_the_fill_value(folder):
     (folder / "a.h5").unlink()
     array = omnizarr.open(folder / "refs.json")["packed"]
     assert array[4:, 6:].tolist() == [[-1, -1], [-1, -1]]  # there is no reference

@@ -166,7 +166,7 @@ def test_many_values_are_asked_for_at_once(remote):
     assert remote.now == 0
 
 
-def test_array_in_a_store_far_away_is_read_by_many_requests_at_once(remote):
+def test_array_in_a_store_remote_is_read_by_many_requests_at_once(remote):
     values = np.arange(400, dtype="i4").reshape(20, 20)
     omnizarr.create_array(remote, shape=(20, 20), chunks=(2, 4), dtype="i4")[:] = values
     remote.most = 0

@@ -49,7 +49,7 @@ WRAPPERS = {
     "logging": LoggingStore,
     "read-only": ReadOnlyStore,
     "cache": CacheStore,
-    "cache upon metrics": lambda store: CacheStore(MetricsStore(store)),
+    "cache around metrics": lambda store: CacheStore(MetricsStore(store)),
 }
 
 

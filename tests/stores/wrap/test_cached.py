@@ -246,7 +246,7 @@ def test_value_that_is_changed_after_it_was_set_is_not_changed_in_the_cache():
     assert store.get("a") == b"abc"
 
 
-def test_lock_reads_what_is_there_whatever_is_kept():
+def test_lock_reads_existing_data_whatever_is_kept():
     below, store = counted({"n": b"1"}, max_age=math.inf)
     store.get("n")
     below.set("n", b"2")
@@ -289,7 +289,7 @@ def test_writers_with_caches_of_their_own_lose_nothing():
 
 
 class Conditional(ETags):
-    """A store that writes only if nobody else has written what was read under the lock."""
+    """A store that writes only if no other has written what was read under the lock."""
 
     exclusion = "condition"
 
@@ -429,7 +429,7 @@ STEPS = st.lists(
 
 @settings(deadline=None, max_examples=150)
 @given(steps=STEPS, limit=st.sampled_from([0, 300, 10_000]), on_disk=st.booleans())
-def test_cache_that_asks_reads_what_is_there_whoever_has_written_it(steps, limit, on_disk):
+def test_cache_that_asks_reads_existing_data_whatever_program_has_written_it(steps, limit, on_disk):
     below = ETags()
     store = CacheStore(below, MemoryStore() if on_disk else None, max_bytes=limit)
     model = {}
@@ -491,7 +491,7 @@ def test_value_larger_than_the_cache_is_not_kept():
 
 
 @pytest.mark.parametrize("options", [{"max_bytes": -1}, {"max_age": -1}, {"max_age": math.nan}, {"max_age": "long"}])
-def test_setting_that_makes_no_sense_is_refused(options):
+def test_setting_that_is_not_valid_is_refused(options):
     with pytest.raises(SettingError):
         CacheStore(MemoryStore(), **options)
 
@@ -509,7 +509,7 @@ def test_names_of_zarr_python_mean_the_same():
 # -- on disk
 
 
-def test_directory_is_shared_by_stores_upon_the_same_data(tmp_path):
+def test_directory_is_shared_by_stores_on_the_same_data(tmp_path):
     data = LocalStore(tmp_path / "data")
     data.set("a", b"0123")
     first, second = (CacheStore(FaultyStore(data), tmp_path / "cache", max_age=60) for _ in range(2))
@@ -525,14 +525,14 @@ def test_directory_is_shared_by_stores_of_other_data_without_mixing_them(tmp_pat
     assert [bytes(store.get("a")) for store in stores] == [b"x", b"y", b"x"]
 
 
-def test_values_of_one_process_are_not_taken_for_those_of_another(tmp_path):
+def test_values_of_one_process_are_not_mistreated_as_those_of_another(tmp_path):
     first, second = MemoryStore({"a": b"1"}), MemoryStore({"a": b"2"})
     second.origin = first.origin  # as if it had come to be where the other one did
     assert bytes(CacheStore(first, tmp_path, max_age=math.inf).get("a")) == b"1"
     assert bytes(CacheStore(second, tmp_path, max_age=math.inf).get("a")) == b"2"
 
 
-def test_values_that_were_pickled_and_changed_are_not_taken_for_those_of_the_first(tmp_path):
+def test_values_that_were_pickled_and_changed_are_not_mistreated_as_those_of_the_first(tmp_path):
     store = CacheStore(MemoryStore({"a": b"1"}), tmp_path, max_age=math.inf)
     copy = pickle.loads(pickle.dumps(store))
     copy.store.set("a", b"2")

@@ -173,7 +173,7 @@ def test_failed_requests_are_in_flight_no_more():
     assert store.in_flight == 0
 
 
-def test_copy_that_was_pickled_counts_and_fails_alike():
+def test_copy_that_was_pickled_counts_and_fails_equally():
     store = FaultyStore(MemoryStore(), delay=0.01)
     store.get("a")
     store.fail("get", 2)

@@ -98,7 +98,7 @@ def test_table_has_a_row_per_verb_and_the_sums():
     ]
 
 
-def test_requests_are_told_as_they_end():
+def test_requests_are_reported_as_they_end():
     told = []
     store = MetricsStore(MemoryStore({"a": b"0123"}), on_request=told.append)
     store.get("a", (1, 3))
@@ -114,7 +114,7 @@ def test_read_only_view_counts_with_its_store():
     assert store.report().total.requests == 1
 
 
-def test_copy_that_was_pickled_begins_anew():
+def test_copy_that_was_pickled_begins_again():
     store = MetricsStore(MemoryStore({"a": b"1"}))
     store.get("a")
     copy = pickle.loads(pickle.dumps(store))

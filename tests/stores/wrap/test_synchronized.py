@@ -41,7 +41,7 @@ class TestSynchronizedStore(StoreContract):
 
 
 class Unlocked(WrapperStore):
-    """A store whose locks exclude nobody, as those of a store without any do between processes."""
+    """A store whose locks exclude no writer, as those of a store without any do between processes."""
 
     exclusion = "process"
 

@@ -38,7 +38,7 @@ def test_ratio_is_that_of_stored_chunks(maps):
     assert (given.ratio, given.sampled) == (2, 0)
 
 
-def test_ratio_of_shards_counts_inner_chunks_that_lie_in_the_array():
+def test_ratio_of_shards_counts_inner_chunks_that_are_in_the_array():
     array = omnizarr.create_array({}, shape=(50, 70), chunks=(10, 10), shards=(40, 40), dtype="f8", compressors=None)
     array[:] = 1 + np.random.default_rng(0).random(array.shape)
     assert omnizarr.advise(array).ratio == pytest.approx(1, abs=0.1)
@@ -104,7 +104,7 @@ def test_nothing_is_written(maps):
     assert dict(maps.store.list_sizes("")) == before
 
 
-def test_arguments_that_make_no_sense(maps):
+def test_arguments_that_are_not_valid(maps):
     with pytest.raises(ValueError, match="give an array, or shape"):
         omnizarr.advise()
     with pytest.raises(ValueError, match="give an array, or shape"):

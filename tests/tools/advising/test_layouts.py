@@ -1,4 +1,4 @@
-"""What layouts are said to take, against what reading through a store that counts takes."""
+"""The predicted cost of layouts, against what reading through a store that counts takes."""
 
 import itertools
 import math

@@ -58,7 +58,7 @@ def test_without_windows_no_direction_is_favoured(shape, names):
         ([], "one or more windows"),
     ],
 )
-def test_window_that_makes_no_sense(given, message):
+def test_window_that_is_not_valid(given, message):
     with pytest.raises(ValueError, match=message):
         parse(given, SHAPE, NAMES)
 

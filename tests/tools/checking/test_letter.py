@@ -177,7 +177,7 @@ SOUND = {
     "v2 floats": v2("<f4", "1.5"),
     "v2 raw bytes": v2("|V2", '"AQI="'),
 }
-"""Documents to the letter."""
+"""Documents exactly as specified."""
 
 
 def reads(path, reader):

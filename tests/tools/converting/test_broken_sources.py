@@ -183,7 +183,7 @@ def test_other_inner_chunks_of_a_shard_are_carried(sharded, tmp_path, options):
     assert carried(tmp_path / "new", 0)
 
 
-def test_shard_with_a_broken_inner_chunk_is_copied_as_it_is(sharded, tmp_path):
+def test_shard_with_a_broken_inner_chunk_is_copied_unchanged(sharded, tmp_path):
     report = omnizarr.convert(sharded, tmp_path / "new")
     assert (report.unreadable, report.nodes[1].how) == (("x/c/0/0",), "copied")
     assert carried(tmp_path / "new")
@@ -265,7 +265,7 @@ def test_what_was_resumed_without_comparing_is_compared_when_it_is_resumed_again
 # -- what is broken, and what is not -----------------------------------------------------------------
 
 
-def test_without_comparing_nothing_is_said_of_chunks_that_nobody_read(tmp_path):
+def test_without_comparing_nothing_is_stated_of_chunks_that_nobody_read(tmp_path):
     damage(tmp_path / "old", write(tmp_path / "old"))
     report = omnizarr.convert(tmp_path / "old", tmp_path / "new", verify=False)
     assert (report.unreadable, report.verified) == ((), False)
@@ -359,7 +359,7 @@ def test_rechunk(tmp_path):
     assert carried(tmp_path / "new", 0)
 
 
-def test_in_place_nothing_is_read_and_nothing_is_said_to_be_verified(tmp_path):
+def test_in_place_nothing_is_read_and_nothing_is_stated_to_be_verified(tmp_path):
     damage(tmp_path / "old", write(tmp_path / "old", "v2 zlib"))
     report = omnizarr.convert(tmp_path / "old", in_place=True)
     assert not report.verified
@@ -368,7 +368,7 @@ def test_in_place_nothing_is_read_and_nothing_is_said_to_be_verified(tmp_path):
         omnizarr.open(tmp_path / "old")["x"][...]
 
 
-def test_copy_carries_broken_chunks_as_they_are(tmp_path):
+def test_copy_carries_broken_chunks_unchanged(tmp_path):
     key = write(tmp_path / "old")
     damage(tmp_path / "old", key)
     omnizarr.copy_all(omnizarr.open(tmp_path / "old", mode="r"), omnizarr.create_group(tmp_path / "new"))

@@ -1,4 +1,4 @@
-"""What a conversion is said to take, against what it takes."""
+"""The estimated cost of a conversion, against the actual one."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_time_of_an_array_that_cannot_be_decoded_is_unknown():
     assert "time unknown" in str(said)
 
 
-def test_broken_chunks_are_passed_over():
+def test_broken_chunks_are_ignored():
     array = source()
     key = "c/0/0/0"
     array.store.set(key, array.store.get(key)[:10])

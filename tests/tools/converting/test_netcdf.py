@@ -1,4 +1,4 @@
-"""Conversions of netCDF files; what stands in a file is said by netCDF4-python and h5py, not by omnizarr."""
+"""Conversions of netCDF files; netCDF4-python and h5py read the content of files, not omnizarr."""
 
 import os
 from pathlib import Path
@@ -247,7 +247,7 @@ def typed(tmp_path):
     return tmp_path / "typed.nc"
 
 
-def test_variables_of_user_defined_types_are_left_out_and_told(typed, tmp_path):
+def test_variables_of_user_defined_types_are_left_out_and_reported(typed, tmp_path):
     done = omnizarr.convert(typed, tmp_path / "new.zarr")
     told = {each.path for each in done.losses if not each.pointer}
     assert told == {"clouds", "pairs", "lists"}
@@ -261,7 +261,7 @@ def test_variables_of_user_defined_types_are_left_out_and_told(typed, tmp_path):
         assert list(dataset.variables) == ["plain"]
 
 
-def test_attributes_and_types_of_users_are_told(typed, tmp_path):
+def test_attributes_and_types_of_users_are_reported(typed, tmp_path):
     pointers = {each.pointer for each in omnizarr.convert(typed, tmp_path / "x.zarr", dry_run=True).losses}
     assert pointers >= {"/attributes/origin", "/types/sky", "/types/pair", "/types/rows"}
 
@@ -283,7 +283,7 @@ def test_strict_refuses_before_anything_is_written(typed, tmp_path, target):
 
 
 @pytest.mark.parametrize("zarr_format", FORMATS)
-def test_what_pure_zarr_cannot_hold_is_told(old, tmp_path, zarr_format):
+def test_what_pure_zarr_cannot_hold_is_reported(old, tmp_path, zarr_format):
     done = omnizarr.convert(old, f"file://{tmp_path}/new.zarr#mode=zarr", zarr_format=zarr_format)
     told = {(each.path, each.pointer): each for each in done.losses}
     assert ("", "/dimensions/time") in told
@@ -310,7 +310,7 @@ def test_text_that_is_json_stays_text(tmp_path):
     assert zarr.open_group(tmp_path / "new.zarr").attrs["settings"] == '{"a": [1, 2]}'
 
 
-def test_blanks_of_json_in_text_are_told_where_netcdf_c_has_json(tmp_path):
+def test_blanks_of_json_in_text_are_reported_where_netcdf_c_has_json(tmp_path):
     with netCDF4.Dataset(tmp_path / "old.nc", "w") as dataset:
         dataset.settings = '{"a": [1, 2]}'
     target = f"file://{tmp_path}/new.zarr#mode=nczarr,v2"
@@ -528,7 +528,7 @@ def test_file_that_is_cut_off_is_refused(old, tmp_path):
     assert not (tmp_path / "new.zarr").exists()
 
 
-def test_directory_that_is_not_there_is_named(old, tmp_path):
+def test_directory_that_is_missing_is_named(old, tmp_path):
     with pytest.raises(StoreError, match="no such directory"):
         omnizarr.convert(old, tmp_path / "none" / "new.nc")
 

@@ -217,7 +217,7 @@ def flat(group, path=""):
     return found
 
 
-# What is told
+# Reports
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def flat(group, path=""):
         ("netCDF4 empty attributes", 2, "for netCDF-C", "NULs at the end of text are left out: text"),
     ],
 )
-def test_what_a_reader_sees_otherwise_is_told(written, tmp_path, name, zarr_format, target, told):
+def test_what_a_reader_sees_otherwise_is_reported(written, tmp_path, name, zarr_format, target, told):
     path, _ = written(name)
     done = omnizarr.convert(path, TARGETS[target].format(tmp_path / "new.zarr"), zarr_format=zarr_format, dry_run=True)
     assert told in str(done)
@@ -247,7 +247,7 @@ def test_what_a_reader_sees_otherwise_is_told(written, tmp_path, name, zarr_form
 
 @pytest.mark.parametrize("zarr_format", FORMATS)
 @pytest.mark.parametrize("name", ["netCDF4 f4 with fill value", "netCDF4 unlimited", "netCDF4 attributes"])
-def test_nothing_is_told_of_what_all_see_alike(converted, name, zarr_format):
+def test_nothing_is_reported_what_all_see_equally(converted, name, zarr_format):
     _, done = converted(name, zarr_format)
     assert [node.remarks for node in done.nodes if node.remarks] == []
 
@@ -276,7 +276,7 @@ def test_variables_without_fill_that_were_never_written_are_zeros(tmp_path, opti
 
 
 @pytest.mark.parametrize("zarr_format", FORMATS)
-def test_strings_that_are_no_utf8_are_told_in_v3(tmp_path, zarr_format):
+def test_strings_that_are_no_utf8_are_reported_in_v3(tmp_path, zarr_format):
     with netCDF4.Dataset(tmp_path / "old.nc", "w") as dataset:
         dataset.createDimension("x", 2)
         dataset.createVariable("v", str, ("x",))[:] = texts("a", "b")

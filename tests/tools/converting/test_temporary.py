@@ -204,7 +204,7 @@ def test_other_memory_makes_other_temporary_objects_and_leaves_none_of_the_first
     assert not leftovers(target)
 
 
-def test_beginning_anew_removes_temporary_objects():
+def test_beginning_again_removes_temporary_objects():
     source, target = make(), Counting(fail_after=30)
     with pytest.raises(errors.StoreError):
         omnizarr.rechunk(source, target, **LAYOUT)
@@ -284,7 +284,7 @@ def test_check_names_temporary_objects_of_what_was_interrupted():
 # -- where they are ----------------------------------------------------------------------
 
 
-def test_temporary_objects_lie_where_the_user_wants_them(tmp_path):
+def test_temporary_objects_are_where_the_user_wants_them(tmp_path):
     source, target, seen = make(), Counting(), []
     place = tmp_path / "scratch"
     done = omnizarr.rechunk(source, target, temporary=place, progress=lambda **_: Watching(place, seen), **LAYOUT)

@@ -225,7 +225,7 @@ class TestRefused:
             ((4, 4), {"levels": 0}, "at least one level"),
         ],
     )
-    def test_image_that_makes_no_sense(self, shape, options, reason):
+    def test_image_that_is_not_valid(self, shape, options, reason):
         place = {}
         omnizarr.create_array(place, name="0", shape=shape, dtype="u1")
         before = dict(place)

@@ -132,6 +132,6 @@ def test_array_without_elements(method):
 @pytest.mark.parametrize(
     ("method", "dtype"), [("mean", "S2"), ("mean", "M8[s]"), ("max", "S2"), ("max", "c8"), ("mode", "c8")]
 )
-def test_method_that_makes_no_sense(method, dtype):
+def test_method_that_is_not_valid(method, dtype):
     with pytest.raises(TypeError, match="use the method"):
         reduce(np.zeros(4, dtype), (2,), method)

@@ -72,7 +72,7 @@ def test_complete_and_empty_arrays():
     assert omnizarr.missing(nothing).count == 0
 
 
-def test_huge_array_is_told_by_its_few_chunks():
+def test_huge_array_is_reported_by_its_few_chunks():
     array = omnizarr.create_array({}, shape=(2**62, 2**20), chunks=(2**10, 2**10), dtype="uint8", fill_value=0)
     array[5, 7] = 1
     found = omnizarr.missing(array)

@@ -75,7 +75,7 @@ def hierarchy(tmp_path):
     return place
 
 
-def test_files_of_no_node_are_counted_apart_where_they_lie(hierarchy):
+def test_files_of_no_node_are_counted_apart_where_they_are(hierarchy):
     found = by_path(omnizarr.du(hierarchy))
     assert found["ocean/temp"].other == (4, 5 + 0 + 7 + 11)
     assert found["ocean/temp"].chunks == (4, 4 * 8)
@@ -105,7 +105,7 @@ def test_groups_count_with_all_below(hierarchy):
     assert (usage.arrays, usage.groups) == (2, 2)
 
 
-def test_node_inside_counts_what_lies_below_it_alone(hierarchy):
+def test_node_inside_counts_what_is_below_it_alone(hierarchy):
     whole = by_path(omnizarr.du(hierarchy))
     part = omnizarr.du(hierarchy, path="ocean")
     assert part.total.bytes_stored == whole["ocean"].bytes_stored
@@ -186,7 +186,7 @@ def test_failure_of_a_listing_is_raised():
         omnizarr.du(store)
 
 
-def test_progress_is_told_of_all_keys():
+def test_progress_is_reported_all_keys():
     values = {}
     omnizarr.create_array(values, data=np.arange(2500), chunks=(1,), compressors=None, fill_value=-1)
     told = []

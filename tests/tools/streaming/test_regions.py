@@ -17,7 +17,7 @@ LENGTHS = st.tuples(st.integers(1, 12), st.integers(1, 40))
 
 
 @given(LENGTHS, LENGTHS, st.integers(1, 1000), st.integers(1, 4))
-def test_each_element_lies_in_one_region(chunks, other, budget, workers):
+def test_each_element_is_in_one_region(chunks, other, budget, workers):
     regions = plan(regular(SHAPE, chunks), regular(SHAPE, other), 1, budget, workers)
     seen = np.zeros(SHAPE, int)
     for number in range(regions.total):

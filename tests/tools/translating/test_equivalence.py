@@ -87,6 +87,6 @@ class TestOther:
         assert not have_same_bytes(left, right)
         assert not have_same_bytes(right, left)
 
-    def test_codecs_that_nobody_knows_must_be_the_same_in_every_word(self):
+    def test_codecs_that_are_unknown_must_be_the_same_in_every_word(self):
         assert have_same_bytes(v3(LITTLE, ("szip", {"mask": 1})), v3(LITTLE, ("szip", {"mask": 1})))
         assert not have_same_bytes(v3(LITTLE, ("szip", {"mask": 1})), v3(LITTLE, ("szip", {"mask": 2})))

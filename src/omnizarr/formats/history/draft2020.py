@@ -456,7 +456,7 @@ def _separator(metadata: ArrayMetadata) -> JSON:
 
 
 def _shards(metadata: ArrayMetadata) -> JSON:
-    """Return what of the codecs is said by the chunk grid and the storage transformer."""
+    """Return the chunk grid and the storage transformer for the codecs."""
     sharding = next((codec for codec in metadata.codecs if codec.name == "sharding_indexed"), None)
     return None if sharding is None else sharding.configuration.get("chunk_shape")
 

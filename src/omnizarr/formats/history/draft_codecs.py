@@ -44,7 +44,7 @@ _PREFIX = "numcodecs."
 
 
 def read_codec_uri(uri: str) -> str | None:
-    """Return the numcodecs id that the URI of a codec stands for; None if it stands for none.
+    """Return the numcodecs id for the URI of a codec; None if there is none.
 
     >>> read_codec_uri("https://purl.org/zarr/spec/codec/gzip/1.0"), read_codec_uri("http://purl.org/zarr/spec/codec/")
     ('gzip', None)
@@ -81,9 +81,9 @@ def read_codec(
     pointer : str
         JSON pointer of the URI, for notes.
     spec : str
-        Where the text speaks of it.
+        Section of the specification.
     at : str, optional
-        JSON pointer of the object that holds the parameters, for what is said of one of them.
+        JSON pointer of the object with the parameters, for notes about them.
     """
     place = pointer if at is None else at
     name = read_codec_uri(uri)

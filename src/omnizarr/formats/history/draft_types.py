@@ -69,7 +69,7 @@ class Elements(NamedTuple):
 
 
 def read_core_type(text: str) -> tuple[Named, ByteOrder] | None:
-    """Return the type that one of the drafts' identifiers stands for, ``r*`` and complex types included; else None.
+    """Return the type for one of the drafts' identifiers, including ``r*`` and complex types; None if there is none.
 
     >>> read_core_type(">u2")
     (Named(name='uint16', configuration={}, must_understand=True), '>')
@@ -101,7 +101,7 @@ def read_elements(
     steps : sequence of Step
         The codecs, which tell what Python objects are.
     spec : str
-        Where the text speaks of it.
+        Section of the specification.
     has_complex : bool
         The text has complex types among its own (that of 2019 has, others get a note).
     has_names : bool
@@ -206,7 +206,7 @@ def _read_unknown(reader: Reader, uri: str, value: Mapping[str, JSON], spec: str
             return _bound(reader, *found, spec, is_core=False, is_fallback=True)
     if fallback is not None:
         place, expected = "/data_type/fallback", "an identifier of the text"
-        reader.problem(place, "no data type to fall back upon", found=fallback, expected=expected, spec=spec)
+        reader.problem(place, "no data type to fall back on", found=fallback, expected=expected, spec=spec)
     reader.note("/data_type/extension", f"{uri!r} is not known here: chunks cannot be read", spec)
     return Elements(Named(uri or "unknown", {"type": value.get("type")}), "<", None, is_core=False)
 
@@ -293,7 +293,7 @@ def write_core_type(named: Named, byte_order: ByteOrder, *, has_complex: bool = 
 
 
 def write_data_type(named: Named, byte_order: ByteOrder, *, has_complex: bool = False) -> JSON:
-    """Return the member ``data_type``; raise NotRepresentableError if the draft has no words for the type."""
+    """Return the member ``data_type``; raise NotRepresentableError if the draft cannot express the type."""
     text = write_core_type(named, byte_order, has_complex=has_complex)
     if text is not None:
         return text

@@ -39,7 +39,7 @@ _HIGHEST: Final = 2**64 - 1
 def load(value: JSON, data_type: DataType, say: Say) -> JSON:
     """Return the v3 form of a fill value that is not null.
 
-    `say` is told what had to be cast.
+    `say` gets notes about casts.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class _Loader(Loader):
 
 
 class _Distribution(metadata.Distribution):
-    """What packages are told that ask for the release of zarr."""
+    """The version that packages get if they ask for the release of zarr."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: zarr\nVersion: {VERSION}\n" if filename == "METADATA" else None

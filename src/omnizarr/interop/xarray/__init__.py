@@ -22,7 +22,7 @@ store, and single arrays. Hierarchies of NCZarr are read through the netCDF data
 that netCDF has. Elsewhere dimensions are those that `Array.dimension_names` tells. Dimensions without a name are called
 ``phony_dim_0`` and so on, one for each length, as h5netcdf calls them.
 
-Missing values are told as xarray's own engine ``zarr`` tells them: in v3 by the attribute ``_FillValue``, in v2 by the
+Missing values are those of xarray's own engine ``zarr``: in v3 by the attribute ``_FillValue``, in v2 by the
 fill value. In older formats, a fill value is a mask only where dimensions have names.
 
 As soon as this module is imported, which xarray does when it looks for engines, datasets, data arrays and trees have an

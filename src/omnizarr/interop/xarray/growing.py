@@ -66,8 +66,8 @@ class Piece:
 def grown(pieces: Sequence[Piece], write: Callable[[], None] | None) -> Done:
     """Call `write` while arrays that are appended to are as long as they will be for it alone; then make them longer.
 
-    Without `write`, they become longer at once. If anything fails, they are as long as before. Of several who append,
-    each gets a place of its own, the same in all arrays: the first array, by name, decides.
+    Without `write`, they become longer at once. If anything fails, they are as long as before. If several
+    writers append, each gets a place of its own, the same in all arrays: the first array, by name, decides.
 
     Raises
     ------
@@ -129,6 +129,6 @@ def _check_length(array: Array, length: int, expected: int | None) -> None:
     if expected is None or length == expected:
         return
     where = {"store": str(array.store), "path": array.path, "found": length, "expected": expected}
-    if length < expected:  # who was faster is about to make this one longer, too
+    if length < expected:  # the faster writer is about to make this one longer, too
         raise ConflictError("another writer has made the first variable longer, and not this one", **where)
     raise ShapeError("the variables differ in length along the dimension that is appended to", **where)

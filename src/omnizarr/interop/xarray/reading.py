@@ -244,7 +244,7 @@ class _Hierarchy:
 
 
 class _OpenStore(AbstractDataStore):
-    """What reads a group, and is told when its dataset is closed."""
+    """The reader of a group, which is notified when its dataset is closed."""
 
     def __init__(self, closing: Callable[[], None]) -> None:
         self._closing = closing
@@ -406,7 +406,7 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
 def _encoding(array: Array, dims: list[str]) -> dict[str, Any]:
     """Return how an array is stored, in words that xarray's writer takes too.
 
-    Codecs are told where they are those of Zarr v3: what is read from an older format is often written as v3, where
+    Codecs are included if they are those of Zarr v3: what is read from an older format is often written as v3, where
     zarr-python refuses codecs of v2.
     """
     shards = array.shards

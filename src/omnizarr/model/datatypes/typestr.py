@@ -116,7 +116,7 @@ def dump(named: Named, byte_order: ByteOrder = "<") -> JSON:
         code, unit = LENGTHS[name]
         return f"{byte_order if code == 'U' else '|'}{code}{length // unit}"
     raise NotRepresentableError(
-        "Zarr v2 has no words for the data type", pointer="/data_type", found=name, remedy="write Zarr v3", spec=SPEC
+        "Zarr v2 cannot express the data type", pointer="/data_type", found=name, remedy="write Zarr v3", spec=SPEC
     )
 
 
@@ -263,7 +263,7 @@ def _dump_field(field: JSON, byte_order: ByteOrder) -> JSON:
     order: ByteOrder = ">" if field.get("byte_order", byte_order) == ">" else "<"
     inner = named_from_json(field.get("data_type"))
     if inner.name in VARIABLE or inner.name in BARE:
-        raise NotRepresentableError("Zarr v2 has no words for the field", pointer="/data_type", found=inner.name)
+        raise NotRepresentableError("Zarr v2 cannot express the field", pointer="/data_type", found=inner.name)
     described: list[JSON] = [field.get("name"), dump(inner, order)]
     if shape := field.get("shape"):
         described.append(list(_sequence(shape)))

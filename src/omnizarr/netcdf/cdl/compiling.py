@@ -301,7 +301,7 @@ def _parsed(document: Text) -> tuple[lark.Token, list[_Statement]]:
     return title, statements
 
 
-# How the terminals of the grammar are told to people.
+# Descriptions of the terminals of the grammar for error messages.
 _TERMINALS: Final[Mapping[str, str]] = {
     "NETCDF": "netcdf NAME {",
     "NAME": "a name",
@@ -650,7 +650,7 @@ def _special(scope: _Scope, attribute: _Attribute, kind: _Kind, found: list[Lite
 
 
 def _agree(scope: _Scope, variable: _Variable, name: str, attribute: _Attribute) -> None:
-    """Let the storage and the sizes of chunks agree: as in ncgen, the last that is said counts."""
+    """Let the storage and the sizes of chunks agree: as in ncgen, the last one counts."""
     value = variable.special[name].value
     if name == "_ChunkSizes":
         if len(value) != len(variable.dimensions) or any(int(each) < 1 for each in value):

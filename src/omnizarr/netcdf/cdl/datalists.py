@@ -58,7 +58,7 @@ class DataList:
     fill : scalar
         What elements without data hold.
     times : Times, optional
-        What numbers mean as times, where the attributes of the variable say so: dates stand for numbers then.
+        What numbers mean as times, if the attributes of the variable define it; then dates are written for numbers.
     sizes : dict of int to int
         How long the unlimited dimensions are at least, by their position.
     """

@@ -135,7 +135,7 @@ def without_comments(text: str) -> str:
 
 
 def name(escaped: str, text: Text, start: int) -> str:
-    """Return the netCDF name that an escaped one stands for, in normal form C as netCDF-C stores it."""
+    """Return the netCDF name for an escaped one, in normal form C as netCDF-C stores it."""
     plain = unicodedata.normalize("NFC", re.sub(r"\\(.)", r"\1", escaped))
     try:
         size = len(plain.encode())
@@ -287,7 +287,7 @@ def _holds(nc_type: NcType, value: int) -> bool:
 
 
 def string(text: Text, start: int, end: int) -> bytes:
-    """Return the bytes that a string, with its quotes, stands for."""
+    """Return the bytes of a string constant, given with its quotes."""
     escaped = text.text[start + 1 : end - 1].encode("utf-8", "surrogateescape")
     return _ESCAPE.sub(lambda match: _unescape(text, match, start), escaped) if b"\\" in escaped else escaped
 

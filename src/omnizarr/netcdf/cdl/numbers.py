@@ -117,7 +117,7 @@ def attribute(values: NDArray[Any], nc_type: NcType, precision: Precision) -> li
 
 
 def is_fill(values: NDArray[Any], fill: Any) -> NDArray[np.bool_]:
-    """Return which of a vector of numbers ncdump takes for the fill value: those closer to it than a rounding error.
+    """Return which of a vector of numbers ncdump treats as the fill value: those closer to it than a rounding error.
 
     >>> is_fill(np.array([1, 1 + 1e-7, 1 + 1e-6], "f4"), np.float32(1)).tolist()
     [True, True, False]

@@ -101,7 +101,7 @@ class Times:
         return None if origin is None else cls(found[1].lower(), origin, _CALENDARS[name], separator)
 
     def text(self, value: float) -> str | None:
-        """Return the date and time; None where it is too far away to be one."""
+        """Return the date and time; None if it is out of range."""
         moment = self._moment(value)
         if moment is None:
             return None

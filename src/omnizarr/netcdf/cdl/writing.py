@@ -85,7 +85,7 @@ def dump(
     special : bool
         With the attributes that say how values are stored, as ``-s``.
     variables : sequence of str, optional
-        Whose data are printed, as ``-v``: names (in whichever group), ends of full names or full names (``"/g/v"``).
+        Whose data are printed, as ``-v``: names (in any group), ends of full names or full names (``"/g/v"``).
     groups : sequence of str, optional
         Whose data are printed, as ``-g``: names (wherever), ends of full names or full names; ``"/"`` is the root.
     coordinates_only : bool

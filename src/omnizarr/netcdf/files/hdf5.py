@@ -231,7 +231,7 @@ def user_type_of(dataset: Any, named: Iterable[tuple[Any, UserType]], name: str 
 
 
 def has_hidden_dimension(dimensions: Iterable[str], path: str, sizes: Container[str]) -> bool:
-    """Return whether a name among dimensions stands for several, in a group and those around it.
+    """Return whether a name means several dimensions, in a group and the groups above.
 
     netCDF4-python looks dimensions up by name, and takes the nearest for each.
     """

@@ -328,7 +328,7 @@ def _why_no_name(name: str) -> str:
 
 
 def without_blosc(planned: Plan, names: Iterable[str]) -> Plan:
-    """Return a plan in which some variables are not compressed by blosc, which is told."""
+    """Return a plan in which some variables are not compressed by blosc, which is reported."""
     options, losses = dict(planned.options), list(planned.losses)
     groups = dict(planned.root.walk())
     why = "netCDF-C stores no chunk that blosc cannot make smaller"

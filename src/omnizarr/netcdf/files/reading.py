@@ -75,7 +75,7 @@ def opened(path: str, *, is_hdf5: bool) -> Iterator[Source]:
         try:
             hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of variables that netCDF4-python passes over
+                warnings.simplefilter("ignore")  # of variables that netCDF4-python ignores
                 dataset = stack.enter_context(netCDF4.Dataset(path, "r"))
             dataset.set_auto_maskandscale(False)
             dataset.set_auto_chartostring(False)
@@ -160,7 +160,7 @@ class _File:
         return isinstance(each, h5py.Dataset) and name not in group.variables and name not in group.dimensions
 
     def _scales(self, dataset: Any, path: str) -> tuple[str, ...] | None:
-        """Return the dimensions of a dataset that netCDF4-python passed over: its scales, or those without a name."""
+        """Return the dimensions of a dataset that netCDF4-python ignored: its scales, or those without a name."""
         own = f"{path}/{files_hdf5.plain_name(dataset)}"
         if dataset.is_scale and dataset.ndim == 1 and own in self._sizes:
             return (own,)

@@ -48,7 +48,7 @@ def write(path: Path, source: Source, format: Format, progress: Callable[..., An
     try:
         named = None if progress is None else functools.partial(progress, desc=path.name, unit="B", unit_scale=True)
         planned, losses = _written(partial, source, planned, format, named)
-        os.replace(partial, path)  # noqa: PTH105 (says that what is there is replaced)
+        os.replace(partial, path)  # noqa: PTH105 (an existing file is replaced)
     except OmnizarrError as error:
         raise error.add(store=str(path))
     except OSError as error:

@@ -80,8 +80,8 @@ class Stored:
     ----------
     where : StorePath
     metadata : ArrayMetadata
-        As its writer meant it, not as its document says: byte order, data type (one byte for char) and fill value put
-        right. A scalar that is stored with shape ``[1]`` still has that shape here.
+        As its writer meant it, not as its document says: byte order, data type (one byte for char) and fill
+        value corrected. A scalar that is stored with shape ``[1]`` still has that shape here.
     is_scalar : bool
         A netCDF scalar, whatever the shape.
     needs_chunks : bool

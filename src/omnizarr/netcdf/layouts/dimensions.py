@@ -109,7 +109,7 @@ class Scopes:
             claim.note(f"there was no dimension {reference!r}: it has length {length} now")
             dimensions[name] = DimensionHeader(name, length)
         elif not found.unlimited and found.size != length:
-            claim.note(f"dimension {reference!r} has length {found.size}, not {length}: an anonymous one stands for it")
+            claim.note(f"dimension {reference!r} has length {found.size}, not {length}: an anonymous one replaces it")
             return self._anonymous(length)
         return reference
 
@@ -157,7 +157,7 @@ class Scopes:
         right = firsts.get((home, name), length)
         if name in dimensions or right != length:
             there = dimensions[name].size if name in dimensions else right
-            claim.note(f"dimension {name!r} has length {there}, not {length}: an anonymous one stands for it")
+            claim.note(f"dimension {name!r} has length {there}, not {length}: an anonymous one replaces it")
             return self._anonymous(length)
         dimensions[name] = DimensionHeader(name, length)
         return f"{home}/{name}"

@@ -244,7 +244,7 @@ def named(where: StorePath, metadata: Metadata) -> list[str] | None:
 
 
 def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _GroupNode:
-    """Return the group that a node is in, made up if nothing spoke of it."""
+    """Return the group that a node is in, created if it has no document."""
     above = path.rpartition("/")[0]
     there = nodes.get(above)
     if isinstance(there, _GroupNode):

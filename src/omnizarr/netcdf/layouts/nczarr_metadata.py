@@ -62,7 +62,7 @@ class NodeMarks:
     Attributes
     ----------
     layout : {"A", "B", "C", "D", "xarray"} or None
-        By where it was found; in Zarr v3, D stands for v3 and E. None for marks that the group lists.
+        By where it was found; in Zarr v3, D means v3 and E. None for marks that the group lists.
     dimensions : mapping of str to DimensionHeader
         That a group defines.
     arrays, groups : tuple of str, or None
@@ -71,7 +71,7 @@ class NodeMarks:
         Full names of an array's dimensions.
     is_scalar : bool
     alias : str or None
-        "char", "string", "json": what an array of another type stands for.
+        "char", "string", "json": the netCDF type of an array with another type.
     types : mapping
         Recorded types of attributes.
     nuls : mapping
@@ -83,7 +83,7 @@ class NodeMarks:
     attributes : mapping
         Attributes that stand here, as others would misunderstand them.
     filters : mapping
-        Special attributes for the filters that codecs stand for, if they do not show it.
+        Special attributes of filters that the codecs do not show.
     """
 
     layout: LayoutName | None = None

@@ -104,7 +104,7 @@ def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: 
     for key, attribute in given.items():
         if key in HIDDEN and key != "_NCProperties":
             raise NotRepresentableError(
-                "an attribute of this name would be taken for one of NCZarr's own",
+                "an attribute of this name would count as one of NCZarr's own",
                 found=key,
                 remedy="rename the attribute",
                 spec=_SPEC,

@@ -89,7 +89,7 @@ def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -
 def beside(header: VariableHeader, said: Said, given: Sequence[Named], stored: Sequence[Named]) -> dict[str, JSON]:
     """Return what a mark says beside the attributes: those that are others in netCDF, no fill, and other filters.
 
-    `given` are the codecs that stand for the filters, `stored` those that the array has.
+    `given` are the codecs of the filters, `stored` those that the array has.
     """
     mark: dict[str, JSON] = {}
     if said.kept:
@@ -189,7 +189,7 @@ def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
 
 
 def _are_filters(said: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyType) -> bool:
-    """Return whether filters are those that the codecs of an array stand for."""
+    """Return whether filters correspond to the codecs of an array."""
     if not said:
         return True
     special = special_of(said)

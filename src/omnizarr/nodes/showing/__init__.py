@@ -47,7 +47,7 @@ def image_array(group: Group) -> Array | None:
 
 
 def array_of(group: Group) -> tuple[Array, str]:
-    """Return the array that stands for a group, and what to say of the choice.
+    """Return the array that represents a group, and a remark about the choice.
 
     It is the full resolution of a multiscale image; else, by name, the first array of data with two dimensions or more,
     or with one, or any. Arrays with the coordinates of a dimension are no data.
@@ -55,7 +55,7 @@ def array_of(group: Group) -> tuple[Array, str]:
     Raises
     ------
     NodeNotFoundError
-        If there is no array right below the group.
+        If there is no array directly below the group.
     """
     image = image_array(group)
     if image is not None:

@@ -1,4 +1,4 @@
-"""Pixels in the three languages in which terminals are told to show them.
+"""Pixels in three protocols by which terminals show them.
 
 All three paint over cells that exist already. Save the cursor before: each leaves it elsewhere.
 
@@ -65,7 +65,7 @@ def sixel(pixels: Pixels) -> str:
     shown = np.where(pixels[..., 3] >= 128, numbers.astype(np.int16), -1)
     height, width = shown.shape
     used = np.unique(shown[shown >= 0])
-    # Colours are told in per cent.
+    # Colours are in per cent.
     registers = "".join(
         f"#{number};2;" + ";".join(str(round(int(channel) * 100 / 255)) for channel in colours[number])
         for number in used

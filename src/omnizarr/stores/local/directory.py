@@ -5,8 +5,8 @@ Symbolic links
     lead out of the root (the root itself may be a link). Such links are refused in reading and writing, and left out of
     listings. Links that stay inside are followed in reading; writing replaces a linked file by a regular file. Listings
     omit links to a directory above, which would never end. The check protects against data that contains links. It does
-    not protect against someone replacing directories by links while the store is open, who could write the files
-    directly.
+    not protect against someone replacing directories by links while the store is open; such a user could write
+    the files directly.
 
 Limits of the file system
     If the file system does not distinguish ``A`` from ``a`` (macOS and Windows by default), these are the same key. If

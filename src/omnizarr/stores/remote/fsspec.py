@@ -85,7 +85,7 @@ _ONLY_READ: Final = frozenset({
     *("http", "https", "zip", "tar", "libarchive", "reference", "github", "git", "gist", "data", "jar"),
     *("cached", "blockcache", "filecache", "simplecache"),
 })  # fmt: skip
-# Where an ETag stands for the bytes, not for the second in which they were written.
+# Services whose ETag depends on the bytes, not on the second in which they were written.
 _HAS_ETAGS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 # Services that refuse to overwrite another writer's file.
 _CREATES: Final = frozenset({"s3", "s3a", "gs", "gcs"})
@@ -553,7 +553,7 @@ def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store,
     else:
         return None
     if options:
-        raise StoreError("storage_options mean nothing to a filesystem that is there already", found=sorted(options))
+        raise StoreError("storage_options mean nothing to a filesystem that exists already", found=sorted(options))
     return _in_mode(fs, path, mode), ""
 
 

@@ -167,7 +167,7 @@ def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> Stor
             "access is denied",
             found=found,
             remedy=f"check the credentials ({variables}); {_PUBLIC}; "
-            "this is also said of keys that are not there, unless you may list the bucket",
+            "servers also return this for missing keys, unless you may list the bucket",
         )
     for sign, message, remedy in _NO_CONNECTION:
         if sign(raw):

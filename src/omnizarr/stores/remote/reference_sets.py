@@ -237,7 +237,7 @@ def of_document(document: Any, overrides: Mapping[str, str] | None = None) -> Ta
             "a JSON file that holds no references",
             found=None if version is None else f"version {version!r}",
             expected="references of Kerchunk, version 0 or 1",
-            remedy="this is the document of a node: open the directory that it lies in" if is_node else None,
+            remedy="this is the document of a node: open its directory" if is_node else None,
             spec=_SPEC,
         )
     templates = {**document.get("templates", {}), **(overrides or {})}
@@ -280,7 +280,7 @@ class _Renderer:
         def value_of(match: re.Match[str]) -> str:
             if match[1] not in known:
                 raise StoreError(
-                    "a reference uses a template that is not there",
+                    "a reference uses a missing template",
                     found=match[0],
                     expected=f"one of {', '.join(map(repr, known))}" if known else None,
                     spec=_SPEC,

@@ -7,7 +7,7 @@ are read by ranges, through omnizarr's stores.
 Guarantees
     References are read-only. A key that is not in the set has no value. A reference to a file that does not exist, or
     that is too short, is an error: such a chunk is lost, and does not read as the fill value. The error is not a
-    FileNotFoundError, which other libraries take for a missing chunk.
+    FileNotFoundError, which other libraries treat as a missing chunk.
 """
 
 from __future__ import annotations

@@ -352,7 +352,7 @@ def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store,
     if not isinstance(storelike, TheirStore):
         return None
     if options:
-        raise StoreError("storage_options mean nothing to a store that is there already", found=sorted(options))
+        raise StoreError("storage_options mean nothing to a store that exists already", found=sorted(options))
     return native(storelike), path
 
 

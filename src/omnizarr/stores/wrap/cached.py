@@ -127,7 +127,7 @@ class CacheStore(WrapperStore):
         return CacheInfo(state.hits, state.revalidated, state.misses, state.shelf.nbytes)
 
     def clear_cache(self) -> None:
-        """Drop everything in the cache, including entries of others who share it."""
+        """Drop everything in the cache, including entries of other users."""
         self._state.shelf.clear()
 
     # -- the cache ------------------------------------------------------------------

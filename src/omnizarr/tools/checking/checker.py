@@ -75,7 +75,7 @@ def run(
         bindings[id(node)] = extensions.check_extensions(findings, node)
         findings.rebase(before, node.base)
         if node.base:
-            message = "only consolidated metadata speaks of this node"
+            message = "only consolidated metadata describes this node"
             findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
         extensions.check_keys_in_use(findings, node, bindings[id(node)])
         writers.check_byte_order(findings, found, node)

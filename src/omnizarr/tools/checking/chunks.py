@@ -153,7 +153,7 @@ def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
             continue
         if offset + nbytes > len(data):
             found, expected = f"{nbytes} bytes at offset {offset}", f"nothing beyond byte {len(data)}"
-            yield Trouble("shard-index-outside", f"inner chunk {coords} lies outside", found, expected, _SPEC)
+            yield Trouble("shard-index-outside", f"inner chunk {coords} is outside", found, expected, _SPEC)
             continue
         entries.append((offset, offset + nbytes, coords))
         for trouble in _check_inner(shard.inner, view[offset : offset + nbytes]):

@@ -26,7 +26,7 @@ def check_copies(findings: Findings, inventory: Inventory, node: Node) -> None:
         return
     name = node.dialect.consolidated.document
     copies = node.marker if name is None else node.documents.get(name, node.marker)
-    if name is not None and copies is node.marker:  # there is nothing but the copies
+    if name is not None and copies is node.marker:  # there are only the copies
         return
     if any(finding.code in _BROKEN and finding.key == copies.key for finding in findings.found):
         return
@@ -51,7 +51,7 @@ def _message(inventory: Inventory, node: Node, copies: Mapping[str, Mapping[str,
     full = prefix(node.path) + path
     there = inventory.nodes.get(full, [])
     is_there = any(one.dialect.name == node.dialect.name for one in there)
-    if any(one.base for one in there):  # told as a node that only the copies speak of
+    if any(one.base for one in there):  # reported as a node that only the copies describe
         return None
     if path in copies:
         return (

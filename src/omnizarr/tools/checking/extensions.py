@@ -214,6 +214,6 @@ def check_keys_in_use(findings: Findings, node: Node, binding: Binding | None) -
         findings.add("undeclared-separator", node.path, message, key=node.marker.key, pointer="/dimension_separator",
                      **dict(zip(("found", "expected"), separators, strict=True)))  # fmt: skip
     else:
-        message = f"the chunk lies under {binding.keys.encode(())!r}"
+        message = f"the chunk is under {binding.keys.encode(())!r}"
         findings.add("draft-scalar-key", node.path, message, key=node.marker.key,
                      expected=repr(chunk_keys.bind(said).encode(())))  # fmt: skip

@@ -306,7 +306,7 @@ def _take_draft(
 
 
 def _draft_of(own: Mapping[str, Document], home: Split, drafts: list[Dialect]) -> Dialect | None:
-    """Return which of the drafts documents belong to: the first that takes them for a node, or the entry point's."""
+    """Return which of the drafts documents belong to: the first that recognises a node, or the entry point's."""
     values = {name: document.value for name, document in own.items() if not document.is_broken}
     for dialect in drafts:
         if values and dialect.load(values, lambda _: None) is not None:
@@ -315,7 +315,7 @@ def _draft_of(own: Mapping[str, Document], home: Split, drafts: list[Dialect]) -
 
 
 def _unfold(inventory: Inventory, where: StorePath) -> None:
-    """Enter the nodes that only consolidated metadata speaks of, where there is nothing but that, or their chunks."""
+    """Add the nodes that only consolidated metadata describes, if there is nothing else, or only their chunks."""
     missing: dict[str, Node] = {}
     for node in list(inventory):
         for full, copy in _missing_copies(inventory, node):
@@ -337,7 +337,7 @@ def _unfold(inventory: Inventory, where: StorePath) -> None:
 
 
 def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Node]]:
-    """Yield path and node of each copy of a node that has no document; sound, if there is nothing but copies."""
+    """Yield path and node of each copy of a node that has no document; valid, if there are only copies."""
     name = node.dialect.consolidated.document
     document = node.marker if name is None else node.documents.get(name)
     if document is None or not isinstance(document.value, Mapping):

@@ -29,7 +29,7 @@ MAX_TYPESIZE: Final = 255
 _INTEGERS: Final = frozenset(
     {"acceleration", "blocksize", "clevel", "elementsize", "keepbits", "level", "preset", "typesize"}
 )
-"""Parameters that are integers, whichever codec has them."""
+"""Parameters that are integers in every codec."""
 _REQUIRED_V3: Final[Mapping[str, tuple[str, ...]]] = {
     "gzip": ("level",),
     "zstd": ("level",),

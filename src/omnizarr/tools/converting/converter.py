@@ -183,7 +183,7 @@ def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool
 def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, scheduler: Any) -> None:
     """Raise ValueError for what means nothing where chunks stay where they are."""
     if wishes.given:
-        raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
+        raise ValueError(f"in place, chunks stay unchanged: {', '.join(wishes.given)} cannot be given")
     for is_given, what in (
         (estimate, "to estimate"),
         (temporary is not None, "temporary"),

@@ -70,7 +70,7 @@ class Journal:
             ours, theirs = getattr(self, name), getattr(found, name)
             if ours != theirs:
                 raise NodeExistsError(
-                    f"the unfinished conversion that lies here is another one: other {title}",
+                    f"the unfinished conversion here is another one: other {title}",
                     store=str(root.store),
                     path=root.path,
                     key=root.prefix + KEY,

@@ -119,7 +119,7 @@ class Move:
         return self.max_memory or MEMORY
 
     def sides(self, store: Store | None = None) -> tuple[Chunks, Chunks]:
-        """Return the chunks of both arrays; `store` stands for that of the target."""
+        """Return the chunks of both arrays. `store` replaces the store of the target."""
         before, after = self.translation.source, self.translation.target
         if not isinstance(before, ArrayMetadata) or not isinstance(after, ArrayMetadata):
             raise TypeError("only arrays have chunks")

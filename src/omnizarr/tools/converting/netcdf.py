@@ -131,7 +131,7 @@ def run(
 
 
 def _checked(refused: Mapping[str, Any], target: Any, zarr_format: int | str, *, dry_run: bool) -> int:
-    """Return the format of Zarr that is wanted. Raises ValueError for keywords that make no sense."""
+    """Return the format of Zarr that is wanted. Raises ValueError for keywords that are not valid."""
     given = [name for name, value in refused.items() if value not in (_NOTHING_SAID.get(name), False)]
     if given:
         raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
@@ -225,7 +225,7 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, o
         if verify:
             with files.open_file(partial) as written:
                 planning.compare(source, written, plan, bar.update)
-        os.replace(partial, path)  # noqa: PTH105 (says that what is there is replaced)
+        os.replace(partial, path)  # noqa: PTH105 (an existing file is replaced)
     except OmnizarrError as error:
         raise error.add(store=str(path))
     finally:

@@ -33,7 +33,7 @@ LEFT_OUT: Final = "left out: "
 
 _COMPARED: Final = 16 * 2**20  # bytes of each side at a time
 _OBJECT: Final = 64  # bytes of a string, as a guess
-_LONG: Final = 60  # characters of a value that is told
+_LONG: Final = 60  # characters of a value in the report
 _WHY: Final = "this layout of NCZarr has no way to say it"
 _TOO_SHORT: Final = "a string is longer, and netCDF-C would cut it"
 
@@ -50,7 +50,7 @@ class Plan:
     defined : GroupHeader, optional
         Of a hierarchy, what is defined.
     remarks : mapping of str to (tuple of str)
-        By full name of a variable: what is said in other words, and what some reader sees otherwise.
+        By full name of a variable: what is expressed differently, and what some readers see differently.
     """
 
     root: GroupHeader
@@ -192,7 +192,7 @@ def _attributes(header: VariableHeader) -> dict[str, Attribute]:
 
 
 def compare(source: Source, written: Source, plan: Plan, tick: Callable[[int], object]) -> None:
-    """Raise ChunkError if what was written is not what was planned; `tick` is told how many bytes are compared."""
+    """Raise ChunkError if what was written is not what was planned; `tick` gets the number of compared bytes."""
     told = {f"/{each.path}{each.pointer}" for each in plan.losses}
     found = dict(written.root.walk())
     if found.keys() != {path for path, _ in plan.root.walk()}:

@@ -178,7 +178,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
     if source.where.store.exists(source.where.prefix + journal.KEY):
-        what, why = "arrays that are not there yet", "the source is itself a conversion that was not finished"
+        what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
     return Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
 
@@ -225,13 +225,13 @@ def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[S
         above.update("/".join(names[:end]) for end in range(1, len(names)))
     for step in steps:
         if step.target is None and step.remarks and not dialect.has_groups and step.path not in above:
-            why = "the format has no groups, and no array lies in it that would need a directory"
+            why = "the format has no groups, and no array is in it that would need a directory"
             yield replace(step, losses=(*step.losses, Loss(step.path, "", "the group", why)), remarks=())
         else:
             yield step
 
 
-_ONLY_A_COPY: Final = "nothing but consolidated metadata speaks of it"
+_ONLY_A_COPY: Final = "only consolidated metadata describes it"
 
 
 def step_of(

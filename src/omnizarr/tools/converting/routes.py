@@ -107,7 +107,7 @@ class Route:
 
 
 class Wish(NamedTuple):
-    """What a route has to go by.
+    """The constraints of a route.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ def _direct(wish: Wish) -> Route:
 
 
 def _for_each(memory: int, wish: Wish) -> int:
-    """Return the memory for one block, if all who work shall have some."""
+    """Return the memory for one block, if all workers need some."""
     if wish.width == 1:
         return memory
     share = math.prod(wish.target.shape) * wish.item_bytes // (2 * wish.width)

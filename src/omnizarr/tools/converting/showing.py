@@ -232,7 +232,7 @@ class _Looked(Nodes):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return True  # which is told without counting them
+        return True  # known without counting them
 
     def _beside(self, path: str) -> list[ArrayMetadata]:
         if path in self._copied:

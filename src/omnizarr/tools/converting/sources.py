@@ -224,7 +224,7 @@ def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[Store
 
 
 def is_implied(metadata: Metadata) -> bool:
-    """Whether a node is a group that no document speaks of."""
+    """Whether a node is a group without a document."""
     return isinstance(metadata, GroupMetadata) and metadata.implicit
 
 

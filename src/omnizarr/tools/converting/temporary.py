@@ -63,7 +63,7 @@ class Cell(NamedTuple):
     number: int
     """In the block that writes it, in C order."""
     part: Box
-    """Of the block that writes or reads it, whichever asks."""
+    """Of the block that writes or reads it."""
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class _Counting(Question[int, Fields]):
         return look
 
 
-# From moments to what is told
+# From moments to statistics
 
 
 def _statistics(name: tuple[str, ...], dtype: np.dtype[Any], moments: Moments, *, has_fill: bool) -> Statistics:

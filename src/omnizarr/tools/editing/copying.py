@@ -158,7 +158,7 @@ class Copy:
             is_there = any(next(iter(self.target.store.list_prefix(prefix)), None) for prefix in prefixes)
         if is_there:
             raise NodeExistsError(
-                "something that is not a Zarr node lies here",
+                "there is something here that is not a Zarr node",
                 store=str(self.target.store),
                 path=self.target.path,
                 remedy="choose another place, or remove it",

@@ -1,7 +1,7 @@
 """What groups say of the nodes below them: copies of documents, NCZarr's lists, references of conventions.
 
 Groups above a node that came, went or changed are brought up to date as far as that takes no guessing: consolidated
-metadata is renewed, and NCZarr's lists of members are. What else refers to a node that is gone is told.
+metadata is renewed, and NCZarr's lists of members are. Other references to a removed node are reported.
 """
 
 from __future__ import annotations

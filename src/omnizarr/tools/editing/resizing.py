@@ -137,7 +137,7 @@ def _length(where: StorePath, text: str) -> int:
         length = -1
     if length < 0:
         raise ShapeError(
-            "a length is a number, or a colon to leave it as it is",
+            "a length is a number, or a colon to keep it",
             store=str(where.store),
             path=where.path,
             found=repr(text),

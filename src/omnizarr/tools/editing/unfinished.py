@@ -56,7 +56,7 @@ def check(where: StorePath, ours: Journal, *, resume: bool) -> bool:
         return False
     if not resume:
         raise NodeExistsError(
-            "an unfinished copy or conversion lies here",
+            "there is an unfinished copy or conversion here",
             store=str(where.store),
             path=where.path,
             remedy="pass resume=True to continue it, or overwrite=True to begin again",

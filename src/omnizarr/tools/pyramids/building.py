@@ -163,7 +163,7 @@ def _check(wish: Wish) -> None:
         raise ValueError(f"levels={wish.levels}: an image has at least one level")
     factors = list(wish.factor.values()) if isinstance(wish.factor, Mapping) else [wish.factor]
     if any(factor < 1 for factor in factors) or wish.factor == 1:
-        raise ValueError(f"factor={wish.factor!r}: expected numbers from 2 on, or 1 for an axis that stays as it is")
+        raise ValueError(f"factor={wish.factor!r}: expected numbers from 2 on, or 1 for an axis that does not change")
 
 
 def _copy_first(

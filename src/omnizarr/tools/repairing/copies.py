@@ -94,7 +94,7 @@ def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: l
 
 
 def _is_same(old: bytes, new: bytes) -> bool:
-    """Whether two documents say the same, in whichever order."""
+    """Whether two documents have the same content, in any order."""
     problems: list[object] = []
     return same(documents.parse(old, problems.append), documents.parse(new, problems.append)) and not problems
 

@@ -538,7 +538,7 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "codec-uri": _replace("name the codec in its URI", _canonical),
     "integer-with-fraction": _replace("write the integer without fraction and exponent", lambda _, old: int(old)),
     "infinity-spelling": _replace("spell the infinity as the text does", lambda *_: "Infinity"),
-    "loose-fill-value": _replace("write the fill value that readers take as the text does", _canonical),
+    "loose-fill-value": _replace("write the fill value that readers interpret as specified", _canonical),
     "legacy-struct": _replace("write an object, as the text of struct does", _struct),
     "missing-parameter": _missing_parameter,
     "invalid-typesize": _replace("name the item size that is taken", _typesize),

@@ -75,7 +75,7 @@ class Overlay(Store):
         yield from (key for key, value in self.changed.items() if value is not None and key.startswith(prefix))
 
     def list_dir(self, prefix: str) -> Listing:
-        """Put together what was there and what was set."""
+        """Combine the old values and those that were set."""
         prefix = as_prefix(prefix)
         there = self.store.list_dir(prefix)
         added = listing(

@@ -1,7 +1,7 @@
 """Shards and chunks: what of them can be mended, and what can only be given up.
 
 A shard to which a writer was adding still has the previous index at its former end. If its checksum is right there, all
-that it points to lies before it, and every inner chunk can be decoded, then the shard ended there.
+that it points to is before it, and every inner chunk can be decoded, then the shard ended there.
 """
 
 from __future__ import annotations

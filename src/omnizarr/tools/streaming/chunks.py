@@ -49,7 +49,7 @@ class Chunks:
     def of(cls, where: StorePath, metadata: ArrayMetadata, store: Store | None = None) -> Chunks:
         """Return the chunks of the array at a place, which need not have a document yet.
 
-        `store` stands for that of the place. Raises what binding grid and key encoding raises.
+        `store` replaces the store of the place. Raises what binding grid and key encoding raises.
         """
         metadata = dialect_of(where, metadata).keyspace.settle(metadata)
         try:

@@ -1,4 +1,4 @@
-"""The nodes of a hierarchy and what they mean, whichever format they are written in.
+"""The nodes of a hierarchy and their meaning, whatever their format.
 
 What a node means is what its conventions make of it in Zarr v3: `convert` carries it by the same functions. So the
 dimension names of xarray are not an attribute in any format, and a mask is one in all. How elements are stored does not

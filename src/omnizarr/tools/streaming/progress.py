@@ -25,7 +25,7 @@ Shows: TypeAlias = Callable[..., Bar] | bool | None
 
 
 class Progress:
-    """Tells who shows it of the bytes and chunks that are done. Threads may call it.
+    """Reports the bytes and chunks that are done. Threads may call it.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class Progress:
     chunks : int, optional
         How many chunks that makes.
     times : int
-        How often the bytes of an array go by: twice, if it is compared after it was written. Chunks are counted the
-        first time, in proportion to the bytes.
+        How often the bytes of an array are counted: twice, if it is compared after it was written. Chunks are
+        counted the first time, in proportion to the bytes.
     """
 
     def __init__(self, bar: Shows, total: int, doing: str, chunks: int | None = None, times: int = 1) -> None:
@@ -116,7 +116,7 @@ def start(progress: Shows, state: State) -> Any:
 
 
 class Count:
-    """Counts chunks whose number is not known before, for functions that are told of one after the other."""
+    """Counts chunks whose number is not known before, for functions that get items one after the other."""
 
     def __init__(self, progress: Callable[[int], object] | bool | None, doing: str) -> None:  # noqa: FBT001
         self.state = State(doing)

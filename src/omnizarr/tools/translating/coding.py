@@ -1,6 +1,6 @@
 """The nearest chain of codecs that a format has.
 
-A codec is kept if the target can say it, under whichever name. If not, one is taken that makes the same bytes, or one
+A codec is kept if the target can express it, under any name. If not, one is taken that makes the same bytes, or one
 that is akin, or the target's own choice; what only checks or shuffles bytes is left out. Filters stay all or none, as
 each is made for what the one before it returns. Chunks that have to be encoded again go through no filter that might
 change values once more: what was rounded stays rounded, and is stored unchanged.
@@ -182,7 +182,7 @@ def with_nearest_codecs(
                 found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=True)
     if found is None:
         _check_readable(source, account)
-        raise account.fail(account.pointer("codecs"), "the array", f"{account.title} has no words for its codecs")
+        raise account.fail(account.pointer("codecs"), "the array", f"{account.title} cannot express its codecs")
     _remark_codecs(wanted, found, account)
     return replace(target, codecs=found)
 
@@ -195,7 +195,7 @@ def _check_readable(source: ArrayMetadata, account: Account) -> None:
     """Raise CannotCarryError if chunks that have to be encoded again cannot be decoded here."""
     for at, codec in enumerate(source.codecs):
         if _kind(codec) is None and codec.must_understand:
-            why = f"codec {codec.name!r} is not known here, and {account.title} has no words for it"
+            why = f"codec {codec.name!r} is not known here, and {account.title} cannot express it"
             raise account.fail(_pointer_of(source, at, account), "the array", why)
     try:
         chain.bind(source.codecs, spec_of(source))

@@ -231,7 +231,7 @@ def with_fill_value(
         account.lose("/fill_value", what, why, kept, of_missing=_is_nan(wanted))
         return tried, False
     kept = "null, which reads as zero" if undefined is UNDEFINED else shown(default)
-    account.lose("/fill_value", what, f"{account.title} has no words for it: {why or 'null is undefined'}", kept)
+    account.lose("/fill_value", what, f"{account.title} cannot express it: {why or 'null is undefined'}", kept)
     return replace(target, fill_value=undefined), _are_equal(after.default_fill_value, wanted, after)
 
 

@@ -5,7 +5,7 @@ other decodes to equal values. That holds if
 
 - the elements are stored in the same way: same data type (or raw bytes of the same size), same byte order where it
   matters;
-- the axes come in the same order, whichever transposes say so;
+- the axes have the same order, whatever the transposes;
 - the same filters stand in the same order, with the same parameters, each seeing the same elements;
 - the same compressors and checksums stand in the same order, each of one format of stream. Levels and the like are
   free, as a stream of gzip, zlib, bz2, zstd, lz4, blosc or xz describes itself.

@@ -61,7 +61,7 @@ _SHUFFLED: Final[Mapping[str, str]] = {
 }
 """What Blosc has within of compressors, or akin to them."""
 _STRONG: Final = 9
-"""The level of zstd that stands for bz2 and lzma."""
+"""The level of zstd that replaces bz2 and lzma."""
 _HIGHEST: Final = 9
 _ZLIB_DEFAULT: Final = 6
 _SHUFFLE_DEFAULT: Final = 4
@@ -97,7 +97,7 @@ def for_readers(codecs: tuple[Named, ...], item_size: int, chunk_size: int, acco
 
 
 def _known(codec: Named, name: str, item_size: int) -> Named | None:
-    """Return what stands for a codec; None if it can be left out. `item_size`: 0 if there can be no Blosc."""
+    """Return the replacement of a codec; None if it can be omitted. `item_size`: 0 if there can be no Blosc."""
     if name == "zlib":
         return Named("gzip", {"level": _level(codec)})
     if name in ("bz2", "lzma"):

@@ -65,7 +65,7 @@ class _Place:
     def missing(self, below: Sequence[str | int], relative: object) -> Iterator[Fault]:
         """Yield a violation if a path does not lead to a group."""
         if not isinstance(self.nodes.get(reading.resolve(self.path, relative)), GroupMetadata):
-            message = "no group that can be read lies at the path"
+            message = "the path leads to no readable group"
             yield self.fault("ome-missing-group", below, message, relative, "the path of a group")
 
 
@@ -104,7 +104,7 @@ def _of_versions(at: _Place, found: Mapping[str, JSON], *, is_inside: bool) -> I
         return
     for below, version in reading.versions(found):
         if version is None and below[0] in (IMAGES, "plate"):
-            message = "the version is missing, and readers take it for the first"
+            message = "the version is missing, and readers assume the first"
             yield at.fault("ome-version", below, message, None, " or ".join(EARLY))
         elif version == V05:
             message = f"version {V05} has its metadata in the attribute {OME!r}"
@@ -154,7 +154,7 @@ def _of_paths(at: _Place, levels: Sequence[Any], below: tuple[str | int, ...]) -
         if not isinstance(relative, str):
             yield at.fault("ome-invalid", (*below, number, "path"), "the level has no path", level, "a text")
         elif not isinstance(at.nodes.get(reading.resolve(at.path, relative)), ArrayMetadata):
-            message = "no array that can be read lies at the path"
+            message = "the path leads to no readable array"
             yield at.fault("ome-missing-level", (*below, number, "path"), message, relative, "the path of an array")
 
 
@@ -269,7 +269,7 @@ def _of_labels(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
         return
     for number, item in enumerate(value):
         if not reading.images(reading.resolve(at.path, item), at.nodes):
-            message = "no image that can be read lies at the path"
+            message = "the path leads to no readable image"
             yield at.fault("ome-missing-group", ("labels", number), message, item, "the path of an image")
 
 

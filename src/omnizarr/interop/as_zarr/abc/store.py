@@ -99,7 +99,7 @@ class Store(ABC):
 
     @abstractmethod
     def __eq__(self, value: object) -> bool:
-        """Return whether two stores are upon the same data."""
+        """Return whether two stores have the same data."""
 
     __hash__ = object.__hash__
 

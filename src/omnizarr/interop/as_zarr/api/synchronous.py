@@ -50,7 +50,7 @@ __all__ = [
 
 
 def _with_dtype(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options for an array with the data type that zarr-python gives who names none."""
+    """Return options for an array with the data type that zarr-python uses by default."""
     if options.get("shape") is not None and options.get("data") is None and options.get("dtype") is None:
         options["dtype"] = "float64"
     return options
@@ -179,7 +179,7 @@ def save_group(store: Any, *args: Any, zarr_format: Any = None, path: str | None
 
 
 def _refuse_others(arrays: Mapping[Any, Any]) -> None:
-    """Raise TypeError for a keyword that is taken for an array and is none, such as ``mode="w"``."""
+    """Raise TypeError for a keyword that should be an array and is none, such as ``mode="w"``."""
     for name, value in arrays.items():
         if not isinstance(value, NDArrayLike):
             raise TypeError(f"argument {name!r} must be a numpy or other NDArrayLike array, and is {value!r:.80}")

@@ -1,4 +1,4 @@
-"""Coroutines for those who do not await: they run on an event loop in a thread of its own."""
+"""Coroutines for synchronous code: they run on an event loop in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stores of zarr-python, upon those of omnizarr."""
+"""The stores of zarr-python, based on those of omnizarr."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _range_of(span: Span | None) -> ByteRequest | None:
 
 
 def inner_of(store: Store) -> stores.Store:
-    """Return a store of zarr-python as one of omnizarr: the one that it is upon, unless it has ways of its own."""
+    """Return a store of zarr-python as one of omnizarr: the wrapped one, unless its class overrides methods."""
     kind = type(store)
     if isinstance(store, OwnStore) and all(getattr(kind, verb) is own for verb, own in _OWN.items()):
         return store._inner.with_read_only() if store.read_only and not store._inner.read_only else store._inner  # noqa: SLF001

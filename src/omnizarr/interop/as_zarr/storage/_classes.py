@@ -49,7 +49,7 @@ def span_of(byte_range: ByteRequest | None) -> tuple[int, int | None] | None:
 
 
 class OwnStore(Store):
-    """A store of zarr-python upon one of omnizarr.
+    """A store of zarr-python around one of omnizarr.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class OwnStore(Store):
 
     @classmethod
     def _upon(cls, inner: stores.Store) -> Self:
-        """Return a store of this class upon another store, without asking the class's own way of making one."""
+        """Return a store of this class around another store, without asking the class's own way of making one."""
         self = cls.__new__(cls)
         OwnStore.__init__(self, inner)
         return self
@@ -552,37 +552,37 @@ class LoggingStore(WrapperStore[T_Store]):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("get", key)
         return await super().get(key, prototype, byte_range)
 
     async def exists(self, key: str) -> bool:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("exists", key)
         return await super().exists(key)
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("set", key)
         await super().set(key, value)
 
     async def delete(self, key: str) -> None:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("delete", key)
         await super().delete(key)
 
     def list(self) -> AsyncIterator[str]:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("list")
         return super().list()
 
     def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("list_prefix", prefix)
         return super().list_prefix(prefix)
 
     def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._asked("list_dir", prefix)
         return super().list_dir(prefix)
 

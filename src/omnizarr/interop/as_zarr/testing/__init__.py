@@ -1,1 +1,1 @@
-"""What zarr-python has for tests; pytest loads it where zarr-python is installed, whatever its name stands for."""
+"""What zarr-python has for tests; pytest loads it if zarr-python is installed, whatever module has its name."""

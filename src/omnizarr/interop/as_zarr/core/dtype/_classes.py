@@ -1,4 +1,4 @@
-"""The classes: each stands for the data types of omnizarr that it says it does."""
+"""The classes: each represents the data types of omnizarr that it names."""
 
 from __future__ import annotations
 
