@@ -19,6 +19,7 @@ import omnizarr
 from omnizarr import engine
 from omnizarr.aio import fetching
 from omnizarr.engine import native
+from omnizarr.nodes import detection, hierarchy, resizing
 from omnizarr.settings import config
 from omnizarr.stores import asynchronous
 from omnizarr.support.memo import Memo
@@ -118,6 +119,25 @@ def test_settings_that_threads_change_at_once_are_all_changed():
         assert not [name for name in config.asdict() if name.startswith("codecs.")]
     finally:
         config.reset()
+
+
+def test_setting_that_another_thread_changes_in_the_midst_of_a_change_is_kept(monkeypatch):
+    other = threading.Thread(target=lambda: config.set({"array.order": "F"}))
+
+    class Values(dict):
+        def __iter__(self):  # so that copies call `keys`
+            return super().__iter__()
+
+        def keys(self):
+            if not other.ident:
+                other.start()
+                other.join(0.2)  # it waits until this change is made
+            return super().keys()
+
+    monkeypatch.setattr(config, "_values", Values(config.asdict()))
+    config.set({"concurrency": 3})
+    other.join()
+    assert (config.get("concurrency"), config.get("array.order")) == (3, "F")
 
 
 def test_what_is_remembered_is_right_while_threads_make_it_be_forgotten():
@@ -242,6 +262,45 @@ def test_members_are_listed_while_others_are_made(place):
         return found
 
     assert together(task) == [ROUNDS // 4] * THREADS
+
+
+def in_the_midst_of(monkeypatch, module, function, work):
+    """Let another thread do some work when this function of a module has returned for the first time."""
+    real, threads = getattr(module, function), [threading.Thread(target=work)]
+
+    def interrupted(*args, **kwargs):
+        result = real(*args, **kwargs)
+        if threads:
+            thread = threads.pop()
+            thread.start()
+            thread.join()
+        return result
+
+    monkeypatch.setattr(module, function, interrupted)
+
+
+@pytest.mark.parametrize("kind", ["array", "group"])
+def test_older_attributes_do_not_replace_those_that_another_thread_set_meanwhile(monkeypatch, place, kind):
+    root = omnizarr.create_group(place)
+    node = root if kind == "group" else root.create_array("a", shape=(4,), dtype="i4")
+    in_the_midst_of(monkeypatch, hierarchy, "update", lambda: node.attrs.update(second=2))
+    node.attrs["first"] = 1
+    assert dict(node.attrs) == {"first": 1, "second": 2}
+
+
+def test_older_shape_does_not_replace_that_which_another_thread_made_meanwhile(monkeypatch, place):
+    array = omnizarr.create_array(place, shape=(0,), dtype="i4")
+    in_the_midst_of(monkeypatch, resizing, "append", lambda: array.append([3, 4, 5]))
+    assert array.append([1, 2]).region == (slice(0, 2),)
+    assert array.shape == (5,)
+    assert array[...].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_older_metadata_of_a_refresh_do_not_replace_those_that_another_thread_made_meanwhile(monkeypatch, place):
+    array = omnizarr.create_array(place, shape=(2,), dtype="i4")
+    in_the_midst_of(monkeypatch, detection, "open_array", lambda: array.resize(7))
+    array.refresh()
+    assert array.shape == (7,)
 
 
 # -- elements -------------------------------------------------------------------------------
