@@ -724,8 +724,9 @@ class Group(Node):
     ) -> Picture:
         """Return a picture of the group: of a multiscale image of OME-Zarr, or else of one of its arrays.
 
-        Of the arrays directly below, it is the first by name with two dimensions or more; if there is none, the first with
-        one dimension, or any. Arrays with the coordinates of a dimension come last. The picture names the others.
+        It is the first array directly below, by name, with two or more dimensions; if there is none, the first
+        with one dimension, or any. Arrays with the coordinates of a dimension come last. The picture names the
+        others.
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
-"""CDL compiled to a dataset, as ncgen does it.
+"""Compiling CDL to a dataset, like ncgen.
 
-`grammar.lark` says what the language is, `literals.py` and `datalists.py` read lists of values; here names find what
-they mean. Where ncgen takes what it cannot mean (numbers that do not fit, lists that are too long), this raises.
+`grammar.lark` defines the language, `literals.py` and `datalists.py` read lists of values; this module resolves
+names. If ncgen accepts input that has no valid meaning (numbers that do not fit, lists that are too long), this
+raises an error.
 
 Spec: NetCDF User's Guide, "CDL"; facts from netCDF-C's ncgen (ncgen.y, semantics.c).
 """
@@ -45,7 +46,7 @@ PRIMITIVES: Final[Mapping[str, NcType]] = {
     "ulong": types.UINT,
     "uinteger": types.UINT,
 }
-"""The atomic types by all names that CDL has for them."""
+"""The atomic types by all their names in CDL."""
 
 _FORMATS: Final = frozenset({
     "classic", "nc3", "1", "64-bit offset", "64-bit-offset", "nc6", "2",
@@ -78,16 +79,16 @@ _SPECIAL: Final[Mapping[str, _Kind]] = {
 
 
 class Parsed(NamedTuple):
-    """What CDL says: the name of the dataset, and the dataset."""
+    """The content of CDL: the name of the dataset, and the dataset."""
 
     name: str
     source: Source
 
 
 def load(file: str | os.PathLike[str] | IO[bytes] | IO[str]) -> Parsed:
-    """Compile a file of CDL, in UTF-8 with or without a byte order mark.
+    """Compile a CDL file in UTF-8, with or without a byte order mark.
 
-    Bytes in strings that are not UTF-8 are kept. Raises like `parse`, with the name of the file.
+    Invalid UTF-8 in strings is kept. Raises the errors of `parse`, with the name of the file.
     """
     if isinstance(file, str | os.PathLike):
         content: bytes | str = Path(file).read_bytes()
@@ -106,19 +107,19 @@ def parse(text: str) -> Parsed:
     Parameters
     ----------
     text : str
-        One `netcdf` with its braces. A byte order mark before it is skipped.
+        One `netcdf` with its braces. A byte order mark at the start is skipped.
 
     Returns
     -------
     Parsed
-        With the name that follows ``netcdf``. Types that users define are in the header as `UserType`.
+        The dataset, with the name after ``netcdf``. User-defined types are in the header as `UserType`.
 
     Raises
     ------
     MetadataError
-        The text is not CDL, or says what cannot be: with line and column.
+        If the text is not valid CDL. The error states line and column.
     NotRepresentableError
-        A variable or an attribute has a type that a user defined.
+        If a variable or an attribute has a user-defined type.
 
     Examples
     --------

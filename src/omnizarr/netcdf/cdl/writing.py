@@ -1,7 +1,7 @@
 r"""CDL of a dataset, as ncdump prints it.
 
-The text is that of ncdump 4.10, to the byte, except where ncdump is wrong. There, what is printed here is read back by
-ncgen as the same dataset:
+The text equals that of ncdump 4.10, byte for byte, except where ncdump is wrong. There, ncgen reads this text
+as the same dataset:
 
 - a dimension that another one hides is called by the group that defines it; ncdump may take a group below
 - a ``%`` in a name is escaped, as ncgen needs it
@@ -73,40 +73,41 @@ def dump(
 ) -> Iterator[str]:
     """Return the CDL of a dataset, part by part: joined, the parts are what ncdump prints.
 
-    No more than some megabytes of data are in memory at a time.
+    At most some megabytes of data are in memory at once.
 
     Parameters
     ----------
     source : Source
     name : str
-        Of the dataset, as ``ncdump -n``.
+        Name of the dataset, like ``ncdump -n``.
     header_only : bool
-        No data, as ``-h``.
+        Whether to omit all data, like ``-h``.
     special : bool
-        With the attributes that say how values are stored, as ``-s``.
+        Whether to include attributes that state how values are stored, like ``-s``.
     variables : sequence of str, optional
-        Whose data are printed, as ``-v``: names (in any group), ends of full names or full names (``"/g/v"``).
+        Variables with data, like ``-v``: names (in any group), ends of full names or full names (``"/g/v"``).
     groups : sequence of str, optional
-        Whose data are printed, as ``-g``: names (wherever), ends of full names or full names; ``"/"`` is the root.
+        Groups with data, like ``-g``: names (at any depth), ends of full names or full names; ``"/"`` is the root.
     coordinates_only : bool
-        Of the data, only those of coordinate variables, as ``-c``.
+        Whether to include only the data of coordinate variables, like ``-c``.
     times : bool or "T"
-        Numbers whose units say "since" as dates, as ``-t``; with "T" between date and time, as ``-i``.
+        Whether to write numbers whose units contain "since" as dates, like ``-t``; "T": with a T between date
+        and time, like ``-i``.
     precision : tuple of (int, int), optional
-        Significant digits of float and double, as ``-p``; None is the usual number of them, 7 and 15.
+        Significant digits of float and double, like ``-p``. The default is 7 and 15.
     width : int
-        Of lines in the data section, as ``-l``.
+        Maximum length of lines in the data section, like ``-l``.
     comments : {"brief", "full"}, optional
-        Tell the indices of each row, as ``-b``, or of each value, as ``-f``.
+        Comments with the indices of each row, like ``-b``, or of each value, like ``-f``.
     language : {"c", "f"}
-        How these indices are counted: from 0, or from 1 and the fastest first.
+        How these indices are counted: from 0, or from 1 with the fastest first.
 
     Raises
     ------
     ArrayNotFoundError, GroupNotFoundError
-        There is none of a name that was given.
+        If a given variable or group does not exist.
     SettingError
-        A width or precision is out of range.
+        If width or precision is out of range.
 
     Examples
     --------

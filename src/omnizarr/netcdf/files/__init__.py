@@ -1,4 +1,4 @@
-"""Files of netCDF-3 and netCDF-4, as datasets to read and to write.
+"""Files of netCDF-3 and netCDF-4 as datasets: reading and writing.
 
 >>> import tempfile, os
 >>> import numpy as np
@@ -40,9 +40,9 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def is_netcdf(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is of netCDF-3 or of HDF5, by its first bytes; no library is needed.
+    """Return whether a file is netCDF-3 or HDF5, by its first bytes. No library is needed.
 
-    HDF5 may begin after a block of the user's, of 512 bytes or a doubling of that. Anything that is not a file is not
+    HDF5 may begin after a user block of 512 bytes or a doubling of that. Anything that is not a file is not
     netCDF.
 
     >>> is_netcdf(__file__)
@@ -76,24 +76,24 @@ def _kind(path: Path) -> str | None:
 def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
     """Open a file of netCDF-3 (classic, 64-bit offset, 64-bit data) or netCDF-4 to read.
 
-    Everything is there that ``ncdump -s`` shows, and the exact types and bytes of attributes. Values are as they are
-    stored. Variables of user-defined types are there; attributes of such types are left out, with a note. One thread
-    at a time may read: netCDF-C allows no more. A netCDF-4 file that is broken so badly that HDF5
-    crashes ends the process; read untrusted files in a process of their own.
+    You get everything that ``ncdump -s`` shows, with the exact types and bytes of attributes, and values in
+    stored form. Variables of user-defined types are included; attributes of such types are omitted, with a
+    note. Only one thread at a time may read, because netCDF-C allows no more. A broken netCDF-4 file can crash
+    HDF5 and the process; read untrusted files in a process of their own.
 
     Parameters
     ----------
     path : path
-        Of a local file.
+        A local file.
 
     Raises
     ------
     NodeNotFoundError
         If there is no file.
     MetadataError
-        If it is not of netCDF, or broken.
+        If it is not netCDF, or is broken.
     MissingDependencyError
-        Without the extra ``netcdf``.
+        If the extra ``netcdf`` is not installed.
     """
     place = Path(path).absolute()
     kind = _kind(place)
@@ -118,37 +118,37 @@ def write_file(
 ) -> tuple[Loss, ...]:
     """Write a dataset to a file, which appears when it is complete.
 
-    Memory holds a block of chunks at a time. Chunks, filters, byte order and fill values go with the variables where
-    the format, and netCDF4-python, have a way to say them.
+    Memory holds one block of chunks at a time. Chunks, filters, byte order and fill values of variables are
+    kept if the format and netCDF4-python can express them.
 
     Parameters
     ----------
     path : path
-        Of a local file.
+        A local file.
     source : Source
-        From a file, CDL, or a Zarr hierarchy.
+        A dataset from a file, CDL, or a Zarr hierarchy.
     format : {"NETCDF4", "NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"}
     overwrite : bool
-        Replace a file that exists.
+        Whether to replace an existing file.
     progress : callable, optional
-        Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``.
+        A callable such as ``tqdm.tqdm``, called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``.
 
     Returns
     -------
     tuple of Loss
-        What could not be carried; `StoredOtherwise` where only chunks or filters differ. What can be said of it without
-        writing, `plan` says.
+        What could not be kept; `StoredOtherwise` if only chunks or filters differ. `plan` predicts this without
+        writing.
 
     Raises
     ------
     NodeExistsError
-        If there is a file, and not `overwrite`; or a directory.
+        If the file exists and `overwrite` is False, or if there is a directory.
     NotRepresentableError
-        If netCDF-C refuses what should be written, such as a name.
+        If netCDF-C refuses something, such as a name.
     StoreError
         If the file cannot be written.
     MissingDependencyError
-        Without the extra ``netcdf``.
+        If the extra ``netcdf`` is not installed.
     """
     place = Path(path).absolute()
     if place.is_dir() or (not overwrite and os.path.lexists(place)):

@@ -1,4 +1,4 @@
-"""What a layout is: a way in which NCZarr puts what netCDF knows, and Zarr does not, beside the documents of Zarr.
+"""The contract of layouts: how NCZarr stores what netCDF needs, and Zarr does not have, beside the documents of Zarr.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr", Appendix C, Appendix E.
 """
@@ -15,18 +15,18 @@ from omnizarr.nodes.location import StorePath
 
 
 class Marks(NamedTuple):
-    """Everything that a layout writes for one node, beside the shape, types and codecs of Zarr.
+    """Everything that a layout writes for one node in addition to the shape, types and codecs of Zarr.
 
     Attributes
     ----------
     attributes : mapping
         All attributes of the node, the user's and NCZarr's, in order.
     members : mapping
-        Members of its own document (``.zgroup``, ``.zarray``) that Zarr does not know: ``_nczarr_array``, ...
+        Additional members of its document (``.zgroup``, ``.zarray``): ``_nczarr_array``, ...
     objects : mapping
-        Documents of their own beside those of Zarr, by name: ``.nczgroup``, ... (layout A).
+        Separate documents beside those of Zarr, by name: ``.nczgroup``, ... (layout A).
     listed : mapping
-        What the group says of an array that it holds, in its attribute ``_nczarr_arrays`` (layout v3).
+        The entry of an array in its group's attribute ``_nczarr_arrays`` (layout v3).
     """
 
     attributes: Mapping[str, JSON]
@@ -44,11 +44,11 @@ class Layout:
     name : {"A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"}
     zarr_format : {2, 3}
     group : callable
-        What a group's documents say; ``is_root`` adds the superblock and ``_NCProperties``.
+        Returns the marks of a group; ``is_root`` adds the superblock and ``_NCProperties``.
     variable : callable
-        What an array's documents say: ``variable(header, group_path, dimensions by full name, xarray)``.
+        Returns the marks of an array: ``variable(header, group_path, dimensions by full name, xarray)``.
     array : callable
-        Metadata of the array that a new variable becomes, marks included:
+        Returns the metadata of the array for a new variable, including marks:
         ``array(header, group_path, dimensions by full name, xarray, is_complete)``. ``is_complete``: all elements will
         be stored, so that no missing chunk needs a fill value.
     has_unlimited : bool
@@ -58,7 +58,7 @@ class Layout:
     has_long_strings : bool
         Whether strings may have any length, and are UTF-8.
     lists_arrays : bool
-        Whether groups say what there is to say of their arrays: `Marks.listed`.
+        Whether groups have entries of their arrays: `Marks.listed`.
     """
 
     name: str
@@ -74,18 +74,19 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a variable is, and how its array is to be understood.
+    """Where a variable is stored, and how to interpret its array.
 
     Attributes
     ----------
     where : StorePath
     metadata : ArrayMetadata
-        As its writer meant it, not as its document says: byte order, data type (one byte for char) and fill
-        value corrected. A scalar that is stored with shape ``[1]`` still has that shape here.
+        The metadata that the writer meant, with corrections of the document: byte order, data type (one byte
+        for char) and fill value corrected. A scalar that is stored with shape ``[1]`` still has that shape
+        here.
     is_scalar : bool
-        A netCDF scalar, whatever the shape.
+        Whether it is a netCDF scalar, whatever the shape.
     needs_chunks : bool
-        The document has no fill value (null), though `metadata` has one: all chunks are to be stored.
+        Whether the document has no fill value (null), although `metadata` has one: all chunks must be stored.
     """
 
     where: StorePath
@@ -95,7 +96,7 @@ class Stored:
 
 
 class FoundVariable(Protocol):
-    """A variable as it was found. What its documents say was read at once, and is understood when it is asked for."""
+    """A variable that was found. Its documents were read immediately, and are interpreted when needed."""
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -107,29 +108,29 @@ class FoundVariable(Protocol):
 
     @property
     def header(self) -> VariableHeader:
-        """What it is, with notes of what was corrected."""
+        """The variable as a value, with notes about corrections."""
 
     @property
     def stored(self) -> Stored:
-        """Where it is, and how its array is to be understood."""
+        """Where the variable is stored, and how to interpret its array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A dataset as it was found.
+    """A dataset that was found.
 
     Attributes
     ----------
     root : GroupHeader
-        Complete, with notes of what was corrected.
+        The complete header, with notes about corrections.
     layout : Layout
-        In which it is written on.
+        The layout for further writes.
     variables : mapping of str to FoundVariable
-        By full name.
+        The variables by full name.
     groups : mapping of str to StorePath
-        By full name, "" for the root.
+        The groups by full name, "" for the root.
     version : str or None
-        Of the netCDF-C that wrote it, from ``_NCProperties``: "4.9.0".
+        Version of the netCDF-C that wrote it, from ``_NCProperties``: "4.9.0".
     """
 
     root: GroupHeader

@@ -1,6 +1,6 @@
-"""The marks of NCZarr on a node: what its layouts put beside the documents of Zarr, found wherever it is.
+"""NCZarr's marks on a node: what its layouts store beside the documents of Zarr, in all places.
 
-Broken marks are left out with a note: they never hide what Zarr says by itself.
+Broken marks are ignored with a note, and never hide the Zarr metadata.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix E".
 """
@@ -38,10 +38,10 @@ _KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
 }
 _ALL_KEYS: Final = frozenset(key for keys in _KEYS.values() for key in keys)
 LISTED: Final = "_nczarr_arrays"
-"""The attribute of a group of Zarr v3 with the marks of its arrays, by name: xarray hides it, but none of an array."""
+"""The attribute of a group of Zarr v3 with its arrays' marks: xarray hides it on groups, but not on arrays."""
 
 FILTERS: Final = ("_Fletcher32", "_Shuffle", "_DeflateLevel", "_Filter", "_Codecs")
-"""Special attributes that say which filters a variable has."""
+"""Special attributes that state which filters a variable has."""
 
 HIDDEN: Final = frozenset(
     {
@@ -57,14 +57,14 @@ HIDDEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NodeMarks:
-    """What NCZarr says of one node.
+    """NCZarr's description of one node.
 
     Attributes
     ----------
     layout : {"A", "B", "C", "D", "xarray"} or None
-        By where it was found; in Zarr v3, D means v3 and E. None for marks that the group lists.
+        The layout, by the place of the marks; in Zarr v3, D means v3 and E. None for marks that the group lists.
     dimensions : mapping of str to DimensionHeader
-        That a group defines.
+        The dimensions that a group defines.
     arrays, groups : tuple of str, or None
         Names of what is directly below a group.
     references : tuple of str, or None
@@ -75,13 +75,13 @@ class NodeMarks:
     types : mapping
         Recorded types of attributes.
     nuls : mapping
-        How many NULs stand at the end of texts.
+        Number of NULs at the end of texts.
     fill : {"none"}, optional
         Whether elements that were never written are undefined.
     added : tuple of str
         Attributes that are not attributes in netCDF: others need them to understand the array.
     attributes : mapping
-        Attributes that stand here, as others would misunderstand them.
+        Attributes that are stored here, because other readers would misunderstand them.
     filters : mapping
         Special attributes of filters that the codecs do not show.
     """
@@ -105,17 +105,17 @@ class NodeMarks:
 NOTHING: Final = NodeMarks()
 
 _of_arrays: Final[Memo[NodeMarks]] = Memo(plain=True)
-"""Marks of arrays, by what their documents say: those of a dataset are often the same."""
+"""Marks of arrays by the content of their documents, which are often the same within a dataset."""
 
 
 def listed(group: Metadata, name: str) -> JSON:
-    """Return what a group of layout v3 says of an array that it holds; None if it says nothing."""
+    """Return the entry of an array in its group in layout v3; None if there is none."""
     found = group.attributes.get(LISTED)
     return found.get(name) if is_object(found) else None
 
 
 def with_listed(group: GroupMetadata, arrays: Mapping[str, Mapping[str, JSON] | None]) -> GroupMetadata:
-    """Return a group that says something else of arrays than before, by name; None for those that are gone."""
+    """Return a group with changed entries of arrays, by name; None removes an entry."""
     found = group.attributes.get(LISTED)
     every = {**(found if is_object(found) else {}), **arrays}
     kept: JSON = {name: each for name, each in every.items() if each is not None}
@@ -129,9 +129,9 @@ def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None, in_group
     ----------
     metadata : Metadata
     objects : mapping, optional
-        The documents of layout A that are beside its own.
+        The documents of layout A beside its own.
     in_group : JSON, optional
-        What its group says of it: see `listed`.
+        The entry in its group; see `listed`.
     """
     if metadata.node_type == "group" or objects:
         return _found(metadata, objects or {}, in_group)
@@ -175,7 +175,7 @@ class _Search:
         self.notes: list[Note] = []
 
     def find(self, kind: Kind) -> tuple[LayoutName | None, str, Mapping[str, JSON]] | None:
-        """Return the layout of the first mark of a kind that is an object, its JSON pointer, and itself."""
+        """Return the layout of the first mark of a kind that is an object, its JSON pointer, and the mark."""
         for layout, pointer, value in self._candidates(kind):
             if is_object(value):
                 return "xarray" if layout == "D" and value.get("layout") == "xarray" else layout, pointer, value
@@ -289,7 +289,7 @@ def _read_types(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> Mapp
 
 
 def types_in(mark: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return the types of attributes by name, as they are recorded in a mark, whatever its layout."""
+    """Return the types of attributes by name, as recorded in a mark of any layout."""
     _, value = _first(mark, "types", "attribute_types")
     if is_object(value):
         return value
