@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import NotRepresentableError, SelectionError
+from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 
 pytest.importorskip("starlette")
 from omnizarr.storage import MemoryStore
@@ -180,6 +180,54 @@ class TestCost:
         tiles = TileArray(array, Steps.of(f"{2**40}.{2**40}"))
         tile = tiles.tile((300, 300))
         np.testing.assert_array_equal(np.frombuffer(tile.data, "<f8"), 2)
+
+
+class TestBroken:
+    @pytest.fixture
+    def array(self):
+        """Return an array with a broken chunk, at rows 20 to 30 and columns 40 to 50."""
+        store = MemoryStore({})
+        values = np.arange(10_000, dtype="i4").reshape(100, 100)
+        array = omnizarr.create_array(store, data=values, chunks=(10, 10), fill_value=-1)
+        store.set("c/2/4", b"broken")
+        return array
+
+    def test_a_tile_with_a_broken_chunk_is_refused(self, array):
+        with pytest.raises(ChunkError):
+            TileArray(array, Steps.of("1.1")).tile((0, 0))
+
+    @pytest.mark.parametrize(
+        ("steps", "boxes"),
+        [("1.1", [((20, 30), (40, 50))]), ("5.2", [((4, 6), (20, 25))]), ("3.3", [((7, 10), (14, 17))])],
+    )
+    def test_only_the_part_of_the_broken_chunk_is_marked(self, array, steps, boxes):
+        strides = Steps.of(steps).strides
+        tiles = TileArray(array, Steps.of(steps))
+        tile = tiles.tile((0, 0), marks=True)
+        assert [part.box for part in tile.broken] == boxes
+        assert "c/2/4" in str(tile.broken[0].error)
+        found = np.frombuffer(tile.data, "<i4").reshape(tiles.tile_shape)
+        expected = np.arange(10_000).reshape(100, 100)
+        expected[20:30, 40:50] = -1
+        wanted = expected[:: strides[0], :: strides[1]]
+        np.testing.assert_array_equal(found[: wanted.shape[0], : wanted.shape[1]], wanted)
+
+    def test_only_dimensions_that_are_drawn_are_told(self, array):
+        tile = TileArray(array, Steps.of("1.1-1")).tile((25, 0), marks=True)
+        assert [part.box for part in tile.broken] == [((40, 50),)]
+
+    def test_very_many_broken_chunks_are_told_together(self, monkeypatch):
+        monkeypatch.setattr("omnizarr.web.tiles._MOST_BROKEN", 3)
+        store = MemoryStore({})
+        array = omnizarr.create_array(store, data=np.ones((40, 40)), chunks=(10, 10))
+        for key in [key for key in store.list() if key.startswith("c/")]:
+            store.set(key, b"broken")
+        broken = TileArray(array, Steps.of("1.1")).tile((0, 0), marks=True).broken
+        assert 3 <= len(broken) < 16
+        covered = np.zeros((40, 40), int)
+        for part in broken:
+            covered[tuple(slice(*ends) for ends in part.box)] += 1
+        assert (covered == 1).all()
 
 
 class TestRefused:

@@ -83,6 +83,12 @@ interface Plan {
   chunk: [number, number];
 }
 
+/** Samples of a plan. */
+interface Hole {
+  y: [number, number];
+  x: [number, number];
+}
+
 const MARGINS = { left: 84, right: 14, top: 10, bottom: 40 };
 const CLOSEST = 96;
 
@@ -281,10 +287,11 @@ export class Scene {
     const key = JSON.stringify([meaning.part, meaning.scale, meaning.offset, meaning.missing]);
     let known = this.#values.get(tile);
     if (known?.key !== key) this.#values.set(tile, (known = { key, values: drawable(tile.raw, meaning) }));
+    const { values } = known;
     const pairs = meaning.type.kind === "complex" ? 2 : 1;
     const stride = (k: number) => tile.stride[k]! / pairs;
     const start = at.reduce((sum, index, k) => (dims.includes(k) ? sum : sum + (index % plan.array.chunks[k]!) * stride(k)), 0);
-    return { values: known.values, start, step: [stride(dims[0]), stride(dims[1])] };
+    return { values, start, step: [stride(dims[0]), stride(dims[1])] };
   }
 
   /** A rectangle of samples from as many tiles as hold it; null while one of them is not there. What failed is missing. */
@@ -305,8 +312,26 @@ export class Scene {
         let to = (row - y[0]) * width + left - x[0];
         for (let column = left; column < right; column++, from += step[1]) out[to++] = values[from]!;
       }
+      for (const hole of this.#holes(plan, tile, box)) {
+        const [from, until] = [Math.max(left, hole.x[0]), Math.min(right, hole.x[1])];
+        if (from >= until) continue;
+        for (let row = Math.max(top, hole.y[0]); row < Math.min(bottom, hole.y[1]); row++) {
+          const to = (row - y[0]) * width - x[0];
+          out.fill(NaN, to + from, to + until);
+        }
+      }
     }
     return out;
+  }
+
+  /** The samples of a tile whose chunks are broken. */
+  #holes(plan: Plan, tile: Tile, box: geometry.TileBox): Hole[] {
+    const [first, second] = this.#scenery!.dims;
+    const [y0, x0] = [box.row * plan.chunk[0], box.column * plan.chunk[1]];
+    return (tile.broken?.boxes ?? []).map((ends) => {
+      const [y, x] = (first < second ? ends : [...ends].reverse()) as [[number, number], [number, number]];
+      return { y: [y0 + y[0], y0 + y[1]], x: [x0 + x[0], x0 + x[1]] };
+    });
   }
 
   #subtract(parts: Float64Array[]): Float64Array {
@@ -338,7 +363,7 @@ export class Scene {
     const wanted = plans.flatMap(tilesOf);
     const next = ahead ? plans.map((plan) => moved(plan, ahead, dims)).flatMap(tilesOf) : [];
     this.#cache.want(this, [...wanted, ...next]);
-    const broken = wanted.map(({ key }) => this.#cache.failure(key)).find((message) => message !== undefined);
+    const broken = wanted.map(({ key }) => this.#cache.failure(key) ?? this.#cache.get(key)?.broken?.message).find((message) => message !== undefined);
     this.#events.failed(broken ?? null);
     const name = plans.map(({ prefix }) => prefix).join();
     this.#backdrops = this.#backdrops.filter((old) => old.map(({ prefix }) => prefix).join() !== name);
@@ -420,7 +445,8 @@ export class Scene {
   #raster(plans: Plan[], box: geometry.TileBox, y: [number, number], x: [number, number]): Painted | null {
     const { style, difference } = this.#scenery!;
     const look = style.kind === "map" ? [style.table[0], style.table[128], style.table[255], style.range, style.log] : style.channels;
-    const key = JSON.stringify([plans.map(({ prefix, layer }) => [prefix, layer.meaning]), box, look, difference]);
+    const holes = plans.map((plan) => this.#cache.get(this.#wanted(plan, box).key)?.broken?.boxes);
+    const key = JSON.stringify([plans.map(({ prefix, layer }) => [prefix, layer.meaning]), box, look, difference, holes]);
     const known = this.#painted.get(key);
     if (known) return known;
     if ((style.kind === "map" ? style.range : style.channels) === null) return null;
@@ -437,13 +463,18 @@ export class Scene {
   #paintFailures(context: CanvasRenderingContext2D, frame: Frame, plans: Plan[], colour: string): void {
     for (const plan of plans)
       for (const box of this.#tiles(plan, frame)) {
-        if (this.#cache.failure(this.#wanted(plan, box).key) === undefined) continue;
-        const [cy, cx] = [plan.chunk[0] * plan.factors[0], plan.chunk[1] * plan.factors[1]];
-        const place = boxOf(frame, [box.row * cy, (box.row + 1) * cy], [box.column * cx, (box.column + 1) * cx]);
-        const part = clipped(place, this.#arrayBox(frame));
-        fillBox(context, part, hatch(context, colour, "transparent"));
-        context.strokeStyle = colour;
-        context.strokeRect(part.x + 0.5, part.y + 0.5, part.width - 1, part.height - 1);
+        const { key } = this.#wanted(plan, box);
+        const tile = this.#cache.get(key);
+        const [y0, x0] = [box.row * plan.chunk[0], box.column * plan.chunk[1]];
+        const all: Hole = { y: [y0, y0 + plan.chunk[0]], x: [x0, x0 + plan.chunk[1]] };
+        const isLost = this.#cache.failure(key) !== undefined;
+        for (const { y, x } of isLost ? [all] : tile ? this.#holes(plan, tile, box) : []) {
+          const place = boxOf(frame, scaled(y, plan.factors[0]), scaled(x, plan.factors[1]));
+          const part = clipped(place, this.#arrayBox(frame));
+          fillBox(context, part, hatch(context, colour, "transparent"));
+          context.strokeStyle = colour;
+          context.strokeRect(part.x + 0.5, part.y + 0.5, part.width - 1, part.height - 1);
+        }
       }
   }
 
@@ -563,6 +594,8 @@ export class Scene {
     const box = { row: Math.floor(y / plan.chunk[0]), column: Math.floor(x / plan.chunk[1]) };
     const tile = this.#cache.get(this.#wanted(plan, box).key);
     if (!tile || y >= plan.size[0] || x >= plan.size[1]) return null;
+    const isIn = (hole: Hole) => y >= hole.y[0] && y < hole.y[1] && x >= hole.x[0] && x < hole.x[1];
+    if (this.#holes(plan, tile, box).some(isIn)) return { words: "broken", value: NaN };
     const { values, start, step } = this.#numbers(plan, tile);
     const i = start + (y % plan.chunk[0]) * step[0] + (x % plan.chunk[1]) * step[1];
     return { words: wordsOf(tile.raw, i, plan.layer.meaning), value: values[i]! };

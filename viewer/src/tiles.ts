@@ -9,6 +9,13 @@ export interface Tile {
   shape: readonly number[];
   stride: readonly number[];
   bytes: number;
+  broken: Broken | null;
+}
+
+/** Parts of a tile whose chunks are broken: start and end along each drawn dimension, these in rising order. */
+export interface Broken {
+  message: string;
+  boxes: [number, number][][];
 }
 
 const utf8 = new TextDecoder();
@@ -17,6 +24,8 @@ const utf8 = new TextDecoder();
 class TileStore implements zarr.AsyncReadable {
   #base: string;
   #type: DataType;
+  /** What the server said of tiles, by their keys, until they are decoded. */
+  readonly broken = new Map<string, Broken>();
 
   constructor(base: string, type: DataType) {
     this.#base = base;
@@ -26,11 +35,14 @@ class TileStore implements zarr.AsyncReadable {
   async get(key: zarr.AbsolutePath, options: RequestInit = {}): Promise<Uint8Array | undefined> {
     // The extra dimension of complex numbers is ours alone.
     const name = this.#type.kind === "complex" && key.startsWith("/c/") ? key.replace(/\/0$/, "") : key;
-    const response = await fetch(this.#base + name, options);
+    const isTile = name !== "/zarr.json";
+    const response = await fetch(`${this.#base}${name}${isTile ? "?broken=mark" : ""}`, options);
     if (response.status === 404) return undefined;
     if (!response.ok) throw new Error(await reason(response));
     const bytes = new Uint8Array(await response.arrayBuffer());
-    if (name !== "/zarr.json") return bytes;
+    const said = response.headers.get("Omnizarr-Broken");
+    if (said !== null) this.broken.set(key, JSON.parse(said) as Broken);
+    if (isTile) return bytes;
     const document = readable(JSON.parse(utf8.decode(bytes)), this.#type);
     return new TextEncoder().encode(JSON.stringify(document));
   }
@@ -68,7 +80,11 @@ export class TileArray {
     const pairs = this.type.kind === "complex" ? [...coords, 0] : coords;
     const chunk = await this.#array.getChunk(pairs, { signal });
     const raw = decode(chunk.data as Raw, this.type);
-    return { raw, shape: chunk.shape, stride: chunk.stride, bytes: raw.byteLength };
+    const { broken } = this.#array.store;
+    const key = `/c/${pairs.join("/")}`;
+    const found = broken.get(key) ?? null;
+    broken.delete(key);
+    return { raw, shape: chunk.shape, stride: chunk.stride, bytes: raw.byteLength, broken: found };
   }
 }
 
@@ -161,6 +177,11 @@ export class TileCache {
   /** Forget what failed, so that it is asked for again. */
   retry(): void {
     this.#failed.clear();
+    for (const [key, { bytes, broken }] of this.#tiles) {
+      if (!broken) continue;
+      this.#tiles.delete(key);
+      this.#bytes -= bytes;
+    }
     this.#tell();
   }
 

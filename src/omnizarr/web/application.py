@@ -19,8 +19,9 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
 from omnizarr.tools.translated import TranslatedStore
+from omnizarr.web.compression import Compressed
 from omnizarr.web.guards import EVERYWHERE, KnownHost, TokenRequired, check_token
-from omnizarr.web.keys import Keys
+from omnizarr.web.keys import DOCUMENTS, Keys
 
 _EXPOSED: Final = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
 FEW: Final = 1_000
@@ -82,7 +83,9 @@ def application(
     async def front(_: Request) -> Response:
         return PlainTextResponse(f"omnizarr serves {what} at this address.\n")
 
-    return guarded([Route("/", front), Mount("/", Keys(store))], token=token, hosts=hosts, origins=origins)
+    return guarded(
+        [Route("/", front), Mount("/", Compressed(Keys(store), DOCUMENTS))], token=token, hosts=hosts, origins=origins
+    )
 
 
 def store_of(

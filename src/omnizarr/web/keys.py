@@ -38,7 +38,8 @@ PIECE: Final = 1 << 22
 
 _ATTEMPTS: Final = 3
 _MOST_MARKS: Final = 10_000
-_DOCUMENTS: Final = (".json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", ".nczarr", ".nczgroup", ".nczarray")
+DOCUMENTS: Final = (".json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", ".nczarr", ".nczgroup", ".nczarray")
+"""How the keys of documents end, which are JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,7 @@ def _content_range(part: Part, size: int) -> str:
 
 
 def _media_type(key: str) -> str:
-    return "application/json" if key.endswith(_DOCUMENTS) else "application/octet-stream"
+    return "application/json" if key.endswith(DOCUMENTS) else "application/octet-stream"
 
 
 def _quoted(content: Buffer) -> str:

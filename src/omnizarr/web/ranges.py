@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from starlette.datastructures import Headers
@@ -15,6 +15,7 @@ _MOST: Final = 64
 """Ranges of one request; a request with more gets the whole value."""
 _spec = re.compile(r"(\d{1,18})-(\d{0,18})|-(\d{1,18})", re.ASCII).fullmatch
 _tags = re.compile(r'(?:W/)?("[^"]*")').findall
+_strong_tags = re.compile(r'(?:^|[\s,])("[^"]*")').findall
 
 
 class Asked(NamedTuple):
@@ -39,11 +40,11 @@ class Asked(NamedTuple):
 
     def fails(self, etag: str) -> bool:
         """Return whether the value had to be another one: answered by 412."""
-        return self.if_match is not None and not _matches(self.if_match, etag)
+        return self.if_match is not None and not _matches(self.if_match, etag, _strong_tags)
 
     def is_known(self, etag: str) -> bool:
         """Return whether the client has this value already: answered by 304."""
-        return self.if_none_match is not None and _matches(self.if_none_match, etag)
+        return self.if_none_match is not None and _matches(self.if_none_match, etag, _tags)
 
     def parts(self, etag: str, size: int) -> list[Part] | None:
         """Return the parts of a value to send, in the order asked for; an empty list is answered by 416.
@@ -88,5 +89,5 @@ def _satisfiable(ranges: Sequence[tuple[int | None, int | None]], size: int) -> 
             yield start, stop
 
 
-def _matches(header: str, etag: str) -> bool:
-    return header.strip() == "*" or etag in _tags(header)
+def _matches(header: str, etag: str, tags: Callable[[str], list[str]]) -> bool:
+    return header.strip() == "*" or etag in tags(header)

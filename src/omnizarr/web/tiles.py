@@ -9,6 +9,7 @@ read, and each represents its neighbours. Elements without steps are always thos
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -20,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import NotRepresentableError, SelectionError
+from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, thawed
 from omnizarr.nodes import info
 from omnizarr.nodes.array import Array
@@ -36,6 +37,8 @@ _MOST_DECODED: Final = 2**30
 """Bytes of chunks, decoded, that a tile with steps may need."""
 _MOST_AT_ONCE: Final = 2**27
 """Bytes of chunks, decoded, between two looks at whether the client still waits."""
+_MOST_BROKEN: Final = 64
+"""Parts of a tile that are told apart when they are broken."""
 _MOST_DRAWN: Final = 2
 _LONGEST_STRIDE: Final = 2**62
 
@@ -83,10 +86,28 @@ class Tile(NamedTuple):
     data : bytes
     thinning : int
         How many elements, along the dimension where it is most, each element that was read represents; 1: itself.
+    broken : tuple of Broken
+        Parts that could not be read, if these were to be left out.
     """
 
     data: bytes
     thinning: int
+    broken: tuple[Broken, ...] = ()
+
+
+class Broken(NamedTuple):
+    """A part of a tile that could not be read: its elements have the fill value.
+
+    Attributes
+    ----------
+    box : tuple of (int, int)
+        Start and end of the part within the tile, along each dimension that is drawn, in their order.
+    error : ChunkError
+        What the first broken chunk in it raised.
+    """
+
+    box: tuple[tuple[int, int], ...]
+    error: ChunkError
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +237,7 @@ class TileArray:
         inside = zip(coords, self.tile_shape, self.shape, strict=True)
         return coords if all(number * side < size for number, side, size in inside) else None
 
-    def tile(self, coords: Sequence[int], stop: Stop = never) -> Tile:
+    def tile(self, coords: Sequence[int], stop: Stop = never, *, marks: bool = False) -> Tile:
         """Return a tile: elements in C order, little-endian; past the edge of the array the fill value.
 
         Parameters
@@ -224,11 +245,15 @@ class TileArray:
         coords : sequence of int
         stop : callable, optional
             Asked again and again whether to stop.
+        marks : bool
+            Leave out the chunks that are broken, and say where they are.
 
         Raises
         ------
         StoppedError
             If it was to be stopped.
+        ChunkError
+            If a chunk is broken, and not to be left out.
         """
         places = [
             range(number * side, min((number + 1) * side, size))
@@ -237,16 +262,26 @@ class TileArray:
         thinning = self._thinning(places)
         dtype = self._data_type.dtype
         values = np.full(self.tile_shape, self._fill_value, dtype)
-        for part in self._parts(places, thinning):
+        broken: list[Broken] = []
+        pending = list(self._parts(places, thinning))[::-1]
+        while pending:
             if stop():
                 raise StoppedError
-            box = tuple(
-                slice(run[0] - place[0], run[-1] + 1 - place[0]) for run, place in zip(part, places, strict=True)
-            )
-            values[box] = self._read(part, thinning)
+            part = pending.pop()
+            box = [(run[0] - place[0], run[-1] + 1 - place[0]) for run, place in zip(part, places, strict=True)]
+            try:
+                values[tuple(itertools.starmap(slice, box))] = self._read(part, thinning)
+            except ChunkError as error:
+                if not marks:
+                    raise
+                halves = self._halves(part, thinning) if len(broken) < _MOST_BROKEN else None
+                if halves is None:
+                    broken.append(Broken(tuple(box[dimension] for dimension in sorted(self.drawn)), error))
+                else:
+                    pending += reversed(halves)
         if dtype.byteorder == ">" or (dtype.byteorder == "=" and not np.little_endian):
             values = values.astype(dtype.newbyteorder("<"))
-        return Tile(values.tobytes(), max(thinning))
+        return Tile(values.tobytes(), max(thinning), tuple(broken))
 
     def _read(self, places: Sequence[range], thinning: Sequence[int]) -> NDArray[Any]:
         """Return the elements at some places of the tile array."""
@@ -285,18 +320,25 @@ class TileArray:
 
     def _parts(self, places: list[range], thinning: Sequence[int]) -> Iterator[list[range]]:
         """Yield the places of a tile in parts, none of which takes long to read."""
+        halves = None if self._cost(places, thinning) <= _MOST_AT_ONCE else self._halves(places, thinning)
+        if halves is None:
+            yield places
+            return
+        for half in halves:
+            yield from self._parts(half, thinning)
+
+    def _halves(self, places: list[range], thinning: Sequence[int]) -> list[list[range]] | None:
+        """Return the places of a part of a tile in two parts of other chunks, if that can be; None of one chunk."""
         spans = self._spans(places, thinning)
         widest = max(self.drawn, key=spans.__getitem__)
         place, thin = places[widest], thinning[widest]
         half = max(len(place) // 2 // thin, 1) * thin
-        if self._cost(places, thinning) <= _MOST_AT_ONCE or spans[widest] < 2 or half >= len(place):
-            yield places
-            return
+        if spans[widest] < 2 or half >= len(place):
+            return None
         chunk, stride = (self._chunks or self.shape)[widest], self.steps.strides[widest]
         begin = -(-(place[half] * stride // chunk * chunk) // stride) - place[0]  # with a chunk, if that can be
         begin = begin // thin * thin if begin >= thin else half
-        for part in (place[:begin], place[begin:]):
-            yield from self._parts([*places[:widest], part, *places[widest + 1 :]], thinning)
+        return [[*places[:widest], part, *places[widest + 1 :]] for part in (place[:begin], place[begin:])]
 
 
 def side_of(chunk: int, stride: int, wanted: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
@@ -38,9 +39,10 @@ from omnizarr.stores.tasks import waited
 from omnizarr.support.text import visible
 from omnizarr.tools.translated import TranslatedStore
 from omnizarr.web.application import guarded
+from omnizarr.web.compression import Compressed
 from omnizarr.web.facts import Dataset, Stop, StoppedError
 from omnizarr.web.guards import is_loopback
-from omnizarr.web.keys import Keys, refusal
+from omnizarr.web.keys import DOCUMENTS, Keys, refusal
 from omnizarr.web.serving import run
 from omnizarr.web.tiles import DOCUMENT, Steps, TileArray
 
@@ -188,15 +190,18 @@ def viewer(
     opened = [_opened(source, allow_pickle=allow_pickle, storage_options=storage_options) for source in sources]
     answers = _Answers(opened)
     shown = [
-        Mount(f"/data/{number}", Keys(TranslatedStore(dataset.root.store_path, allow_pickle=allow_pickle)))
-        for number, dataset in enumerate(opened)
+        Mount(f"/data/{number}", Compressed(Keys(store), DOCUMENTS))
+        for number, store in enumerate(
+            TranslatedStore(dataset.root.store_path, allow_pickle=allow_pickle) for dataset in opened
+        )
     ]
+    compressed = [Middleware(Compressed)]
     routes: list[Route | Mount] = [
-        Route("/api/datasets", answers.datasets),
-        Route("/api/{number:int}/{question}", answers.ask),
+        Route("/api/datasets", answers.datasets, middleware=compressed),
+        Route("/api/{number:int}/{question}", answers.ask, middleware=compressed),
         Route("/tiles/{number:int}/{steps}/{rest:path}", answers.tile),
         *shown,
-        Mount("/", StaticFiles(directory=page, html=True)),
+        Mount("/", Compressed(StaticFiles(directory=page, html=True))),
     ]
     app = guarded(routes, token=token, hosts=hosts, origins=())
     app.add_middleware(_SafeHeaders)
@@ -255,7 +260,11 @@ class _Answers:
         return await _answered(request, answer)
 
     async def tile(self, request: Request) -> Response:
-        """Return the document of a tile array, or one of its tiles; nothing for cancelled requests."""
+        """Return the document of a tile array, or one of its tiles; nothing for cancelled requests.
+
+        With ``?broken=mark``, broken chunks have the fill value, and a field of the header names them. Otherwise a tile
+        with a broken chunk is an error.
+        """
 
         def answer(stop: Stop) -> Response:
             steps, rest = Steps.of(request.path_params["steps"]), request.path_params["rest"]
@@ -271,8 +280,11 @@ class _Answers:
             coords = tiles.coords_of("/".join(parts[head:]))
             if coords is None:
                 raise NodeNotFoundError("there is no such tile", path=rest)
-            tile = tiles.tile(coords, stop)
-            fields = {"Cache-Control": _KEPT, "Omnizarr-Thinning": str(tile.thinning)}
+            tile = tiles.tile(coords, stop, marks=request.query_params.get("broken") == "mark")
+            fields = {"Cache-Control": "no-store" if tile.broken else _KEPT, "Omnizarr-Thinning": str(tile.thinning)}
+            if tile.broken:
+                what = {"message": _words(tile.broken[0].error), "boxes": [part.box for part in tile.broken]}
+                fields["Omnizarr-Broken"] = json.dumps(what)
             return Response(tile.data, headers=fields, media_type="application/octet-stream")
 
         async with self._room:
@@ -372,4 +384,9 @@ async def _watch(receive: Callable[[], Awaitable[Message]], gone: threading.Even
 
 
 def _refused(status: HTTPStatus, error: Exception) -> Response:
-    return refusal(status, visible(redact(str(error))))
+    return refusal(status, _words(error))
+
+
+def _words(error: Exception) -> str:
+    """Return an error as the page shows it."""
+    return visible(redact(str(error)))
