@@ -29,7 +29,7 @@ function App() {
 /** The look, kept in step with the address: new nodes are steps back in the browser's history. */
 function useLook(): [Look, Change] {
   const [look, setLook] = useState(() => fromHash(location.hash));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onHash = () => setLook(fromHash(location.hash));
     window.addEventListener("hashchange", onHash);
     window.addEventListener("popstate", onHash);
@@ -158,7 +158,7 @@ function Page({ entries, version }: { entries: DatasetEntry[]; version: string }
             {resolved.tab === "picture" && <Picture key={`${entry.number}:${look.path}`} {...{ shown, beside, look, resolved, change, cache, actions }} />}
             {resolved.tab === "line" && <Line {...{ shown, beside, look, resolved, change }} />}
             {resolved.tab === "table" && <Values key={`${entry.number}:${look.path}`} {...{ shown, resolved, change }} />}
-            {resolved.tab === "chunks" && <ChunkMap {...{ shown, look, resolved, change }} />}
+            {resolved.tab === "chunks" && <ChunkMap key={`${entry.number}:${look.path}`} {...{ shown, look, resolved, change }} />}
             {resolved.tab === "about" && <About info={first.answer.info} />}
           </>
         )}

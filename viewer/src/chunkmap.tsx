@@ -1,5 +1,5 @@
 // A map of chunks or shards: which are stored, how large they are, which are broken.
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo, useState } from "preact/hooks";
 import { check, chunks as askChunks, type Chunks, type Finding } from "./api.ts";
 import { css, gradient, table } from "./colours.ts";
 import type { Look } from "./look.ts";
@@ -30,7 +30,6 @@ export function ChunkMap({ shown, look, resolved, change }: Props) {
     setChecked("checking");
     check(entry.number, info.path).then(setChecked, (failure: Error) => setChecked(failure.message));
   };
-  useEffect(() => setChecked(null), [info]);
   if (error) return <Trouble message={error} again={again} />;
   if (!answer) return <Waiting what="the list of chunks" />;
   if (!hasShape(answer)) return <Trouble message="The chunks of this array differ in shape: there is no map of them." />;

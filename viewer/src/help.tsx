@@ -1,5 +1,5 @@
 // Keys, and where to read more.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const KEYS: [string, string][] = [
   ["/", "search"],
@@ -17,7 +17,7 @@ const KEYS: [string, string][] = [
 
 export function Help({ version, onClose }: { version: string; onClose: () => void }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => ref.current!.showModal(), []);
+  useLayoutEffect(() => ref.current!.showModal(), []);
   return (
     <dialog ref={ref} class="help" aria-label="Keys" onClose={onClose} onClick={(event) => event.target === ref.current && onClose()}>
       <h2>Keys</h2>

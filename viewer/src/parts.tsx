@@ -1,21 +1,27 @@
 // Small pieces that the page is made of.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** The answer to a question to the server: null while it is awaited. */
-export function useAnswer<T>(ask: () => Promise<T>, keys: unknown[]): { answer: T | null; error: string | null; again: () => void } {
-  const [state, setState] = useState<{ answer: T | null; error: string | null }>({ answer: null, error: null });
+interface Answer<T> {
+  answer: T | null;
+  error: string | null;
+}
+
+/** The answer to a question to the server: null while it is awaited, from the moment that the keys are others. */
+export function useAnswer<T>(ask: () => Promise<T>, keys: unknown[]): Answer<T> & { again: () => void } {
+  const [state, setState] = useState<Answer<T> & { of: unknown[] }>({ answer: null, error: null, of: [] });
   const [turn, setTurn] = useState(0);
-  useEffect(() => {
+  const now = [...keys, turn];
+  useLayoutEffect(() => {
     let isWanted = true;
-    setState({ answer: null, error: null });
     ask().then(
-      (answer) => isWanted && setState({ answer, error: null }),
-      (error: Error) => isWanted && setState({ answer: null, error: error.message }),
+      (answer) => isWanted && setState({ answer, error: null, of: now }),
+      (error: Error) => isWanted && setState({ answer: null, error: error.message, of: now }),
     );
     return () => void (isWanted = false);
-  }, [...keys, turn]);
-  return { ...state, again: () => setTurn(turn + 1) };
+  }, now);
+  const isNow = state.of.length === now.length && now.every((key, k) => Object.is(key, state.of[k]));
+  return { answer: isNow ? state.answer : null, error: isNow ? state.error : null, again: () => setTurn(turn + 1) };
 }
 
 export const Trouble = ({ message, again }: { message: string; again?: () => void }) => (

@@ -1,6 +1,6 @@
 // An array as a picture: panes that move together, sliders, and the controls beside them.
 import type { RefObject } from "preact";
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { ArrayInfo, DatasetEntry, Info } from "./api.ts";
 import { familyOf, table } from "./colours.ts";
 import { Controls } from "./controls.tsx";
@@ -327,7 +327,7 @@ function PaneView(props: PaneProps) {
   const ref = useRef<HTMLCanvasElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const scene = new Scene(ref.current!, cache, {
       moved: (view) => latest.current.onMoved(view),
       pointed: (pointed) => latest.current.onPointed(pointed),
@@ -344,7 +344,7 @@ function PaneView(props: PaneProps) {
       scenes.delete(pane.key);
     };
   }, [pane.key]);
-  useEffect(() => scenes.get(pane.key)!.set(pane.scenery, look.view), [pane.scenery, look.view]);
+  useLayoutEffect(() => scenes.get(pane.key)!.set(pane.scenery, look.view), [pane.scenery, look.view]);
   return (
     <figure class="pane">
       {!alone && (
@@ -368,7 +368,7 @@ function Readout({ pointed, resolved, coordinates, array, names }: { pointed: Po
   });
   const isBlend = resolved.blend !== "one";
   const on = resolved.channels.flatMap((channel, k) => (channel.on ? [array.channels[k]?.label ?? (resolved.blend === "rgb" ? "RGB"[k]! : String(k))] : []));
-  const units = array.units ? ` ${array.units}` : "";
+  const units = array.units && !pointed.words.every((words) => words === "broken") ? ` ${array.units}` : "";
   const values = pointed.words.map((words, k) => (words === null ? "…" : `${isBlend ? `${on[k]} ` : ""}${words}`));
   const [first, second] = pointed.numbers;
   const isDifference = !isBlend && names.length === 3 && first != null && second != null;
