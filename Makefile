@@ -155,6 +155,7 @@ VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 FAKE_GCS := github.com/fsouza/fake-gcs-server@v1.56.1
 AZURITE := azurite@3.35.0
 ZARRITA := zarrita@0.7.5
+PYODIDE := pyodide@314.0.7
 # $(call have,PROGRAM): is it there? $(call put,PROGRAM,LOST,COMMAND): put it there, or say what is lost.
 have = PATH="$$OMNIZARR_SERVERS:$(SERVERS)/bin:$(SERVERS)/node_modules/.bin:$$PATH" command -v $(1) >/dev/null
 put = { echo "installing $(1)"; $(3) >$(SERVERS)/$(1).log 2>&1 || { \
@@ -167,6 +168,7 @@ servers:
 	@$(call have,azurite-blob) || $(call put,azurite-blob,tests of Azure,\
 		$(install-npm) $(AZURITE))
 	@test -d $(SERVERS)/node_modules/zarrita || $(call put,zarrita,tests of zarrita.js,$(install-npm) $(ZARRITA))
+	@test -d $(SERVERS)/node_modules/pyodide || $(call put,pyodide,tests of Pyodide,$(install-npm) $(PYODIDE))
 	@$(call have,versitygw) || $(call have,minio) || $(call put,versitygw,tests of S3 but those with moto,\
 		$(install-go) $(VERSITYGW))
 	@$(call have,fake-gcs-server) || $(call put,fake-gcs-server,tests of Google Cloud Storage,\
