@@ -151,6 +151,8 @@ TARGETS: dict[str, tuple[Target, ...]] = {
     "elements": (Fastest(),),
     "rows-slice": (Fastest(),),
     "rows-list": (OfWorkload(1.3, "rows-slice", "the slice"),),
+    "threads-1": (Fastest(),),
+    **{f"threads-{count}": (Fastest(), OfWorkload(1, "threads-1", "one thread")) for count in (2, 4)},
     "create-nodes": _METADATA,
     "open-nodes": _METADATA,
     "list-nodes": (Times(3),),

@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,21 @@ def _read(run: Run) -> list[AnyArray]:
     return [run.peer.read(run.array, selection) for selection in run.selections]
 
 
+def _read_in_threads(run: Run) -> list[AnyArray]:
+    threads = run.workload.threads
+    if threads == 1:
+        return _read(run)
+    if not run.peer.serves_threads:
+        raise Unsupported("no calls from several threads")
+
+    def share(number: int) -> list[AnyArray]:
+        return [run.peer.read(run.array, selection) for selection in run.selections[number::threads]]
+
+    with ThreadPoolExecutor(threads) as pool:
+        shares = list(pool.map(share, range(threads)))
+    return [shares[number % threads][number // threads] for number in range(len(run.selections))]
+
+
 def _read_one_by_one(run: Run) -> None:
     for selection in run.selections:
         run.peer.read(run.array, selection)
@@ -119,6 +135,7 @@ def _right(_run: Run, _result: Any) -> bool:
 
 VERBS: dict[str, tuple[Callable[[Run], None], Callable[[Run], Any], Callable[[Run, Any], bool]]] = {
     "read": (_opened, _read, Run.equal),
+    "read in threads": (_opened, _read_in_threads, Run.equal),
     "write": (_created, _write, _right),  # another worker checks
     "open and read": (_opened, _open_and_read, Run.equal),
     "create": (Run.remove, _create, _is_group),

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 
 AnyArray = npt.NDArray[Any]
 Codec = Literal["raw", "blosc", "zstd", "gzip", "zstd+crc32c"]
-Verb = Literal["read", "write", "open and read", "create", "open", "list", "consolidated", "import", "memory", "stream"]
+Verb = Literal[
+    "read",
+    "read in threads",
+    "write",
+    "open and read",
+    "create",
+    "open",
+    "list",
+    "consolidated",
+    "import",
+    "memory",
+    "stream",
+]
 WRITING: tuple[Verb, ...] = ("write", "create")
 ONE_MIB = 2**20
 
@@ -188,9 +200,23 @@ def chunk_by_chunk(dataset: Dataset, _scale: int) -> list[Selection]:
     ]
 
 
+def some_chunks(count: int) -> Select:
+    """Return chunks at random places, one after the other."""
+
+    def select(dataset: Dataset, scale: int) -> list[Selection]:
+        every = chunk_by_chunk(dataset, scale)
+        chosen = np.random.default_rng(4).choice(len(every), min(len(every), max(8, count // scale)), replace=False)
+        return [every[number] for number in chosen]
+
+    return select
+
+
 @dataclass(frozen=True)
 class Workload:
-    """One row of the report: `verb` on `dataset`; `select` says which part, `cache` how much decoded may be kept."""
+    """One row of the report: `verb` on `dataset`.
+
+    `select` says which part, `cache` how much decoded may be kept, `threads` how many threads call the library.
+    """
 
     name: str
     title: str
@@ -199,6 +225,7 @@ class Workload:
     dataset: Dataset
     select: Select = field(default=whole, repr=False)
     cache: int = 0
+    threads: int = 1
 
     @property
     def unit(self) -> str:
@@ -229,6 +256,7 @@ LARGE_CHUNKS = "Large chunks: 512 MiB in chunks of 4 MiB"
 SMALL_CHUNKS = "Small chunks"
 SHARDED = "Shards: 256 MiB, inner chunks of 32 × 32 × 32"
 SELECTIONS = "Selections: 64 MiB in chunks of 256 KiB, zstd"
+THREADS = "Threads of one process: 2,000 chunks of 16 KiB, zstd, one call each"
 METADATA = "Metadata of 1,000 arrays"
 PROCESS = "Beginning, and memory"
 
@@ -264,6 +292,13 @@ WORKLOADS = [
     Workload("elements", "1,000 elements, one by one", SELECTIONS, "read", MATRIX, windows(1000, (1, 1))),
     Workload("rows-slice", "rows off the grid, as a slice", SELECTIONS, "read", MATRIX, some_rows(as_list=False)),
     Workload("rows-list", "the same rows, as a list", SELECTIONS, "read", MATRIX, some_rows(as_list=True)),
+    *(
+        Workload(
+            f"threads-{count}", f"read from {count} thread{'s'[: count > 1]}", THREADS, "read in threads",
+            SMALL["zstd"], some_chunks(2000), threads=count,
+        )
+        for count in (1, 2, 4)
+    ),
     Workload("create-nodes", "create", METADATA, "create", NODES),
     Workload("open-nodes", "open each", METADATA, "open", NODES),
     Workload("list-nodes", "list with shapes", METADATA, "list", NODES),

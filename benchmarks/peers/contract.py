@@ -25,6 +25,9 @@ class Peer:
     A constructor imports the library (`ImportError` means absent) and switches on what the variant is about.
     """
 
+    serves_threads = True
+    """Whether several threads may read an array at the same time."""
+
     def version(self) -> str:
         raise NotImplementedError
 

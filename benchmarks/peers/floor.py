@@ -106,6 +106,8 @@ class _Array:
 class Floor(Peer):
     """Plans first (`plan`), and only then, on the clock, runs."""
 
+    serves_threads = False  # it has threads of its own
+
     def __init__(self) -> None:
         self._library = _compile()
         self._known: dict[Path, _Array] = {}

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.slow
 TINY = 4096  # one chunk or shard, or few
 KINDS = [
     "read-large-zstd", "write-small-raw", "windows", "write-shards-raw", "rows", "points", "strides", "elements",
-    "create-nodes", "open-nodes", "list-nodes", "consolidated", "latency", "import", "memory-raw", "memory-stream",
+    "threads-1", "threads-4", "create-nodes", "open-nodes", "list-nodes", "consolidated", "latency", "import",
+    "memory-raw", "memory-stream",
 ]  # fmt: skip
 QUICK_PEERS = ["omnizarr-reference", "zarrista", "tensorstore", "floor"]
 
@@ -43,7 +44,14 @@ def test_each_workload_has_targets_and_a_name_of_its_own():
 def test_workload_is_done_and_right_in_each_library(report, name):
     result = next(result for result in report.results if result.workload.name == name)
     assert "omnizarr-reference" in result.values
-    expected = {"no lists", "no points", "no strides", "no listing", "no consolidated metadata"}
+    expected = {
+        "no calls from several threads",
+        "no lists",
+        "no points",
+        "no strides",
+        "no listing",
+        "no consolidated metadata",
+    }
     assert set(result.reasons.values()) <= expected
     assert all(len(values) >= 1 and min(values) > 0 for key, values in result.values.items() if "memory" not in name)
 
