@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from omnizarr.stores.remote.object import ObjectStore
 from tests.engine.remote import VALUES, ZSTD, by, needs_remote, put
 from tests.stores.recording import FAST, recording
 
@@ -47,6 +48,15 @@ def test_servers_that_come_and_go_leave_no_connections(fetch):
             seen += connections({server.server_port})
     assert seen > 0  # of a few, if the machine is slow
     assert settled(ports, 0) == 0
+
+
+def test_few_stores_that_nothing_uses_keep_connections():
+    with recording() as server:
+        server.values["/data/a"] = b"abc"
+        for number in range(30):
+            store = ObjectStore.from_url(server.url("/data"), {**FAST, "headers": {"Authorization": f"{number}"}})
+            assert store.get("a") == b"abc"
+        assert settled({server.server_port}, 8) <= 8
 
 
 def test_connections_that_the_server_closes_are_closed():

@@ -350,14 +350,14 @@ def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
         settings["client_options"].setdefault("allow_http", True)
 
 
-# Stores of obstore by everything that defines them: creating one takes as long as several requests, and each has
-# connections.
-_made: Final[dict[Hashable, Any]] = {}
-_MOST_MADE: Final = 64
+# Stores of obstore by everything that defines them, the last used last: creating one takes as long as several requests.
+# Each has connections. A store that is not kept here closes them when the last `ObjectStore` that uses it is gone.
+_made: Final[dict[tuple[Hashable, ...], Any]] = {}
+_MOST_MADE: Final = 8
 _VARIABLES: Final = ("AWS_", "GOOGLE_", "AZURE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
 
 
-def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> Hashable:
+def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     """Return a name that distinguishes a store from all others; None if there is none."""
     if settings.get("credential_provider") is not None:
         return None
@@ -373,13 +373,15 @@ def variables() -> tuple[tuple[str, str], ...]:
 def _make(kind: str, place: str, settings: dict[str, Any]) -> Any:
     settings = {name: value for name, value in settings.items() if value}
     name = _name_of(kind, place, settings)
-    made = _made.get(name)
-    if made is None:
-        made = _new(kind, place, settings)
-        if len(_made) >= _MOST_MADE:
-            _made.clear()
-        if name is not None:
-            _made[name] = made
+    if name is None:
+        return _new(kind, place, settings)
+    made = _made.get(name) or _new(kind, place, settings)
+    _made.pop(name, None)
+    # Dropping a store takes its locks. If the parent of a forked process created it, these may never become free.
+    own = [known for known in list(_made) if known[0] == name[0]]
+    for known in own[: max(0, len(own) + 1 - _MOST_MADE)]:
+        _made.pop(known, None)
+    _made[name] = made
     return made
 
 
