@@ -11,8 +11,8 @@ from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 pytest.importorskip("starlette")
 from omnizarr.storage import MemoryStore
 from omnizarr.stores.wrap.observed import ObservedStore
-from omnizarr.web.facts import StoppedError
-from omnizarr.web.tiles import Steps, TileArray
+from omnizarr.web.facts import Dataset, StoppedError
+from omnizarr.web.tiles import Steps, Stored, TileArray
 
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
 
@@ -147,6 +147,20 @@ class TestCost:
         found = np.frombuffer(tile.data, "<u2").reshape(tiles.tile_shape)[:20, :20]
         assert found[0, 0] == values[0, 0]
         assert found[17, 3] == values[800, 0]
+
+    def test_missing_chunks_are_seen_in_an_overview(self, monkeypatch):
+        monkeypatch.setattr("omnizarr.web.tiles._MOST_DECODED", 100 * 100 * 2 * 4)
+        array = omnizarr.create_array({}, shape=(1000, 1000), chunks=(100, 100), dtype="u2", fill_value=9)
+        array[:500] = 1
+        array[700:800, 200:400] = 1
+        dataset = Dataset(array, "x")
+        tiles = TileArray(array, Steps.of("50.50"), lambda: Stored(*dataset.stored("")))
+        tile = tiles.tile((0, 0))
+        assert tile.thinning == 16
+        found = np.frombuffer(tile.data, "<u2").reshape(tiles.tile_shape)[:20, :20]
+        expected = array[::50, ::50]
+        assert (found[expected == 9] == 9).all()
+        assert (found[:10] == 1).all()
 
     def test_without_steps_nothing_is_thinned(self, monkeypatch):
         monkeypatch.setattr("omnizarr.web.tiles._MOST_DECODED", 1)

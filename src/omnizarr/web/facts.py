@@ -44,6 +44,9 @@ from omnizarr.tools.survey import Survey
 from omnizarr.web import meaning
 from omnizarr.web.plain import json_text, numbers, plain, texts
 
+StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
+"""The shape of the chunks of an array, and the coordinates of those that are stored."""
+
 MOST_NODES: Final = 1000
 """Nodes of one answer."""
 MOST_VALUES: Final = 10_000
@@ -55,6 +58,9 @@ MOST_FINDINGS: Final = 10_000
 _MOST_COUNTED: Final = 50_000
 _MOST_COUNTED_FAR: Final = 1000
 """Keys that are listed to say how much of an array is stored; of a remote store, as many as one request lists."""
+_STORED: Final = 30.0
+"""Seconds for which it is remembered which chunks are stored."""
+_MOST_STORED: Final = 16
 _MOST_ASKED: Final = 400
 """Chunks that are asked for one by one where a store cannot list."""
 _MOST_SEARCHED: Final = 200_000
@@ -107,6 +113,7 @@ class Dataset:
         self._guard = threading.Lock()
         self._known: OrderedDict[str, tuple[float, Array | Group]] = OrderedDict()
         self._index: _Index | None = None
+        self._stored: dict[str, tuple[float, StoredChunks | None]] = {}
 
     @property
     def name(self) -> str:
@@ -432,6 +439,26 @@ class Dataset:
             "truncated": truncated,
             "note": note,
         }
+
+    def stored(self, path: str, stop: Stop = never) -> StoredChunks | None:
+        """Return the shape of the chunks (shards) of an array, and the coordinates of those that are stored.
+
+        None if they differ in shape, or not all are known. It is remembered for half a minute.
+        """
+        known = self._stored.get(path)
+        if known is not None and time.monotonic() - known[0] < _STORED:
+            return known[1]
+        began = time.monotonic()
+        map_ = self.chunks(path, stop)
+        found: StoredChunks | None = None
+        if not map_["truncated"] and map_["chunk_shape"] is not None:
+            coords = frozenset(tuple(map(int, key.split(","))) if key else () for key in map_["sizes"])
+            found = tuple(map_["chunk_shape"]), coords
+        if not stop():
+            if len(self._stored) >= _MOST_STORED:
+                self._stored.clear()
+            self._stored[path] = began, found
+        return found
 
     def check(self, path: str = "", *, data: bool = False, stop: Stop = never) -> dict[str, Any]:
         """Return what `omnizarr.check` finds at a node and below it; `data` decodes all chunks.

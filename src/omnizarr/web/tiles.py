@@ -4,7 +4,8 @@ A tile array is a Zarr v3 array whose elements are every n-th of another one. It
 dimensions that are drawn, and single elements along all others. A tile is one strided selection.
 
 Where steps are large a tile can need very many chunks of the array. Then it is thinned: fewer elements are
-read, and each represents its neighbours. Elements without steps are always those of the array.
+read, and each represents its neighbours, except those in missing chunks, which have the fill value. Elements
+without steps are always those of the array.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -78,6 +80,19 @@ class Steps(NamedTuple):
         return cls(tuple(map(int, found[1].split("."))), drawn)
 
 
+class Stored(NamedTuple):
+    """Which chunks (shards) of an array are stored.
+
+    Attributes
+    ----------
+    chunk_shape : sequence of int
+    coords : set of tuple of int
+    """
+
+    chunk_shape: Sequence[int]
+    coords: AbstractSet[tuple[int, ...]]
+
+
 class Tile(NamedTuple):
     """A chunk of a tile array.
 
@@ -118,6 +133,8 @@ class TileArray:
     ----------
     array : Array
     steps : Steps
+    stored : callable, optional
+        Returns which chunks are stored, or None if that is not known; asked when a tile is thinned.
 
     Raises
     ------
@@ -140,6 +157,7 @@ class TileArray:
 
     array: Array
     steps: Steps
+    stored: Callable[[], Stored | None] = lambda: None
 
     def __post_init__(self) -> None:
         strides, ndim, path = self.steps.strides, self.array.ndim, self.array.path
@@ -279,6 +297,9 @@ class TileArray:
                     broken.append(Broken(tuple(box[dimension] for dimension in sorted(self.drawn)), error))
                 else:
                     pending += reversed(halves)
+        stored = self.stored() if max(thinning) > 1 else None
+        if stored is not None:
+            values[tuple(slice(len(place)) for place in places)][self._missing(places, stored)] = self._fill_value
         if dtype.byteorder == ">" or (dtype.byteorder == "=" and not np.little_endian):
             values = values.astype(dtype.newbyteorder("<"))
         return Tile(values.tobytes(), max(thinning), tuple(broken))
@@ -293,6 +314,17 @@ class TileArray:
             if thin > 1:
                 values = values.repeat(thin, dimension).take(range(len(place)), dimension)
         return values
+
+    def _missing(self, places: Sequence[range], stored: Stored) -> NDArray[np.bool_]:
+        """Return which elements at some places of the tile array lie in chunks that are missing."""
+        numbers, runs = [], []
+        for place, stride, size in zip(places, self.steps.strides, stored.chunk_shape, strict=True):
+            chunks = [index * stride // size for index in place]
+            numbers.append(list(dict.fromkeys(chunks)))  # in rising order
+            at = {number: position for position, number in enumerate(numbers[-1])}
+            runs.append([at[number] for number in chunks])
+        are_missing = [coords not in stored.coords for coords in itertools.product(*numbers)]
+        return np.array(are_missing).reshape([len(each) for each in numbers])[np.ix_(*runs)]
 
     def _thinning(self, places: Sequence[range]) -> list[int]:
         """Return how many elements one represents along each dimension: powers of two."""

@@ -44,7 +44,7 @@ from omnizarr.web.facts import Dataset, Stop, StoppedError
 from omnizarr.web.guards import is_loopback
 from omnizarr.web.keys import DOCUMENTS, Keys, refusal
 from omnizarr.web.serving import run
-from omnizarr.web.tiles import DOCUMENT, Steps, TileArray
+from omnizarr.web.tiles import DOCUMENT, Steps, Stored, TileArray
 
 PAGE: Final = Path(__file__).parent / "page"
 """The directory of the page, after it has been built."""
@@ -276,7 +276,8 @@ class _Answers:
             head = len(parts) - len(steps.strides) - 1
             if head < 0:
                 raise NodeNotFoundError("there is no such tile", path=rest)
-            tiles = TileArray(self._dataset(request).array("/".join(parts[:head])), steps)
+            dataset, at = self._dataset(request), "/".join(parts[:head])
+            tiles = TileArray(dataset.array(at), steps, lambda: _stored(dataset, at, stop))
             coords = tiles.coords_of("/".join(parts[head:]))
             if coords is None:
                 raise NodeNotFoundError("there is no such tile", path=rest)
@@ -297,6 +298,12 @@ class _Answers:
         if number >= len(self._datasets):
             raise NodeNotFoundError(f"there is no dataset {number}")
         return self._datasets[number]
+
+
+def _stored(dataset: Dataset, path: str, stop: Stop) -> Stored | None:
+    """Return which chunks of an array are stored; None if that is not known, or they differ in shape."""
+    found = dataset.stored(path, stop)
+    return None if found is None else Stored(*found)
 
 
 class _Query:
