@@ -23,7 +23,7 @@ RUST := rustc --edition 2024 --print cfg && cargo --version
 NATIVE ?= $(shell if { $(RUST); } >/dev/null 2>&1; then echo require; else echo never; fi)
 NATIVE := $(NATIVE)
 CRATE := --manifest-path rust/Cargo.toml
-SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src -name '*.rs')
+SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src rust/crc-fast -name '*.rs')
 MODULES := src/omnizarr/_native*.so src/omnizarr/_native*.pyd
 WITHOUT := NOT BUILT, NOT TESTED: the native engine (no cargo, one older than the crate, or NATIVE=never)
 SAY := $(if $(filter never,$(NATIVE)),echo "$(WITHOUT)",true)

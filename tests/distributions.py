@@ -13,7 +13,7 @@ import time
 import zipfile
 from pathlib import Path
 
-LIMIT = 13_000_000
+LIMIT = 11_500_000
 """Most bytes that the installed package may take, without what it depends on."""
 
 PAGE = "omnizarr/web/page/index.html"

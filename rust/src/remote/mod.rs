@@ -22,3 +22,16 @@ pub mod fetch;
 pub mod flights;
 pub mod process;
 pub mod transport;
+
+#[cfg(test)]
+mod tests {
+    use crc_fast::{CrcAlgorithm, Digest};
+
+    #[test]
+    fn crc_fast_in_place_of_the_real_one_has_the_check_value_of_crc64_nvme() {
+        let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
+        digest.update(b"1234");
+        digest.update(b"56789");
+        assert_eq!(digest.finalize(), 0xae8b_1486_0a79_9888);
+    }
+}
