@@ -85,10 +85,7 @@ class TranslatedStore(Store):
     *Listing* a group takes as many requests as in the source. So a listing may contain names that are not
     nodes, and, if chunks are encoded again, keys of chunks that hold only the fill value and are not stored.
 
-    *Consolidated metadata* exists if the source has some, and covers the same nodes.
-    consolidated : bool or int
-        Whether to make consolidated metadata for groups that have none, so that readers find their members over HTTP,
-        where nothing can be listed. A number: only for groups with at most so many nodes below them.
+    *Consolidated metadata* exists if the source has some, and covers the same nodes, or if `consolidated` asks for it.
 
     Examples
     --------
