@@ -293,7 +293,7 @@ def test_nodes_that_consolidated_metadata_lacks_are_named_without_a_request(s3_s
     root.create_array("late", data=[1, 2])
     code, out, _ = run(capsys, "info", url, *s3_options(place))
     assert code == 0
-    assert "stale: consolidated metadata says otherwise than the documents of /late" in out
+    assert "stale: consolidated metadata differs from the documents of /late" in out
 
 
 # -- storage options

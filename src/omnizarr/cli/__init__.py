@@ -1,4 +1,4 @@
-"""The command line: ``omnizarr --help`` lists what it does."""
+"""The command line: ``omnizarr --help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NEEDED = ("click", "rich")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; ``omnizarr --help`` says what it does.
+    """Run the command line and return its exit code; ``omnizarr --help`` lists the commands.
 
     Parameters
     ----------

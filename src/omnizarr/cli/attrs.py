@@ -109,7 +109,7 @@ def set_(
     """Set attributes, in one change.
 
     A VALUE that is not JSON is text: units=K, levels='[1, 2]', flag=true, version='"1"'. In NCZarr, numbers and text
-    get the netCDF type that netCDF4-python would give them, or that of --type.
+    get the netCDF type that netCDF4-python would give them, or the type that --type names.
 
     \b
     Examples:

@@ -71,7 +71,7 @@ def _shape(text: str) -> Any:
     type=parse_format,
     metavar="FORMAT",
     shell_complete=one_of(FORMATS),
-    help="Zarr format; default: that of the group above, or v3.",
+    help="Zarr format; default: the format of the group above, or v3.",
 )
 @click.option("--group", is_flag=True, help="Create a group.")
 @click.option("--like", type=PLACE, metavar="OTHER", help="Copy all other properties from this array.")

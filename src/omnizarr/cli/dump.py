@@ -54,7 +54,7 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
     return digits[0], digits[1] if len(digits) > 1 else None
 
 
-# -h is what it is for ncdump.
+# -h prints the header, as in ncdump, not the help.
 @command(context_settings={"help_option_names": ["--help"]})
 @path_argument
 @click.option("-h", "header_only", is_flag=True, help="Print the header only, no data.")

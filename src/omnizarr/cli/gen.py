@@ -146,9 +146,9 @@ def _check(location: urls.Location, layout: str | None, zarr_format: int | None,
     if layout in ("A", "B", "C") and (zarr_format or location.zarr_format) == 3:
         raise click.UsageError(f"layout {layout} is one of Zarr v2")
     if zarr_format and location.zarr_format and zarr_format != location.zarr_format:
-        raise click.UsageError(f"--zarr-format {zarr_format} contradicts the URL, which says v{location.zarr_format}")
+        raise click.UsageError(f"--zarr-format {zarr_format} contradicts the URL, which names v{location.zarr_format}")
     if layout and location.mode and (layout == "pure") != (location.mode == "zarr"):
-        raise click.UsageError(f"--layout {layout} contradicts the URL, which says {location.mode}")
+        raise click.UsageError(f"--layout {layout} contradicts the URL, which names {location.mode}")
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
     if facts.stale:
         names = ", ".join(f"/{path}" for path in facts.stale[:_MOST_STALE])
         more = f" and {len(facts.stale) - _MOST_STALE} more" if len(facts.stale) > _MOST_STALE else ""
-        yield _warn(f"  stale: consolidated metadata says otherwise than the documents of {visible(names)}{more}")
+        yield _warn(f"  stale: consolidated metadata differs from the documents of {visible(names)}{more}")
     if facts.problem is not None:
         yield _problem(facts.problem, "  ", "broken consolidated metadata")
     yield from _attributes(facts.attributes)

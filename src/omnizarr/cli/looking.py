@@ -1,4 +1,4 @@
-"""``omnizarr info | tree | ls | get``: what they print."""
+"""Output of ``omnizarr info | tree | ls | get``."""
 
 from __future__ import annotations
 

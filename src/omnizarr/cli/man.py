@@ -59,7 +59,7 @@ def _of_program(context: click.Context) -> str:
 
 
 def _of_command(name: str, command: click.Command, parent: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield the page of a command, and those of the commands below it."""
+    """Yield the page of a command, and the pages of its subcommands."""
     context = click.Context(command, info_name=name, parent=parent)
     typed = context.command_path
     page = typed.replace(" ", "-")

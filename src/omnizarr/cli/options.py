@@ -12,7 +12,7 @@ A command is written with `command` and these decorators::
     def stat(path: str, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
         ...
 
-The options appear in its help in the order of the decorators, storage options and those of all commands last.
+The options appear in its help in the order of the decorators, then the storage options and the options of all commands.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     "in storage_options: target='...'": "by storage_options={'target': '...'}",
     "in storage_options: fo='refs.json'": "by storage_options={'fo': 'refs.json'}",
     "give storage_options that": "give options (-o key=value) that",
-    " (one's own says so by `is_shared`)": "",
+    " (your own store sets `is_shared`)": "",
     "; or no scheduler": "; or leave out --scheduler",
     "give them in `storage_options`, or in the environment": "give them by -o key=value, or in the environment",
     "{'anon': True}": "--anon",
@@ -129,7 +129,7 @@ def _option(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
 
 
 def _named(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
-    """Return the name of a keyword as that of an option."""
+    """Return the name of the option for a keyword."""
     name = found["quoted"] or found["plain"]
     if name in _STORE:
         return f"-o {name}=..." if _short_is_storage(options) else f"--storage-option {name}=..."

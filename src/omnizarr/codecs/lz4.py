@@ -56,7 +56,7 @@ class Lz4(Compressor):
         size = int.from_bytes(data[:4], "little")
         check_size(size, self.decoded)
         if size == 0 and data[4:] != b"\0":
-            raise ChunkError("the LZ4 block is not empty as its size says", found=bytes(data[4:9]).hex())
+            raise ChunkError("the LZ4 block is not empty, but its stored size is 0", found=bytes(data[4:9]).hex())
         # An LZ4 byte decodes to at most 255; a larger size is wrong, however large the bound is.
         if size > 255 * len(data):
             raise ChunkSizeError("the size before the LZ4 block cannot be true", found=f"{size} bytes",

@@ -94,7 +94,7 @@ def _without_id(reader: Reader, named: Named, pointer: str) -> Mapping[str, JSON
     if found != expected:
         reader.problem(pointer, "the id of another codec", found=found, expected=repr(expected), spec=_SPEC)
     else:
-        reader.note(pointer, "the id of numcodecs, which the name of the codec says already", _SPEC)
+        reader.note(pointer, "the id of numcodecs repeats the name of the codec", _SPEC)
     return {name: value for name, value in named.configuration.items() if name != "id"}
 
 

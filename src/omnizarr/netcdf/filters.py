@@ -320,7 +320,7 @@ def _parse_parameter(parameter: str, text: str) -> tuple[int, ...]:
 
 def _bad_filter(text: str, part: str) -> CodecError:
     return CodecError(
-        f"the attribute _Filter has a part that says nothing: {part!r}",
+        f"the attribute _Filter has an invalid part: {part!r}",
         found=text,
         expected="ids and parameters of filters of HDF5, as in '32015,3|307,9'",
         spec=SPEC,

@@ -300,7 +300,7 @@ def _location(place: str, words: list[str], options: Mapping[str, str]) -> Locat
     said = ["s3" if word == "gs3" else word for word in dict.fromkeys(words)]
     if no_zarr := _OTHER & set(said):
         raise StoreError(
-            "the URL says that the data is not Zarr",
+            "the mode in the URL states that the data is not Zarr",
             found=f"mode={','.join(sorted(no_zarr))}",
             remedy="copy the file to a local directory, and open it there",
         )
@@ -313,7 +313,7 @@ def _location(place: str, words: list[str], options: Mapping[str, str]) -> Locat
         )
     storage = _only(said, get_args(Storage))
     if storage == "s3" and _scheme(place) is None:
-        raise SettingError("the mode says S3, but there is a path", found=place, expected="s3://bucket/key")
+        raise SettingError("the mode is S3, but the location is a path", found=place, expected="s3://bucket/key")
     zarr_format = _only(said, tuple(_FORMATS))
     return Location(
         place=place,

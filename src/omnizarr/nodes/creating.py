@@ -156,7 +156,7 @@ def note_change(snapshot: Snapshot | None, where: StorePath) -> None:
 
 
 def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Above | None = None) -> Dialect:
-    """Return the dialect of a new node: the requested one, otherwise that of the group above, otherwise the default.
+    """Return the dialect of a new node: the requested one, else the one of the group above, else the default.
 
     `above` remembers what was found there.
     """

@@ -40,7 +40,7 @@ _MOST_DECODED: Final = 2**30
 _MOST_AT_ONCE: Final = 2**27
 """Bytes of chunks, decoded, between two looks at whether the client still waits."""
 _MOST_BROKEN: Final = 64
-"""Parts of a tile that are told apart when they are broken."""
+"""Parts of a tile that are reported separately when they are broken."""
 _MOST_DRAWN: Final = 2
 _LONGEST_STRIDE: Final = 2**62
 

@@ -123,7 +123,7 @@ def _name_by_attribute(carrying: _Carrying) -> None:
         carrying.attributes[DIMENSIONS] = names
         carrying.remarks.append(f"dimension_names become the attribute {DIMENSIONS}")
     elif not same(there, names):
-        why = f"the format has no place for them, and the attribute {DIMENSIONS} says something else"
+        why = f"the format has no place for them, and the attribute {DIMENSIONS} has other names"
         carrying.losses.append(Loss(carrying.path, "/dimension_names", f"dimension_names {names}", why))
     carrying.array = replace(carrying.array, dimension_names=None)
 

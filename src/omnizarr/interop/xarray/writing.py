@@ -376,7 +376,7 @@ class _GroupWriter(internals.WritableStore):
             raise ValueError(f"append_dim={dim!r} does not match any existing dataset dimensions {known}")
         if self.group is not None and self._mode != "r+" and is_nczarr(self.group):
             raise NotRepresentableError(
-                "a dataset of NCZarr says itself which variables it has, and how long they are",
+                "NCZarr keeps variables and dimensions in its own metadata, which to_zarr does not change",
                 store=str(self.where.store),
                 path=self.where.path,
                 remedy="write it with omnizarr.netcdf; mode='r+' and region= change values",

@@ -249,7 +249,7 @@ class _Tail(io.RawIOBase):
         self._begin = self.size - len(self._window)
         self._position = 0
         if self._begin < 0:
-            raise BadZipFile("the directory says that it is where it is not")
+            raise BadZipFile("the directory of the archive gives a wrong offset for itself")
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size}[whence]

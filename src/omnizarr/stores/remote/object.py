@@ -565,7 +565,11 @@ class ObjectStore(Store):
             parts = {"use_multipart": True, "chunk_size": _PART, "max_concurrency": _PARTS_AT_ONCE}
         told = self._ask(key, obstore.put, data, **parts)
         if told is None:
-            raise StoreError("the server says that there is no place for it", store=repr(self), key=key)
+            raise StoreError(
+                "the server answered 'not found' to a write: the bucket or container may not exist",
+                store=repr(self),
+                key=key,
+            )
         return cast("Mapping[str, Any]", told)
 
     def _put_if(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any]:

@@ -65,12 +65,12 @@ _NO_CONNECTION: Final = (
     (
         re.compile(r"NetworkUnreachable|HostUnreachable").search,
         "the host cannot be reached",
-        "see whether there is a network",
+        "check the network",
     ),
     (
         re.compile(r"IncompleteMessage|ConnectionReset|ConnectionAborted|BrokenPipe|UnexpectedEof").search,
         "the server breaks the connection off",
-        "see whether it runs, and what it says",
+        "check whether the server runs, and read its log",
     ),
 )
 """What obstore's dump says about the cause, our message, and the remedy."""

@@ -476,7 +476,7 @@ class Partitions:
             return None
         if index >= len(part):
             raise StoreError(
-                "a file of references has fewer than the metadata of the set says",
+                "a file of references has fewer rows than the metadata of the set states",
                 store=repr(self._store),
                 key=self._key_of(path, record),
                 found=len(part),

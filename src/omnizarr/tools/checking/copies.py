@@ -20,7 +20,7 @@ _BROKEN = {"broken-consolidated-metadata", "unknown-consolidated-metadata"}
 
 
 def check_copies(findings: Findings, inventory: Inventory, node: Node) -> None:
-    """Enter each node below a group of which its consolidated metadata says otherwise than the documents."""
+    """Enter each node below a group whose consolidated metadata differs from the documents."""
     metadata = node.metadata
     if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
         return

@@ -287,7 +287,7 @@ class Keys:
                     continue
                 total = wording.plural(owner.binding.grid.nchunks if owner.binding else 0, "chunk")
                 if owner.metadata.fill_value is UNDEFINED:
-                    code, what = "undefined-chunks", "nothing says what is in their place"
+                    code, what = "undefined-chunks", "their values are undefined"
                 else:
                     code, what = "missing-chunks", "the fill value is in their place"
                 message = f"{missing:,} of {total} not stored: {what}"

@@ -38,7 +38,7 @@ _CROWDED: Final = 60.0
 """How many seconds the nodes below a group are not counted again that were too many for consolidated metadata."""
 _MOST_REMEMBERED: Final = 10_000
 """Nodes."""
-_ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) says what is lost"
+_ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) lists what is lost"
 
 
 class ShownArray:

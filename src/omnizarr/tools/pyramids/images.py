@@ -257,7 +257,7 @@ def _of_group(
         )
     if axes is not None or scale or unit:
         raise MetadataError(
-            "the image says itself what its axes are",
+            "the image has axes already, in its attributes",
             store=str(group.where.store),
             path=group.where.path,
             remedy="leave out axes, scale and unit, or change its attributes",

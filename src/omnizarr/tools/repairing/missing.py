@@ -23,7 +23,7 @@ _GROUPS: Final = {".zgroup": "v2", "zarr.json": "v3"}
 CODES: Final = codes_of("missing")
 COPIED: Final = codes_of("copied")
 _NO_GROUP_ABOVE: Final = (
-    "create the group if all that is below belongs together, or name the code: no group above says so"
+    "create the group if all nodes below belong together, or name the code: no group above confirms it"
 )
 
 

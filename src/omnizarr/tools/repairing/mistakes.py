@@ -527,7 +527,7 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "endian-codec": _endian_codec,
     "missing-endian": _endian,
     "missing-codecs": _insert("name the codec that readers take", [_BYTES]),
-    "codec-id": _remove("leave out the id, which the name of the codec says"),
+    "codec-id": _remove("leave out the id, which repeats the name of the codec"),
     "empty-codecs": _replace("name the codec that readers take", lambda *_: [_BYTES]),
     "transpose-letter": _replace("name the axes", _axes),
     "missing-index-codecs": _insert("name the codecs of the index that readers take", _INDEX_CODECS),

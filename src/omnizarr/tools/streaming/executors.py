@@ -300,7 +300,7 @@ class Distributed(Executor):
             raise SchedulerError(
                 "the store is in the memory of this process: workers of a cluster cannot reach it",
                 store=str(store),
-                remedy="use a directory or an object store (one's own says so by `is_shared`); or no scheduler",
+                remedy="use a directory or an object store (your own store sets `is_shared`); or no scheduler",
             )
         _refuse_unsendable(store, "the store")
         for key in keys:
