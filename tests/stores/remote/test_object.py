@@ -191,7 +191,7 @@ class OnServer(ObjectStoreContract):
 
     @pytest.mark.parametrize("others", [0, 3])
     def test_has_any_looks_directly_below_the_prefix(self, store, others):
-        super().test_has_any_looks_right_below_the_prefix(store, others)
+        super().test_has_any_looks_directly_below_the_prefix(store, others)
 
     def test_equal_stamps_are_of_equal_values(self, store):
         values = {}
