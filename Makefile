@@ -42,13 +42,14 @@ BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/w
 ABOVE := tests/engine tests/codecs tests/indexing tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-native test-oldest oldest-installed test-upstream coverage downstream downstream-installed servers lint format docs links bench bench-installed native page dist release clean
+.PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-installed servers lint format docs links bench bench-installed native page dist release clean
 
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples in about ten minutes (ARGS=... goes to pytest; ENGINES=native, ENGINES=reference)"
 	@echo "make test-all all tests with both engines, slow ones included, and many more random cases"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
+	@echo "make test-free-threaded tests of threads in Python without the GIL (PYTHON=python3.14t)"
 	@echo "make test-upstream tests with the main branches of zarr-python, numcodecs, xarray and dask"
 	@echo "make coverage which lines and branches the tests run"
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
@@ -112,6 +113,21 @@ $(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
 	$(PIP) install uv
 	OMNIZARR_BUILD_NATIVE=$(NATIVE) $(BIN)/uv pip install --quiet --python $(BIN)/python \
 		--resolution lowest-direct --editable '.[all,test]'
+	@touch $@
+
+# Python without the GIL, with the native engine: PYTHON=python3.14t. In an environment of its own, without what has no wheels.
+FREE_VENV ?= .venv-free
+FREE_TESTS := tests/concurrency/test_many_threads.py tests/indexing tests/support tests/stores/test_threads.py \
+	tests/stores/test_tasks.py tests/stores/test_pool.py tests/test_settings.py
+
+test-free-threaded:
+	@$(MAKE) --no-print-directory VENV=$(FREE_VENV) NATIVE=require free-threaded-installed
+	$(FREE_VENV)/bin/python -m pytest -n $(WORKERS) $(PATIENT) -m "not slow" $(or $(ARGS),$(FREE_TESTS))
+
+free-threaded-installed: $(STAMPS)/free-threaded
+
+$(STAMPS)/free-threaded: $(STAMPS)/venv pyproject.toml $(SOURCES)
+	OMNIZARR_BUILD_NATIVE=$(NATIVE) $(PIP) install --editable '.[free-threaded]'
 	@touch $@
 
 # Which lines and branches the tests run, in coverage.xml.
