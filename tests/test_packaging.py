@@ -1,6 +1,7 @@
 """Recipes of other package managers say the same as pyproject.toml."""
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import yaml
 from packaging.requirements import Requirement
 
 import omnizarr
+from tests import licenses
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -57,3 +59,16 @@ def test_container_has_a_python_that_the_package_supports(stage):
 def test_container_does_not_run_as_root():
     text = (ROOT / "packaging" / "Containerfile").read_text(encoding="utf-8")
     assert text.rindex("\nUSER omnizarr\n") > text.rindex("\nFROM ")
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not here")
+def test_licences_of_all_crates_in_the_engine_are_named():
+    text = (ROOT / "LICENSE-THIRD-PARTY.txt").read_text(encoding="utf-8")
+    missing = [crate for crate in licenses.crates() if f"\n{crate}: " not in text]
+    assert not missing, "run python -m tests.licenses"
+
+
+def test_licences_of_the_c_libraries_in_the_engine_are_included():
+    text = (ROOT / "LICENSE-THIRD-PARTY.txt").read_text(encoding="utf-8")
+    for holder in ("Meta Platforms", "Blosc Development Team", "Yann Collet", "Eric Biggers", "Brian Smith"):
+        assert holder in text
