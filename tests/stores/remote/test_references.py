@@ -236,7 +236,7 @@ def test_what_is_no_reference_is_an_error_when_it_is_asked_for(value):
         (b'{"version": 1, "refs": []}', "holds no references"),
         (b'{"a": 1', "not JSON"),
         (b"\xff", "not JSON"),
-        (b'{"zarr_format": 3, "node_type": "group"}', "open the directory"),
+        (b'{"zarr_format": 3, "node_type": "group"}', "open its directory"),
         (b'{"version": 1, "templates": {"v": "x"}, "refs": {"a": ["{{u}}"]}}', "missing template"),
         (b'{"version": 1, "gen": [{"key": "a"}]}', "malformed"),
         (b'{"version": 1, "gen": [{"key": "a", "url": "b", "dimensions": {"i": {"stop": 99999999}}}]}', "too many"),
@@ -622,7 +622,7 @@ def test_relative_paths_of_references_from_elsewhere_stay_there(folder, web):
 
 def test_a_document_of_a_node_on_a_web_server_is_no_reference(web):
     (web.directory / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
-    with pytest.raises(StoreError, match="open the directory"):
+    with pytest.raises(StoreError, match="open its directory"):
         omnizarr.open(f"{web.url}/zarr.json", storage_options=web.options)
 
 
