@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
-from omnizarr.errors import NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreError
+from omnizarr.errors import NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreAccessError, StoreError
 from omnizarr.stores import pool
 from omnizarr.stores.base import (
     Buffer,
@@ -51,6 +51,8 @@ T = TypeVar("T")
 _GAP: Final = 1 << 16  # bytes between two parts of a file that are fetched together
 _LARGEST: Final = 1 << 22  # bytes of parts that are fetched together
 _ALL: Final = (0, None)
+_NODES: Final = ("zarr.json", ".zgroup", ".zarray", METADATA)
+"""Documents that show that a directory, which a server may not list, is a hierarchy."""
 
 
 class _Wanted(NamedTuple):
@@ -419,10 +421,17 @@ def _above(url: str) -> str:
 
 
 def _read(store: Store, key: str, options: Options, *, is_directory: bool) -> References:
-    table = None if is_directory or not key else reference_sets.read(store, key, options.template_overrides)
+    table, denied = None, None
+    if key and not is_directory:
+        try:
+            table = reference_sets.read(store, key, options.template_overrides)
+        except StoreAccessError as error:  # as in `open_if_there`
+            denied = error
     if table is not None:
         return table
     documents = store.get(as_prefix(key) + METADATA)
+    if documents is None and denied is not None:
+        raise denied
     if documents is None:
         raise NodeNotFoundError(
             "there are no references here", expected=f"a JSON file, or a directory with {METADATA} and files in Parquet"
@@ -468,9 +477,16 @@ def is_set(path: str) -> bool:
 def open_if_there(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
     """Return the store for references at a URL whose ending suggests them; None if there are none."""
     store, key = _place(url, Options.of(options))
-    if not store.exists(key):
+    denied = None
+    try:
+        is_file = store.exists(key)
+    except StoreAccessError as error:  # nginx denies access to a directory that it may not list
+        is_file, denied = False, error
+    if not is_file:
         documents = store.get(f"{key}/{METADATA}")
         if documents is None or not reference_sets.is_metadata(bytes(documents)):
+            if denied is not None and not any(store.exists(f"{key}/{name}") for name in _NODES):
+                raise denied
             return None
     return open_path(url, mode, options)
 
