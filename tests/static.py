@@ -49,6 +49,8 @@ def answer(directory: Path, verb: str, path: str, fields: dict[str, str]) -> lis
     if verb not in ("GET", "HEAD"):
         return reply(HTTPStatus.METHOD_NOT_ALLOWED)
     file = (directory / unquote(path.partition("?")[0]).lstrip("/")).resolve()
+    if file.is_relative_to(directory) and file.is_dir():
+        return reply(HTTPStatus.FORBIDDEN, verb=verb)  # as nginx
     if not file.is_relative_to(directory) or not file.is_file():
         return reply(HTTPStatus.NOT_FOUND, verb=verb)
     status = file.stat()
