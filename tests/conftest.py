@@ -35,6 +35,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """Let workers run tests again without a message to the main process about each test, which takes 10 to 300 ms."""
+    if hasattr(config, "workerinput") and config.pluginmanager.hasplugin("rerunfailures"):
+        import pytest_rerunfailures
+
+        config.failures_db.sock.close()
+        config.failures_db = pytest_rerunfailures.StatusDB()
+
+
 def pytest_collection_modifyitems(items):
     """Mark as slow what a sample of a long table of cases leaves out; the same cases in every run."""
     for item in items:
