@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from types import MappingProxyType
 from xml.etree import ElementTree as ET
 
@@ -86,10 +87,17 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def how_often(name: str) -> Any:
+    """Return the marks of a page; that of the command line takes half a minute."""
+    if name == "docs/cli.md":
+        return pytest.mark.slow
+    return () if name in FIRST else pytest.mark.sampled(3)
+
+
 FIRST = {"README.md", "CONTRIBUTING.md", "docs/tutorials/ten-minutes.md"}
 """Pages that every run of the tests tries; `make test` takes a sample of the others."""
 HERE = [
-    pytest.param(page, id=name_of(page), marks=() if name_of(page) in FIRST else pytest.mark.sampled(3))
+    pytest.param(page, id=name_of(page), marks=how_often(name_of(page)))
     for page in PAGES
     if name_of(page) not in {*ALONE, OBJECT_STORES}
 ]

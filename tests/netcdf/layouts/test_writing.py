@@ -408,7 +408,7 @@ class TestForXarray:
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_names_of_nczarr_are_refused_for_attributes(layout):
     header = VariableHeader(name="v", type=types.INT, attributes={"_nczarr_array": char("x")})
-    with pytest.raises(NotRepresentableError, match="read as one of NCZarr's own"):
+    with pytest.raises(NotRepresentableError, match="count as one of NCZarr's own"):
         LAYOUTS[layout].variable(header, "", {}, True)
 
 
