@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from types import MappingProxyType
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
