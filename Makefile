@@ -39,7 +39,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/web tests/tools/test_distributed.py \
 	$(patsubst %,tests/test_%.py,faultproxy floors names native_build packaging prose servers typed)
 # Tests that show most of what differs between engines: `make test` runs them with both.
-ABOVE := tests/engine tests/codecs tests/indexing tests/properties
+ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-installed servers lint format docs links bench bench-installed native page dist release clean
