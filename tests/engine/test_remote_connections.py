@@ -12,7 +12,7 @@ from omnizarr.stores.remote.object import ObjectStore
 from tests.engine.remote import VALUES, ZSTD, by, needs_remote, put
 from tests.stores.recording import FAST, recording
 
-pytest.importorskip("obstore")
+pytest.importorskip("obstore", reason="the extra cloud is not installed")
 
 SOCKETS = Path("/proc/self/net/tcp")
 

@@ -23,7 +23,7 @@ from tests.engine.both import needs_posix
 from tests.engine.remote import VALUES, ZSTD, by, chunks, needs_remote, put, respond, run
 from tests.stores.recording import FAST, Recording, recording
 
-pytest.importorskip("obstore")
+pytest.importorskip("obstore", reason="the extra cloud is not installed")
 
 pytestmark = needs_remote
 

@@ -21,7 +21,7 @@ from tests.engine.test_remote import LAYOUTS, PASSING
 from tests.faultproxy import FaultProxy
 from tests.stores.recording import FAST, recording
 
-pytest.importorskip("obstore")
+pytest.importorskip("obstore", reason="the extra cloud is not installed")
 
 pytestmark = needs_remote
 

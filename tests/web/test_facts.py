@@ -9,7 +9,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import ContainsGroupError, NodeNotFoundError, SelectionError
 
-pytest.importorskip("starlette")
+pytest.importorskip("starlette", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore, WrapperStore
 from omnizarr.stores.wrap.observed import ObservedStore
 from omnizarr.web.facts import MOST_VALUES, Dataset, StoppedError

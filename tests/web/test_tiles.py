@@ -8,7 +8,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 
-pytest.importorskip("starlette")
+pytest.importorskip("starlette", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore
 from omnizarr.stores.wrap.observed import ObservedStore
 from omnizarr.web.facts import Dataset, StoppedError

@@ -14,8 +14,8 @@ import pytest
 import omnizarr
 from omnizarr.errors import NodeNotFoundError, ServerError
 
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore
 from omnizarr.stores.wrap.observed import ObservedStore
 from omnizarr.web import viewing

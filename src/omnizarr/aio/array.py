@@ -250,8 +250,6 @@ class AsyncArray(ArrayProperties):
         """Return the same array with other settings."""
         return AsyncArray(self.array.with_config(config))
 
-    # -- Python protocols ----------------------------------------------------------------
-
     async def show(
         self,
         selection: Any = (),
@@ -265,6 +263,8 @@ class AsyncArray(ArrayProperties):
         """Return a picture of elements, as `Array.show` does."""
         call = partial(self.array.show, selection, colormap=colormap, limits=limits, percentiles=percentiles)
         return await waited(partial(call, rgb=rgb, size=size))
+
+    # -- Python protocols ----------------------------------------------------------------
 
     def __repr__(self) -> str:
         return repr(self.array).replace("<Array", "<AsyncArray", 1)

@@ -326,8 +326,6 @@ class AsyncGroup(NodeProperties):
                 break  # otherwise something else has changed it meanwhile
         self.group._metadata = metadata  # noqa: SLF001
 
-    # -- Python protocols ----------------------------------------------------------------
-
     async def show(
         self,
         selection: Any = (),
@@ -341,6 +339,8 @@ class AsyncGroup(NodeProperties):
         """Return a picture of the group, as `Group.show` does."""
         call = partial(self.group.show, selection, colormap=colormap, limits=limits, percentiles=percentiles)
         return await waited(partial(call, rgb=rgb, size=size))
+
+    # -- Python protocols ----------------------------------------------------------------
 
     def __repr__(self) -> str:
         return repr(self.group).replace("<Group", "<AsyncGroup", 1)

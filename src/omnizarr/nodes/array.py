@@ -588,8 +588,6 @@ class Array(Node, ArrayProperties):
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 
-    # -- Python protocols ----------------------------------------------------------------
-
     def show(
         self,
         selection: Any = (),
@@ -640,6 +638,8 @@ class Array(Node, ArrayProperties):
         """
         style = contents.Style(colormap, limits, percentiles)
         return showing.picture_of(self, selection, style, size, rgb=rgb)
+
+    # -- Python protocols ----------------------------------------------------------------
 
     def __repr__(self) -> str:
         name, store = visible(self.name), info.store_name(self._where.store)

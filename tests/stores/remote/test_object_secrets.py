@@ -14,7 +14,7 @@ from omnizarr.storage import CacheStore, LoggingStore
 from omnizarr.stores.remote.object import ObjectStore
 from tests.stores.recording import FAST, recording
 
-pytest.importorskip("obstore")
+pytest.importorskip("obstore", reason="the extra cloud is not installed")
 
 SECRETS = [f"hush-{number}-hush" for number in range(9)]
 ENCODED = base64.b64encode(b"hush-8-hush").decode()
