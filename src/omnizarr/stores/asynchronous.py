@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from omnizarr.errors import ConflictError
 from omnizarr.stores import conflicts, loops
@@ -61,7 +61,9 @@ def _rest_at_exit() -> None:
 
 # -- how many requests are under way ------------------------------------------------------
 
-_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, asyncio.Semaphore]] = WeakKeyDictionary()
+_Gates = WeakValueDictionary[Hashable, asyncio.Semaphore]  # a store may be named by its id, which a later one can have
+
+_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gates] = WeakKeyDictionary()
 
 
 def _gate(store: Store) -> asyncio.Semaphore:
@@ -70,11 +72,9 @@ def _gate(store: Store) -> asyncio.Semaphore:
     if loop not in _gates:
         for closed in loops.closed(_gates):  # semaphores keep their loops
             _gates.pop(closed, None)
-    gates = _gates.setdefault(loop, {})
+    gates = _gates.setdefault(loop, WeakValueDictionary())
     name = store.origin()[0], store.concurrency
-    if name not in gates:
-        gates[name] = asyncio.Semaphore(max(store.concurrency, _LEAST))
-    return gates[name]
+    return gates.setdefault(name, asyncio.Semaphore(max(store.concurrency, _LEAST)))
 
 
 _LEAST: Final = 8  # requests at once, if answers are so fast that threads do not pay
