@@ -1,6 +1,7 @@
 """Documents are changed whole, one change after the other, with any number of writers."""
 
 import multiprocessing
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +9,9 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr.nodes import hierarchy
+from omnizarr.storage import LocalStore
+from omnizarr.stores import Store
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +60,68 @@ def test_of_several_creators_exactly_one_wins(store, array_format):
         assert len(winners) == 1
         assert all(isinstance(r, omnizarr.errors.ContainsArrayError) for r in results if r not in winners)
         assert omnizarr.open_array(store, path=f"a{attempt}", mode="r").shape == winners[0].shape
+
+
+def test_of_creators_in_several_formats_exactly_one_wins(store):
+    root = omnizarr.create_group(store)
+    formats = [1, 2, 3, 3]
+    for attempt in range(20):
+
+        def task(number, name=f"a{attempt}"):
+            wanted = formats[number % len(formats)]
+            return omnizarr.create_array(root.store_path / name, shape=(number + 1,), dtype="i4", zarr_format=wanted)
+
+        results = race(task)
+        winners = [result for result in results if isinstance(result, omnizarr.Array)]
+        assert len(winners) == 1
+        assert all(isinstance(r, omnizarr.errors.ContainsArrayError) for r in results if r not in winners)
+        found = omnizarr.open_array(store, path=f"a{attempt}", mode="r")
+        assert (found.shape, found.metadata.zarr_format) == (winners[0].shape, winners[0].metadata.zarr_format)
+
+
+@pytest.mark.parametrize("function", ["mkdir", "link"])
+@pytest.mark.parametrize("other", [1, 2, 3])
+def test_creator_without_lock_gives_way_to_a_complete_node(tmp_path, monkeypatch, function, other):
+    omnizarr.create_group(tmp_path)
+    real = getattr(os, function)
+
+    def late(*args):
+        if function == "mkdir":
+            real(*args)
+        monkeypatch.setattr(os, function, real)
+        omnizarr.create_array(tmp_path / "a", shape=(7,), dtype="i4", zarr_format=other)
+        if function == "link":
+            real(*args)
+
+    monkeypatch.setattr(os, function, late)
+    with pytest.raises(omnizarr.errors.ContainsArrayError):
+        omnizarr.create_array(str(tmp_path), name="a", shape=(3,), dtype="i4", zarr_format=3)
+    assert omnizarr.open_array(tmp_path / "a", mode="r").shape == (7,)
+    documents = {1: {"meta", "attrs"}, 2: {".zarray", ".zattrs"}, 3: {"zarr.json"}}
+    assert {path.name for path in (tmp_path / "a").iterdir()} <= documents[other]
+
+
+@pytest.mark.parametrize("zarr_format", [1, 2, 3])
+def test_holder_of_the_lock_gives_way_to_a_node_that_appeared_without_it(tmp_path, monkeypatch, zarr_format):
+    omnizarr.create_group(tmp_path)
+    real = hierarchy.occupant
+    calls = []
+
+    def late(where):
+        calls.append(where)
+        if len(calls) == 1:
+            monkeypatch.setattr(LocalStore, "set_in_new_folder", Store.set_in_new_folder)
+            (tmp_path / "a" / "zarr.json").write_bytes((tmp_path / "b" / "zarr.json").read_bytes())
+            return None
+        return real(where)
+
+    omnizarr.create_array(tmp_path / "b", shape=(7,), dtype="i4")
+    monkeypatch.setattr(hierarchy, "occupant", late)
+    monkeypatch.setattr(LocalStore, "set_in_new_folder", lambda *_: False)
+    with pytest.raises(omnizarr.errors.ContainsArrayError):
+        omnizarr.create_array(tmp_path / "a", shape=(3,), dtype="i4", zarr_format=zarr_format, attributes={"a": 1})
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["zarr.json"]
+    assert omnizarr.open_array(tmp_path / "a", mode="r").shape == (7,)
 
 
 def test_an_array_and_a_group_of_one_name_do_not_both_come_to_be(store, zarr_format):

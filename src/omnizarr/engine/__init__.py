@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import native, reference
-from omnizarr.engine.binding import Binding, bind
+from omnizarr.engine.binding import Binding, bind, check
 from omnizarr.engine.native import (
     Limits,
     begin,
@@ -35,6 +35,7 @@ __all__ = [
     "Limits",
     "begin",
     "bind",
+    "check",
     "is_remote",
     "is_stoppable",
     "raise_of",

@@ -146,18 +146,7 @@ def bind(
     MetadataError, CodecError
         If one of them is known but not valid here.
     """
-    try:
-        if len(metadata.shape) > _MOST_DIMENSIONS:
-            raise MetadataError(
-                "too many dimensions to read or write",
-                pointer="/shape",
-                found=f"{len(metadata.shape)} dimensions",
-                expected=f"at most {_MOST_DIMENSIONS}, as many as NumPy has",
-            )
-        parts = _parts(metadata, policy)
-        seen = transformers.apply(metadata.storage_transformers, store, prefix)
-    except OmnizarrError as error:
-        raise error.add(store=str(store), path=path)
+    parts, seen = _supported(metadata, store, prefix, policy, path)
     return Binding(
         store=seen,
         prefix=prefix,
@@ -171,6 +160,29 @@ def bind(
         chunk_cache=chunk_cache,
         base=None if seen is store else store,
     )
+
+
+def check(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str = "") -> None:
+    """Raise the errors of `bind`. It costs less."""
+    native.module_for(policy.engine)
+    _supported(metadata, store, prefix, policy, path)
+
+
+def _supported(
+    metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str
+) -> tuple[_Parts, Store]:
+    """Return what does not depend on the place of an array, and the store that its chunks go through."""
+    try:
+        if len(metadata.shape) > _MOST_DIMENSIONS:
+            raise MetadataError(
+                "too many dimensions to read or write",
+                pointer="/shape",
+                found=f"{len(metadata.shape)} dimensions",
+                expected=f"at most {_MOST_DIMENSIONS}, as many as NumPy has",
+            )
+        return _parts(metadata, policy), transformers.apply(metadata.storage_transformers, store, prefix)
+    except OmnizarrError as error:
+        raise error.add(store=str(store), path=path)
 
 
 class _Parts(NamedTuple):

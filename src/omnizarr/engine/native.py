@@ -44,23 +44,32 @@ _MOST_SHAPES: Final = 64
 """An array with more chunk shapes is left to the reference engine."""
 
 
+def module_for(asked: str | None) -> Any:
+    """Return the extension module; None if the reference engine must be used.
+
+    `asked` is the engine that was requested when an array was opened.
+
+    Raises MissingDependencyError if the native engine is requested and missing; SettingError.
+    """
+    wanted = engines.choice(asked)
+    if wanted == "reference":
+        return None
+    native = engines.module()
+    if native is None and wanted == "native":
+        raise MissingDependencyError(
+            "the native engine has not been built",
+            remedy="install omnizarr where cargo is, or do without OMNIZARR_ENGINE=native",
+        )
+    return native
+
+
 def engine_of(binding: Binding) -> Any:
     """Return the native engine's object for an array; None if the reference engine must be used.
 
     Raises MissingDependencyError if the native engine is requested and missing; SettingError.
     """
-    wanted = engines.choice(binding.policy.engine)
-    if wanted == "reference":
-        return None
-    native = engines.module()
-    if native is None:
-        if wanted == "native":
-            raise MissingDependencyError(
-                "the native engine has not been built",
-                remedy="install omnizarr where cargo is, or do without OMNIZARR_ENGINE=native",
-            )
-        return None
-    codecs = _codecs_of(native, binding)
+    native = module_for(binding.policy.engine)
+    codecs = None if native is None else _codecs_of(native, binding)
     if codecs is None:
         return None
     store, keys, prefix = binding.store, binding.keys, binding.prefix

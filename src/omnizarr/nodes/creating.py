@@ -135,14 +135,14 @@ def add_array(
 ) -> Array:
     """Store the documents of a new array, and return it. An array that could not be read or written is refused.
 
-    Known nodes `above` are not read again. Raises the errors of `engine.bind` and `hierarchy.create`.
+    Known nodes `above` are not read again. Raises the errors of `engine.check` and `hierarchy.create`.
     """
     config = config or ArrayConfig()
     try:
         hierarchy.check_path(dialect_named(metadata.dialect), where.path)
     except OmnizarrError as error:
         raise error.add(store=str(where.store))
-    engine.bind(metadata, where.store, where.prefix, config.policy, where.path)
+    engine.check(metadata, where.store, where.prefix, config.policy, where.path)
     found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
     note_change(snapshot, found.where)
     return Array(found.where, found.metadata, config, snapshot)

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Final, TypeVar
 
 from omnizarr.errors import (
+    ConflictError,
     ContainsArrayError,
     ContainsGroupError,
     InvalidKeyError,
@@ -92,6 +93,8 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
     values = rendered(where, metadata)  # refuse before anything is deleted or written
     create_ancestors(where, dialect, above)
     refuse_sibling(where, dialect)
+    if _is_written_at_once(where, dialect, values):
+        return Found(where, metadata)
     with where.lock():
         existing = occupant(where)
         is_rest = False
@@ -102,7 +105,12 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
         write_entry_point(where, dialect)
-        _write(where, dialect, values)
+        other = _write_new(where, dialect, values)
+        if other is not None and overwrite:
+            _clear_for(where, other)
+            other = _write_new(where, dialect, values)
+        if other is not None:
+            raise in_the_way(where, other)
     return Found(where, metadata)
 
 
@@ -497,6 +505,69 @@ def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> N
         where.store.set(keys[name], values[name])
 
 
+def _is_alone(where: StorePath, dialect: Dialect) -> bool:
+    """Return whether the one document of a node holds everything, so that it can appear without the node's lock."""
+    return where.home is None and dialect.attributes_document is None
+
+
+def _is_written_at_once(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> bool:
+    """Write a node's only document into a new directory, without the lock. Return False if that is not possible.
+
+    A writer of another format may hold the lock, and have found nothing yet. Both look for each other after they have
+    written: this one gives way if it finds the other, the other one if it does not.
+    """
+    if not _is_alone(where, dialect):
+        return False
+    ((name, value),) = values.items()
+    if not where.store.set_in_new_folder(where.prefix + name, value):
+        return False
+    if where.store.has_any(where.prefix, _OTHER_MAKERS):
+        with where.lock():
+            if where.store.has_any(where.prefix, _OTHER_MAKERS):
+                where.store.delete(where.prefix + name)
+                raise in_the_way(where, occupant(where) or _gone(where))
+    return True
+
+
+_OTHER_MAKERS: Final = tuple(
+    dict.fromkeys(
+        name
+        for dialect in DIALECTS
+        if dialect.attributes_document is not None
+        for name in (dialect.array_document, dialect.group_document)
+    )
+)
+"""Documents that make a node of a format with several documents."""
+
+
+def _write_new(
+    where: StorePath, dialect: Dialect, values: Mapping[str, bytes]
+) -> Found[Metadata] | OmnizarrError | None:
+    """Write the documents of a new node under its lock.
+
+    Return None, or the node that a writer without the lock has created meanwhile (see `_is_written_at_once`).
+    """
+    is_free = True
+    if not where.store.sets_unlocked or where.home is not None:
+        _write(where, dialect, values)
+    elif _is_alone(where, dialect):
+        ((name, value),) = values.items()
+        is_free = where.store.set_if_absent(where.prefix + name, value)
+    else:
+        _write(where, dialect, values)
+        if where.store.exists(where.lock_key):
+            is_free = False
+            where.store.delete_many([where.prefix + name for name in values])
+    if is_free:
+        return None
+    return occupant(where) or _gone(where)
+
+
+def _gone(where: StorePath) -> OmnizarrError:
+    """Return the error that makes a writer try again."""
+    return ConflictError("another writer has created and deleted a node", store=str(where.store), path=where.path)
+
+
 def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
     """Write the documents of a node that differ from `old`. The caller holds its lock."""
     new = dump(where, metadata)
@@ -551,7 +622,7 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
             with place.lock():
                 existing = None if _is_free(place) else _here_or_error(place)  # another writer may have been faster
                 if existing is None:
-                    _write(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
+                    existing = _write_new(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             raise ContainsArrayError(
                 "an array is in the way: nodes cannot lie below it",

@@ -306,6 +306,13 @@ class Store(ABC):
             self.set(key, value)
             return True
 
+    def set_in_new_folder(self, key: str, value: Buffer) -> bool:
+        """Set the first value of a directory that does not exist yet; if that is not possible, return False.
+
+        It takes no lock, which saves most of the time of creating a small node. See `sets_unlocked`.
+        """
+        return False
+
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
         """Write `value` into the value of `key`, from byte `start` on. Bytes between its old end and `start` become 0.
 
@@ -454,6 +461,14 @@ class Store(ABC):
         Two stores that reach the same data, in whatever way, have equal origins, or one is below the other.
         """
         return id(self), ""
+
+    @property
+    def sets_unlocked(self) -> bool:
+        """Whether `set_in_new_folder` can set a value whose lock another writer holds.
+
+        Then a writer that holds the lock must create a value with `set_if_absent`.
+        """
+        return False
 
     def check_writable(self) -> None:
         """Raise `ReadOnlyError` if the store is read-only."""

@@ -156,6 +156,11 @@ class LocalStore(Store):
         """True: other processes see the same files."""
         return True
 
+    @property
+    def sets_unlocked(self) -> bool:
+        """Always True."""
+        return True
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
         parent, slash, name = key.rpartition("/")
@@ -342,6 +347,22 @@ class LocalStore(Store):
                 raise
             return super().set_if_absent(key, value)
         return True
+
+    def set_in_new_folder(self, key: str, value: Buffer) -> bool:
+        """Create the directory, and link the file into it. Both fail if another writer was faster."""
+        self.check_writable()
+        self.check_storable(key)
+        parent = key.rpartition("/")[0]
+        if not parent or self.home is not None or parent.rpartition("/")[0] not in self._known:
+            return False
+        if not self._make_below_known(self._base + parent):
+            return False
+        self._remember(parent)
+        try:
+            return self.set_if_absent(key, value)
+        except BaseException:
+            self._prune(parent)
+            raise
 
     def delete(self, key: str) -> None:
         """Remove the file, and directories that are empty then."""

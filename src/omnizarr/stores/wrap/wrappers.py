@@ -45,6 +45,11 @@ class WrapperStore(Store):
         return self.store.exclusion
 
     @property
+    def sets_unlocked(self) -> bool:
+        """The value of the wrapped store."""
+        return self.store.sets_unlocked
+
+    @property
     def is_shared(self) -> bool:
         """The value of the wrapped store."""
         return self.store.is_shared
