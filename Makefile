@@ -32,6 +32,8 @@ ENGINES ?= reference
 else
 ENGINES ?= native reference
 endif
+# Tests start many processes, each of which would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # pyo3 would ask the first Python on the PATH.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
