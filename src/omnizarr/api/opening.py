@@ -285,6 +285,8 @@ def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
 
 
 def _behaviour(options: Mapping[str, Any]) -> ArrayConfig:
+    if not options:
+        return ArrayConfig.of()
     return ArrayConfig.of(options.get("config"), **{name: options.get(name) for name in _BEHAVIOUR})
 
 
@@ -293,8 +295,9 @@ def _known(options: Mapping[str, Any], function: Callable[..., Any]) -> dict[str
 
     Raises TypeError for an option that the signature of `function` does not have.
     """
-    if options:
-        check(options, inspect.signature(function).parameters)
+    if not options:
+        return {}
+    check(options, inspect.signature(function).parameters)
     warn_ignored({name: options[name] for name in IGNORED & options.keys()})
     return {name: value for name, value in options.items() if name not in IGNORED}
 

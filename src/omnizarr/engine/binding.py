@@ -194,6 +194,20 @@ class _Parts(NamedTuple):
 
 
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
+    # Documents with the same bytes have the same metadata object.
+    wanted = _wanted(policy), registry.generation()
+    last = _known_objects.get(id(metadata))
+    if last is not None and last[0] is metadata and last[1] == wanted:
+        return last[2]
+    parts = _parts_of_equal(metadata, policy)
+    if _is_immutable(parts):
+        if len(_known_objects) >= _MOST_OBJECTS:
+            _known_objects.clear()
+        _known_objects[id(metadata)] = metadata, wanted, parts
+    return parts
+
+
+def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     question = (
         metadata.shape,
         _said(metadata.chunk_grid),
@@ -246,6 +260,10 @@ _wanted = attrgetter(*ChunkPolicy.__slots__)
 _said = attrgetter("name", "configuration", "must_understand")
 _known: Final[Memo[_Parts]] = Memo()
 _known_chains: Final[Memo[Chain]] = Memo()
+
+_MOST_OBJECTS: Final = 512
+_known_objects: Final[dict[int, tuple[ArrayMetadata, object, _Parts]]] = {}
+"""By the id of metadata that is kept here, so that the id stays its own."""
 
 
 def _largest(grid: Grid) -> tuple[int, ...]:

@@ -357,8 +357,10 @@ def has_references(path: str) -> bool:
 def _is_reference_set(directory: str) -> bool:
     # Documents of Zarr v2 are stored beside their consolidated metadata; references have only the consolidated
     # metadata.
-    there = (os.path.isfile(os.path.join(directory, name)) for name in (_REFERENCE_SET_FILE, *_DOCUMENTS_OF_V2))
-    return next(there) and not any(there) and references.is_set(directory)
+    if not os.path.isfile(os.path.join(directory, _REFERENCE_SET_FILE)):
+        return False
+    documents = (os.path.join(directory, name) for name in _DOCUMENTS_OF_V2)
+    return not any(map(os.path.isfile, documents)) and references.is_set(directory)
 
 
 def _is_reference_file(path: str) -> bool:
