@@ -126,7 +126,7 @@ def test_parts_and_whole_chunks_are_stored_without_python(request, cloud, layout
     create(f"{place.url}/ä %41", place.options, **{"compressors": "auto", **LAYOUTS[layout]})
     writer, expected = way("native", f"{place.url}/ä %41", place.options), np.zeros_like(VALUES)
     for selection, value in (
-        ((slice(1, 7), slice(2, 5)), VALUES[1:7, 2:5]),  # chunks that are not there
+        ((slice(1, 7), slice(2, 5)), VALUES[1:7, 2:5]),  # missing chunks
         ((slice(None, None, 3), slice(None, None, -2)), VALUES[::3, ::-2]),
         (..., VALUES),
         ((0, 0), 9),
@@ -167,6 +167,17 @@ def test_chunks_of_only_the_fill_value_are_stored_if_they_were(server, layout, w
         stored.append({path.partition(fetch)[2]: value for path, value in server.values.items() if fetch in path})
     assert stored[0] == stored[1]
     assert len(stored[0]) == 2  # with the document
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("how", [{}, {"shards": (512, 1024)}], ids=["chunks", "shards"])
+def test_parts_of_large_chunks_are_encoded_while_others_are_on_their_way(place, how, way, without_python):
+    create(f"{place.url}/a", place.options, shape=(1024, 2048), chunks=(256, 512), dtype="f8", **how)
+    values = np.random.default_rng(1).integers(1, 100, (1024, 2048)).astype("f8")
+    writer = way("native", f"{place.url}/a", place.options)
+    for columns in (slice(0, None, 2), slice(1, None, 2)):
+        writer.write((slice(None), columns), values[:, columns])
+    np.testing.assert_array_equal(writer.array[...], values)
 
 
 def test_empty_chunks_are_not_written_to_if_they_stay_empty(server, without_python):

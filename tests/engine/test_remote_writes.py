@@ -77,9 +77,14 @@ def test_every_cloud_gets_the_same_keys_and_values(request, cloud, layout):
         array[...] = held
         array[3:20, 5:50] = 8
         store = ObjectStore.from_url(url, place.options)
-        # The engines encode gzip differently, and Python, by the engine that does it, chunks that are written in part.
-        changed = layout == "two compressors" and {f"c/{row}/{column}" for row in range(2) for column in range(4)}
-        stored.append({key: key in (changed or ()) or bytes(store.get(key)) for key in store.list()})
+        values = {key: bytes(store.get(key)) for key in store.list()}
+        if layout == "two compressors":
+            # The engines encode gzip differently, and Python writes parts of chunks with the engine in Python.
+            for key in values:
+                row, _, column = key.removeprefix("c/").partition("/")
+                if key.startswith("c/") and (row == "6" or column == "5" or (int(row) < 2 and int(column) < 4)):
+                    values[key] = b""
+        stored.append(values)
         expected = held.copy()
         expected[3:20, 5:50] = 8
         np.testing.assert_array_equal(by("python", url, place.options)[...], expected)

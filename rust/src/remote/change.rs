@@ -1,4 +1,4 @@
-//! Values that are changed in part: stored on the condition that nobody else has changed them since they were read.
+//! Values that are changed in part: stored on the condition that they have not changed since they were read.
 //!
 //! `omnizarr.stores.remote.object` says how: an answer that is lost must not make a change happen twice, and a server that
 //! takes no notice of conditions must not be trusted.
