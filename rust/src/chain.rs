@@ -560,6 +560,18 @@ impl Chain {
         Ok(stored)
     }
 
+    /// Return the stored form of a chunk that holds only the fill value, though it need not be stored.
+    ///
+    /// # Errors
+    /// If it cannot be encoded, or is a shard.
+    pub fn encode_empty<'a>(&self, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
+        if self.is_made_of_shards() {
+            return Err(Error::refused("a shard without chunks"));
+        }
+        fill(resized(&mut scratch.chunk, self.layout.nbytes)?, &self.fill);
+        self.encode_chunk(scratch)
+    }
+
     /// Compress the bytes in the scratch's `stored`.
     fn compress_stored<'a>(&self, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
         let Scratch { one, stored, .. } = scratch;

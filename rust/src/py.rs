@@ -788,10 +788,10 @@ impl PyChunkCache {
 type Rest<'py> = (Vec<Bound<'py, PyTuple>>, bool, Option<PyErr>);
 
 #[cfg(feature = "remote")]
-type Remote<'py> = (PyRef<'py, far::PyClient>, String, u64, usize);
+type Remote<'py> = far::Remote<'py>;
 /// Never given: nothing is fetched here.
 #[cfg(not(feature = "remote"))]
-type Remote<'py> = (Bound<'py, PyAny>, String, u64, usize);
+type Remote<'py> = Bound<'py, PyAny>;
 
 /// The engine of one array.
 #[pyclass(frozen, module = "omnizarr._native")]
@@ -809,8 +809,8 @@ struct Engine {
 impl Engine {
     /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
     /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
-    /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches chunks, what stands before
-    /// the keys of the store there, how large a value may be, and how many bytes may be in flight.
+    /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches and stores chunks, as
+    /// `py/far.rs` says.
     #[new]
     #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
         most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None))]
@@ -832,9 +832,7 @@ impl Engine {
         remote: Option<Remote<'_>>,
     ) -> PyResult<Self> {
         #[cfg(feature = "remote")]
-        let far = remote.map(|(client, prefix, most, in_flight)| {
-            far::Far::new(&client, &prefix, (most, in_flight), store.clone_ref(py))
-        });
+        let far = remote.map(|remote| far::Far::new(remote, store.clone_ref(py))).transpose()?;
         #[cfg(not(feature = "remote"))]
         if remote.is_some() {
             return Err(unknown("stores that are far away"));

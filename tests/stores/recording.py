@@ -15,9 +15,9 @@ DATE = "Sun, 22 Nov 2026 00:00:00 GMT"
 
 
 @contextlib.contextmanager
-def recording():
-    """Yield a server that runs."""
-    with Recording() as server:
+def recording(*, has_conditions=False):
+    """Yield a server that runs; `has_conditions`: PUT takes notice of If-Match and If-None-Match, as S3 does."""
+    with Recording(has_conditions=has_conditions) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
@@ -27,13 +27,16 @@ class Recording(ThreadingHTTPServer):
     """A server of `values`.
 
     `answer` (and `put_answer`, for PUT) is called with each request first, and returns whether it has answered.
+    `tag` makes the ETag of a value; None: there is none.
     """
 
     daemon_threads = True
     request_queue_size = 512  # clients may connect many times at once
 
-    def __init__(self):
+    def __init__(self, *, has_conditions=False):
+        self.has_conditions, self.tag, self.marks = has_conditions, lambda value: f'"{hash(value)}"', {}
         self.values, self.asked, self.answer, self.put_answer, self.knows_ranges = {}, [], None, None, True
+        self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), Handler)
 
     def handle_error(self, request, client_address):
@@ -72,9 +75,12 @@ class Handler(BaseHTTPRequestHandler):
         if value is None:
             self.respond(404)
             return
-        tag = f'"{hash(value)}"'
-        if self.headers.get("If-None-Match") == tag:
-            self.respond(304, ETag=tag)
+        tag = server.tag(value)
+        told = {} if tag is None else {"ETag": tag}
+        if (mark := server.marks.get(self.path)) is not None:
+            told["x-amz-meta-omnizarrwrite"] = mark
+        if self.headers.get("If-None-Match", "") == tag:
+            self.respond(304, **told)
         elif self.headers.get("If-Match", tag) != tag:
             self.respond(412)
         elif "Range" in self.headers and server.knows_ranges:
@@ -84,20 +90,37 @@ class Handler(BaseHTTPRequestHandler):
             if start >= len(value):
                 self.respond(416, Content_Range=f"bytes */{len(value)}")
             else:
-                told = f"bytes {start}-{stop - 1}/{len(value)}"
-                self.respond(206, value[start:stop], Content_Range=told, ETag=tag)
+                self.respond(206, value[start:stop], Content_Range=f"bytes {start}-{stop - 1}/{len(value)}", **told)
         else:
-            self.respond(200, value, ETag=tag)
+            self.respond(200, value, **told)
 
     do_HEAD = do_GET  # noqa: N815 - as the library calls it
 
     def do_PUT(self):
         self.server.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}))
         value = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.server.put_answer is not None and self.server.put_answer(self):
+        server = self.server
+        self.body = value
+        if server.put_answer is not None and server.put_answer(self):
             return
-        self.server.values[self.path] = value
-        self.respond(200, ETag=f'"{hash(value)}"')
+        with server.lock:
+            is_met = not server.has_conditions or self.is_condition_met()
+            if is_met:
+                self.store()
+        self.respond(200 if is_met else 412, ETag=f'"{hash(value)}"')
+
+    def is_condition_met(self):
+        """Return whether the value is the one that the request names."""
+        value = self.server.values.get(self.path)
+        wanted = self.headers.get("If-Match")
+        if self.headers.get("If-None-Match") == "*":
+            return value is None
+        return wanted is None or (value is not None and self.server.tag(value) == wanted)
+
+    def store(self):
+        """Do what a PUT asks for."""
+        self.server.values[self.path] = self.body
+        self.server.marks[self.path] = self.headers.get("x-amz-meta-omnizarrwrite")
 
     def do_DELETE(self):
         self.server.asked.append((self.command, self.path, {}))

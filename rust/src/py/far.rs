@@ -12,6 +12,7 @@ use super::{Engine, Rest, asked, calls, chunks, clear_dropped, memory_of, names,
 use crate::error::{Error, Kind};
 use crate::plan::Plan;
 use crate::remote::batch::{Batch, Bell, Order, Outcome};
+use crate::remote::change::Conditions;
 use crate::remote::client::{Answered, Client, Cloud, Retries, Setup};
 use crate::run::{Failure, Verb};
 use crate::scatter::Memory;
@@ -79,12 +80,29 @@ pub struct Far {
     prefix: Arc<str>,
     most: u64,
     bytes_in_flight: usize,
+    conditions: Option<Conditions>,
     store: Py<PyAny>,
 }
 
+/// What makes it: a client, what stands before the keys of the store there, how large a value may be, how many bytes may be
+/// in flight, and of a store with conditions whether it must be seen that the server takes notice of them, and for how
+/// many seconds conflicts are no error.
+pub type Remote<'py> = (PyRef<'py, PyClient>, String, u64, usize, Option<(bool, f64)>);
+
 impl Far {
-    pub fn new(client: &PyClient, prefix: &str, (most, bytes_in_flight): (u64, usize), store: Py<PyAny>) -> Self {
-        Self { client: Arc::clone(&client.0), prefix: prefix.into(), most, bytes_in_flight, store }
+    pub fn new((client, prefix, most, bytes_in_flight, conditions): Remote<'_>, store: Py<PyAny>) -> PyResult<Self> {
+        let conditions = conditions.map(|(are_doubtful, patience)| {
+            let patience = Duration::try_from_secs_f64(patience).map_err(|_| unknown("a time that cannot be"))?;
+            Ok::<_, PyErr>(Conditions { are_doubtful, patience })
+        });
+        Ok(Self {
+            client: Arc::clone(&client.0),
+            prefix: prefix.into(),
+            most,
+            bytes_in_flight,
+            conditions: conditions.transpose()?,
+            store,
+        })
     }
 }
 
@@ -97,6 +115,7 @@ fn order(engine: &Engine, far: &Far, plan: Plan, memory: Memory) -> Order {
         prefix: Arc::clone(&far.prefix),
         most: far.most,
         bytes_in_flight: far.bytes_in_flight,
+        conditions: far.conditions,
     }
 }
 
@@ -150,13 +169,13 @@ fn wait(py: Python<'_>, batch: &Batch) -> PyResult<()> {
 
 type Wanted<'py> = (PyRef<'py, Engine>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// Plans of several arrays, being read.
+/// Plans of several arrays, being read or written.
 #[pyclass(frozen, name = "Batch", module = "omnizarr._native")]
 pub struct PyBatch {
     batch: Batch,
     /// In the order of the orders.
     engines: Vec<Py<Engine>>,
-    /// The memory that is written to.
+    /// The memory that is filled or stored.
     _buffers: Vec<PyUntypedBuffer>,
     /// The process that has begun it.
     process: u32,
@@ -164,17 +183,19 @@ pub struct PyBatch {
 
 #[pymethods]
 impl PyBatch {
-    /// Begin to read. `requests`: an engine, pieces, and an array to be filled; `is_one`: the first failure ends all;
-    /// `bell`: a socket to which a byte is written whenever something is done.
+    /// Begin to read or, if `is_write`, to write. `requests`: an engine, pieces, and an array to be filled or stored;
+    /// `is_one`: the first failure ends all; `bell`: a socket to which a byte is written whenever something is done.
     #[new]
-    #[pyo3(signature = (requests, concurrency=None, is_one=true, bell=None))]
+    #[pyo3(signature = (requests, concurrency=None, is_one=true, bell=None, is_write=false))]
     fn new(
         py: Python<'_>,
         requests: Vec<Wanted<'_>>,
         concurrency: Option<usize>,
         is_one: bool,
         bell: Option<i32>,
+        is_write: bool,
     ) -> PyResult<Self> {
+        let verb = if is_write { Verb::Write } else { Verb::Read };
         let bell = bell.map(ringing).transpose()?;
         let (mut orders, mut engines, mut buffers) = (Vec::new(), Vec::new(), Vec::new());
         for (engine, pieces, array) in requests {
@@ -187,9 +208,8 @@ impl PyBatch {
             buffers.push(buffer);
             engines.push(engine.into());
         }
-        let batch = py
-            .detach(|| Batch::start(Verb::Read, orders, concurrency, is_one, bell))
-            .map_err(|error| refused(&error))?;
+        let batch =
+            py.detach(|| Batch::start(verb, orders, concurrency, is_one, bell)).map_err(|error| refused(&error))?;
         Ok(Self { batch, engines, _buffers: buffers, process: std::process::id() })
     }
 
@@ -218,6 +238,12 @@ impl PyBatch {
         py.detach(|| self.batch.give_up(number));
     }
 
+    /// Begin no more chunks of a request that is being written, and return whether nothing of it is under way. Otherwise it
+    /// will be done soon: what takes too long is broken off.
+    fn end(&self, number: usize) -> bool {
+        self.batch.end(number)
+    }
+
     /// What of a request is left to do, once it is done.
     fn rest<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Rest<'py>>> {
         let engine = self.engines.get(number).ok_or_else(|| unknown("a request that was not made"))?.get();
@@ -235,7 +261,7 @@ impl Drop for PyBatch {
         }
         // Not before every task has let go of the caller's memory; they only finish what they are decoding.
         if !self.batch.is_over() {
-            self.batch.stop();
+            self.batch.abort();
             let _ = self.batch.wait(&|| Ok(()));
         }
     }

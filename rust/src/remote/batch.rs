@@ -2,19 +2,22 @@
 //!
 //! Tasks take units of work by number until there are none: they fetch a chunk, decode it, and put what is selected of it
 //! into place, while others fetch. Pieces of several plans that need the same chunk are one unit. To write, they encode a
-//! chunk and send it, while others wait for answers; chunks that are changed in part are refused.
+//! chunk and send it, while others wait for answers. A chunk that is changed in part is fetched before, and sent on the
+//! condition that it has not changed since; if it has, that is done again.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::{Either, select};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use smallvec::{SmallVec, smallvec};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, block_in_place};
 
 use crate::cache::{Cache, Keep};
@@ -22,6 +25,7 @@ use crate::chain::shard::{Entry, Shard};
 use crate::chain::{Chain, Scratch};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
+use crate::remote::change::{Conditions, Pauses, Put, too_slow, unchanged};
 use crate::remote::client::{Answered, Client, Live};
 use crate::remote::fetch::{Parts, Place};
 use crate::remote::flights::{Pilot, Seat};
@@ -38,6 +42,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const LARGEST_SENT: usize = 32 * 1024 * 1024;
 /// Chunks of more bytes take so long to encode that other threads must look after what is on its way meanwhile.
 const SOON_ENCODED: usize = 256 * 1024;
+/// How long requests may go on that store something which was given up: what is broken off may still be stored, later.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A plan that is to be read or written.
 pub struct Order {
@@ -55,6 +61,8 @@ pub struct Order {
     pub most: u64,
     /// and how many bytes of chunks, decoded, may be on their way at once.
     pub bytes_in_flight: usize,
+    /// How the store keeps writers apart who change parts of a chunk; None: otherwise.
+    pub conditions: Option<Conditions>,
 }
 
 /// What became of an order: the numbers of the pieces that were refused, or what stopped it.
@@ -97,6 +105,10 @@ struct Job {
     is_stopped: AtomicBool,
     /// How many tasks are putting something into place.
     writing: AtomicUsize,
+    /// How many tasks are storing something.
+    storing: AtomicUsize,
+    /// What is on its way is given up, too.
+    is_aborted: watch::Sender<bool>,
     left: AtomicUsize,
     refused: Mutex<Vec<usize>>,
     failure: Mutex<Option<Failure>>,
@@ -138,7 +150,7 @@ impl Batch {
         let runtime = runtime()?;
         let jobs = orders.into_iter().map(Job::new).collect::<Result<Vec<_>>>()?;
         let units = Units::of(&jobs);
-        let tasks = tasks(&jobs, units.len(), at_once);
+        let tasks = tasks(verb, &jobs, units.len(), at_once);
         let done = (0..jobs.len()).filter(|&number| jobs[number].order.plan.is_empty()).collect();
         let shared = Arc::new(Shared {
             verb,
@@ -203,6 +215,33 @@ impl Batch {
         }
     }
 
+    /// Give up all that is not done yet, even what has been sent.
+    pub fn abort(&self) {
+        self.0.is_stopped.store(true, Ordering::Relaxed);
+        self.0.abort();
+    }
+
+    /// Begin nothing more of an order that is being stored, and break off what has been sent if it takes long. Return
+    /// whether nothing is under way; otherwise the order will be done.
+    #[must_use]
+    pub fn end(&self, number: usize) -> bool {
+        let Some(job) = self.0.jobs.get(number) else { return true };
+        job.is_stopped.store(true, Ordering::SeqCst);
+        if job.storing.load(Ordering::SeqCst) == 0 {
+            return true;
+        }
+        let shared = Arc::downgrade(&self.0);
+        if let Ok(runtime) = runtime() {
+            runtime.spawn(async move {
+                tokio::time::sleep(GRACE).await;
+                if let Some(shared) = shared.upgrade() {
+                    shared.jobs[number].is_aborted.send_replace(true);
+                }
+            });
+        }
+        false
+    }
+
     /// Whether nothing is under way any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -253,8 +292,8 @@ impl Batch {
 }
 
 /// How many units are fetched side by side.
-fn tasks(jobs: &[Job], units: usize, at_once: Option<usize>) -> usize {
-    let largest = jobs.iter().map(Job::bytes_of_piece).max().unwrap_or(1).max(1);
+fn tasks(verb: Verb, jobs: &[Job], units: usize, at_once: Option<usize>) -> usize {
+    let largest = jobs.iter().map(|job| job.bytes_of_piece(verb)).max().unwrap_or(1).max(1);
     let bytes = jobs.iter().map(|job| job.order.bytes_in_flight).min().unwrap_or(usize::MAX);
     let bound = (bytes / largest).max(LEAST_AT_ONCE);
     let wanted = at_once.unwrap_or_else(|| jobs.iter().map(|job| job.live.most_at_once).max().unwrap_or(1));
@@ -267,6 +306,8 @@ impl Job {
             live: order.client.live()?,
             is_stopped: AtomicBool::new(false),
             writing: AtomicUsize::new(0),
+            storing: AtomicUsize::new(0),
+            is_aborted: watch::Sender::new(false),
             left: AtomicUsize::new(order.plan.len()),
             refused: Mutex::default(),
             failure: Mutex::default(),
@@ -274,10 +315,12 @@ impl Job {
         })
     }
 
-    /// About how many bytes are fetched for a piece: one from the middle of the plan represents all.
-    fn bytes_of_piece(&self) -> usize {
+    /// About how many bytes are fetched for a piece: one from the middle of the plan represents all. A shard is stored as
+    /// a whole.
+    fn bytes_of_piece(&self, verb: Verb) -> usize {
         let (chain, plan) = (&self.order.array.codecs.chain, &self.order.plan);
-        let Some(shard) = chain.as_shard().filter(|_| !plan.is_empty()) else { return chain.layout.nbytes };
+        let is_in_parts = verb == Verb::Read && !plan.is_empty();
+        let Some(shard) = chain.as_shard().filter(|_| is_in_parts) else { return chain.layout.nbytes };
         let piece = plan.piece(plan.len() / 2);
         let chunks = Plan::within(&piece.selection, &shard.inner.layout.shape).map_or(usize::MAX, |plan| plan.len());
         chunks.saturating_mul(shard.inner.layout.nbytes).min(chain.layout.nbytes)
@@ -297,6 +340,16 @@ impl Job {
     /// What tells a chunk from others, and from itself as it is read with other codecs.
     fn name(&self, key: &str) -> String {
         format!("{:p} {key}", Arc::as_ptr(&self.order.array.codecs))
+    }
+
+    /// Do something, until it is given up.
+    async fn unless_aborted(&self, work: impl Future<Output = Result<()>>) -> Result<()> {
+        let mut aborted = self.is_aborted.subscribe();
+        let aborted = pin!(aborted.wait_for(|&is_aborted| is_aborted));
+        match select(pin!(work), aborted).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => Ok(()),
+        }
     }
 
     fn fail(&self, piece: Option<usize>, error: Error) {
@@ -373,6 +426,10 @@ impl Shared {
             // What has been sent may be stored even if it is given up, and then later than what the caller writes next.
             return;
         }
+        self.abort();
+    }
+
+    fn abort(&self) {
         for task in &*locked(&self.tasks) {
             task.abort();
         }
@@ -396,30 +453,49 @@ impl Shared {
             .filter(|(job, _)| !job.is_stopped.load(Ordering::Relaxed))
             .map(|(job, number)| Target { job, number, piece: job.order.plan.piece(number) })
             .collect();
-        let result = match self.verb {
-            Verb::Read => self.fetch(&targets).await,
-            Verb::Write => self.send(&targets).await,
-        };
-        if let Err(error) = result {
-            for target in &targets {
-                if error.kind == Kind::Refused {
-                    locked(&target.job.refused).push(target.number);
-                } else {
-                    target.job.fail(Some(target.number), copied(&error));
+        match self.verb {
+            Verb::Read => {
+                if let Err(error) = self.fetch(&targets).await {
+                    for target in &targets {
+                        self.failed(target, copied(&error));
+                    }
                 }
             }
-            if error.kind != Kind::Refused && self.is_one {
-                self.stop();
+            Verb::Write => {
+                for target in &targets {
+                    let _storing = Storing::of(self, target.job);
+                    if target.job.is_stopped.load(Ordering::SeqCst) {
+                        continue;
+                    }
+                    if let Err(error) = target.job.unless_aborted(self.send(target)).await {
+                        self.failed(target, error);
+                    }
+                }
             }
         }
-        let mut is_news = false;
         for (job, _) in members {
             if self.jobs[job].left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                locked(&self.state).done.push_back(job);
-                is_news = true;
+                self.done(&self.jobs[job]);
             }
         }
-        if is_news && let Some(bell) = &self.bell {
+    }
+
+    fn failed(&self, Target { job, number, .. }: &Target<'_>, error: Error) {
+        if error.kind == Kind::Refused {
+            locked(&job.refused).push(*number);
+            return;
+        }
+        job.fail(Some(*number), error);
+        if self.is_one {
+            self.stop();
+        }
+    }
+
+    /// Tell that an order is done.
+    fn done(&self, job: &Job) {
+        let Some(number) = self.jobs.iter().position(|other| std::ptr::eq(job, other)) else { return };
+        locked(&self.state).done.push_back(number);
+        if let Some(bell) = &self.bell {
             bell();
         }
     }
@@ -542,33 +618,92 @@ impl Shared {
         index
     }
 
-    /// Store the chunks of the targets, each of which covers one; delete those that need not be stored.
-    async fn send(&self, targets: &[Target<'_>]) -> Result<()> {
-        for Target { job, piece, .. } in targets {
-            let chain = job.order.array.codecs.chain_of(&piece.coords)?;
-            if is_part(chain, piece) || chain.layout.nbytes > LARGEST_SENT {
-                return Err(Error::refused("only a part, or more than one request sends"));
-            }
-            let place = job.place(&job.key(&piece.coords))?;
-            let encode = || {
-                self.with_scratch(|scratch| {
-                    let data = chain.encode(&piece.selection, &job.order.memory, scratch)?;
-                    Ok(data.map(Bytes::copy_from_slice))
-                })
-            };
-            let data = if chain.is_raw() || chain.layout.nbytes <= SOON_ENCODED {
-                encode()
-            } else {
-                let _permit = self.encoders.acquire().await;
-                block_in_place(encode)
-            }?;
-            let _permit = job.live.gate.pass().await;
-            match data {
-                Some(data) => place.put(data).await?,
-                None => place.delete().await?,
-            }
+    /// Store a chunk, or a part of one; delete one that need not be stored.
+    async fn send(&self, target: &Target<'_>) -> Result<()> {
+        let Target { job, piece, .. } = target;
+        let chain = job.order.array.codecs.chain_of(&piece.coords)?;
+        let key = job.key(&piece.coords);
+        let place = job.place(&key)?;
+        if is_part(chain, piece) {
+            let conditions = job.order.conditions.ok_or_else(|| Error::refused("only a part"))?;
+            return self.change(target, chain, &place, &key, conditions).await;
         }
-        Ok(())
+        if chain.layout.nbytes > LARGEST_SENT {
+            return Err(Error::refused("more than one request sends"));
+        }
+        let data = self.encoded(chain, |scratch| {
+            let data = chain.encode(&piece.selection, &job.order.memory, scratch)?;
+            Ok(data.map(Bytes::copy_from_slice))
+        });
+        let data = data.await?;
+        let _permit = job.live.gate.pass().await;
+        match data {
+            Some(data) => place.put(data).await,
+            None => place.delete().await,
+        }
+    }
+
+    /// Change a part of a chunk, again and again until no other writer is faster.
+    async fn change(
+        &self,
+        target: &Target<'_>,
+        chain: &Chain,
+        place: &Place<'_>,
+        key: &str,
+        conditions: Conditions,
+    ) -> Result<()> {
+        if chain.is_made_of_shards() && chain.as_shard().is_none() {
+            return Err(Error::refused("a compressed shard is changed as a whole"));
+        }
+        let mut pauses: Option<Pauses> = None;
+        loop {
+            let turn = place.live.turns.take(key).await;
+            let is_stopped = self.is_stopped.load(Ordering::Relaxed) || target.job.is_stopped.load(Ordering::SeqCst);
+            if is_stopped || self.change_once(target, chain, place, conditions).await? == Put::Stored {
+                return Ok(());
+            }
+            drop(turn);
+            if pauses.as_ref().is_some_and(|pauses| pauses.are_over(conditions.patience)) {
+                return Err(too_slow());
+            }
+            pauses.get_or_insert_default().pause().await?;
+        }
+    }
+
+    async fn change_once(
+        &self,
+        Target { job, piece, .. }: &Target<'_>,
+        chain: &Chain,
+        place: &Place<'_>,
+        conditions: Conditions,
+    ) -> Result<Put> {
+        let (old, meta) = place.current().await?.unzip();
+        let condition =
+            unchanged(meta.as_ref()).ok_or_else(|| Error::refused("a server that tells no versions apart"))?;
+        let data = self.encoded(chain, |scratch| {
+            let changed = chain.update(old.as_deref(), &piece.selection, &job.order.memory, scratch)?;
+            if let Some(data) = changed {
+                return Ok(Some(Bytes::copy_from_slice(data)));
+            }
+            if old.is_none() {
+                return Ok(None);
+            }
+            // Another writer may be changing another part: it must find the value that it has read, or notice the change.
+            chain.encode_empty(scratch).map(|data| Some(Bytes::copy_from_slice(data)))
+        });
+        match data.await? {
+            Some(data) => place.put_if(data, &condition, conditions.are_doubtful).await,
+            None => Ok(Put::Stored),
+        }
+    }
+
+    /// Encode a chunk, without keeping those waiting that only look after requests.
+    async fn encoded<T>(&self, chain: &Chain, encode: impl FnOnce(&mut Scratch) -> Result<T>) -> Result<T> {
+        if chain.is_raw() || chain.layout.nbytes <= SOON_ENCODED {
+            return self.with_scratch(encode);
+        }
+        let _permit = self.encoders.acquire().await;
+        block_in_place(|| self.with_scratch(encode))
     }
 
     /// Do something for each target, with memory that is used again and again.
@@ -604,6 +739,27 @@ impl<'a> Writing<'a> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         self.0.writing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A guard while something of a job is being stored.
+struct Storing<'a> {
+    shared: &'a Shared,
+    job: &'a Job,
+}
+
+impl<'a> Storing<'a> {
+    fn of(shared: &'a Shared, job: &'a Job) -> Self {
+        job.storing.fetch_add(1, Ordering::SeqCst);
+        Self { shared, job }
+    }
+}
+
+impl Drop for Storing<'_> {
+    fn drop(&mut self) {
+        if self.job.storing.fetch_sub(1, Ordering::SeqCst) == 1 && self.job.is_stopped.load(Ordering::SeqCst) {
+            self.shared.done(self.job);
+        }
     }
 }
 

@@ -12,9 +12,11 @@ use object_store::client::HttpError;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
 use crate::remote::batch::{Chunk, Indexed};
+use crate::remote::change::Turns;
 use crate::remote::failures::Declined;
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
@@ -95,6 +97,12 @@ pub struct Live {
     pub chunks: Flights<Chunk>,
     /// Indexes of shards that several ask for.
     pub indexes: Flights<Indexed>,
+    /// Of those that change a value.
+    pub turns: Turns,
+    /// Set once the server was seen to take notice of conditions.
+    pub conditions: OnceCell<()>,
+    /// A request is not sent again before so much time has passed.
+    pub soonest_repetition: Duration,
     missing_places: Vec<String>,
 }
 
@@ -130,6 +138,9 @@ impl Setup {
             most_at_once: self.concurrency,
             chunks: Flights::default(),
             indexes: Flights::default(),
+            turns: Turns::default(),
+            conditions: OnceCell::new(),
+            soonest_repetition: self.retries().backoff.init_backoff,
             missing_places: self.missing_places.clone(),
         })
     }
@@ -199,6 +210,12 @@ pub struct Answered {
 }
 
 impl Live {
+    /// Whether the text of an error says that the place of all keys is missing.
+    #[must_use]
+    pub fn is_without_place(&self, text: &str) -> bool {
+        self.missing_places.iter().any(|sign| text.contains(sign))
+    }
+
     /// What an error means: None if there is no such key.
     pub fn meaning(&self, error: &object_store::Error) -> Option<Error> {
         if is_by::<Declined>(error) {
@@ -210,8 +227,7 @@ impl Live {
             object_store::Error::NotFound { .. } => {
                 let text = text();
                 // The crate takes 405, "method not allowed", for 404.
-                let is_other =
-                    text.contains("status code: 405") || self.missing_places.iter().any(|sign| text.contains(sign));
+                let is_other = text.contains("status code: 405") || self.is_without_place(&text);
                 return is_other.then(|| refused("not the key is missing"));
             }
             object_store::Error::PermissionDenied { .. } => "PermissionDeniedError",

@@ -31,7 +31,7 @@ pub struct Place<'a> {
 pub type Part = (Bytes, ObjectMeta);
 
 impl Place<'_> {
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.live.is_declined.load(Ordering::Relaxed) {
             return Err(Error::refused("a server that only obstore can speak to"));
         }
@@ -39,7 +39,7 @@ impl Place<'_> {
     }
 
     /// Send a request; None if there is no such key.
-    async fn ask(&self, range: Option<GetRange>, if_match: Option<String>) -> Result<Option<GetResult>> {
+    pub(super) async fn ask(&self, range: Option<GetRange>, if_match: Option<String>) -> Result<Option<GetResult>> {
         self.check()?;
         let is_part = range.is_some();
         if is_part && self.live.ignores_ranges.load(Ordering::Relaxed) {
@@ -58,7 +58,7 @@ impl Place<'_> {
     }
 
     /// Receive the bytes of an answer.
-    async fn receive(&self, result: GetResult) -> Result<Part> {
+    pub(super) async fn receive(&self, result: GetResult) -> Result<Part> {
         let (meta, announced) = (result.meta.clone(), result.range.end.saturating_sub(result.range.start));
         if announced > self.most {
             return Err(Error::refused("larger than a value may be"));
@@ -196,7 +196,7 @@ fn ignores_ranges(error: &object_store::Error) -> bool {
 }
 
 /// The `ETag`, if it changes whenever the bytes do.
-fn strong(meta: &ObjectMeta) -> Option<String> {
+pub(super) fn strong(meta: &ObjectMeta) -> Option<String> {
     meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
 }
 

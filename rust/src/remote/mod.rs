@@ -12,9 +12,11 @@
 //! | [`flights`] | one request for all readers that need the same value at once |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
 //! | [`fetch`] | values and parts of them: fetched, stored, deleted |
+//! | [`change`] | values changed in part, on conditions |
 //! | [`batch`] | plans, carried out |
 
 pub mod batch;
+pub mod change;
 pub mod client;
 pub mod connections;
 pub mod failures;

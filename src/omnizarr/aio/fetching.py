@@ -1,4 +1,4 @@
-"""Chunks that the native engine fetches for event loops, without a coroutine or thread for each chunk.
+"""Chunks that the native engine fetches and stores for event loops, without a coroutine or thread for each chunk.
 
 All requests that the tasks of a loop make in one iteration form one batch, so a chunk that several tasks need is
 fetched and decoded once. When something is done, the engine writes a byte to a socket. This wakes the loop, which
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from contextlib import suppress
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -24,12 +25,13 @@ Left = tuple[list[tuple[int, ...]], bool, BaseException | None]
 
 
 class _Request(NamedTuple):
-    """A plan to be read, and the task that waits for it."""
+    """A plan to be read or written, and the task that waits for it."""
 
     binding: Binding
     plan: Plan
-    out: AnyArray
+    array: AnyArray
     concurrency: int | None
+    is_write: bool
     done: asyncio.Future[Left | None]
 
 
@@ -53,36 +55,71 @@ class _Desk:
 
     async def read(self, binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> Left | None:
         """Fill `out`, and return the chunks that are left to do."""
-        loop = asyncio.get_running_loop()
-        request = _Request(binding, plan, out, concurrency, loop.create_future())
-        if not self._waiting:
-            loop.call_soon(self._begin)
-        self._waiting.append(request)
+        request = self._request(binding, plan, out, concurrency, is_write=False)
         try:
             return await request.done
         except asyncio.CancelledError:
-            self._give_up(request)
+            # Nothing more may be written into the caller's memory.
+            for batch, number in self._places(request):
+                batch.give_up(number)
             raise
 
-    def _give_up(self, request: _Request) -> None:
-        """Make sure that nothing more is written into the caller's memory."""
-        for batch, requests in self._batches.items():
-            for number, other in enumerate(requests):
-                if other is request:
-                    batch.give_up(number)
+    async def write(self, binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None) -> Left | None:
+        """Store `value`, and return the chunks that are left to do.
+
+        A cancelled task continues only when nothing is under way, because it could be stored later than what the task
+        writes next. What takes longer than two seconds is broken off.
+        """
+        request = self._request(binding, plan, value, concurrency, is_write=True)
+        try:
+            await asyncio.wait((request.done,))
+        except asyncio.CancelledError:
+            places = self._places(request)
+            for batch, number in places:
+                if batch.end(number):
+                    request.done.cancel()
+            if not places:  # not begun
+                request.done.cancel()
+            while not request.done.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait((request.done,))
+            if not request.done.cancelled():
+                request.done.exception()  # mark it as retrieved
+            raise
+        return request.done.result()
+
+    def _request(
+        self, binding: Binding, plan: Plan, array: AnyArray, concurrency: int | None, *, is_write: bool
+    ) -> _Request:
+        loop = asyncio.get_running_loop()
+        request = _Request(binding, plan, array, concurrency, is_write, loop.create_future())
+        if not self._waiting:
+            loop.call_soon(self._begin)
+        self._waiting.append(request)
+        return request
+
+    def _places(self, request: _Request) -> list[tuple[Any, int]]:
+        """Return the batch of a request, and its number there; nothing if it has not begun, or has ended."""
+        return [
+            (batch, number)
+            for batch, requests in self._batches.items()
+            for number, other in enumerate(requests)
+            if other is request
+        ]
 
     def _begin(self) -> None:
         waiting, self._waiting = self._waiting, []
-        by_concurrency: dict[int | None, list[_Request]] = {}
+        together: dict[tuple[int | None, bool], list[_Request]] = {}
         for request in waiting:
             if not request.done.done():  # cancelled already
-                by_concurrency.setdefault(request.concurrency, []).append(request)
-        for concurrency, requests in by_concurrency.items():
+                together.setdefault((request.concurrency, request.is_write), []).append(request)
+        for (concurrency, is_write), requests in together.items():
             try:
                 batch = engine.begin(
-                    [(request.binding, request.plan, request.out) for request in requests],
+                    [(request.binding, request.plan, request.array) for request in requests],
                     concurrency,
                     self._rings.fileno(),
+                    is_write=is_write,
                 )
             except Exception as error:  # noqa: BLE001 - raised where it is waited for
                 for request in requests:
@@ -90,7 +127,7 @@ class _Desk:
                 continue
             if batch is None:
                 for request in requests:
-                    request.done.set_result(([piece.coords for piece in request.plan], True, None))
+                    request.done.set_result(_all(request.plan))
             else:
                 self._batches[batch] = requests
 
@@ -136,6 +173,17 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
     Only for arrays for which `engine.is_remote` is True.
     """
     desk = _desk() if os.name == "posix" else None
-    if desk is None:
-        return [piece.coords for piece in plan], True, None
-    return await desk.read(binding, plan, out, concurrency)
+    return _all(plan) if desk is None else await desk.read(binding, plan, out, concurrency)
+
+
+async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> Left | None:
+    """Store `value` in the elements of an array that a plan selects, and return the chunks that are left to do.
+
+    Only for arrays for which `engine.is_remote` is True, and values for which `engine.can_write` is True.
+    """
+    desk = _desk() if os.name == "posix" else None
+    return _all(plan) if desk is None else await desk.write(binding, plan, value, concurrency)
+
+
+def _all(plan: Plan) -> Left:
+    return [piece.coords for piece in plan], True, None

@@ -90,9 +90,24 @@ _readers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Readers]] = We
 
 async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
     """Store `value` like `omnizarr.engine.write`, and raise the same errors."""
+    if engine.is_remote(binding) and engine.can_write(binding, value):
+        rest = await fetching.write(binding, plan, value, concurrency)
+        if rest is None:
+            return
+        left, is_complete, error = rest
+        engine.raise_of(binding, left, error)
+        wanted = set(left)
+        await _write(binding, plan, [piece for piece in plan if piece.coords in wanted], value, concurrency)
+        if is_complete:
+            return
+    await _write(binding, plan, plan, value, concurrency)
+
+
+async def _write(binding: Binding, plan: Plan, pieces: Pieces, value: AnyArray, concurrency: int | None) -> None:
+    """Store the elements of `value` that some pieces of a plan select, or more of them."""
     verbs = asynchronous(binding.store)
     if verbs is not None:
-        await run(partial(_write_piece, verbs, binding, value), plan, _at_once(binding, plan, concurrency))
+        await run(partial(_write_piece, verbs, binding, value), pieces, _at_once(binding, pieces, concurrency))
     elif isinstance(binding.store, MemoryStore) and value.nbytes <= _SMALL:
         engine.write(binding, plan, value, concurrency)
     elif binding.store.concurrency <= 1 and not _waits_for_disk(binding.store):

@@ -20,6 +20,7 @@ from omnizarr.engine.binding import Binding, bind, check
 from omnizarr.engine.native import (
     Limits,
     begin,
+    can_write,
     is_remote,
     is_stoppable,
     raise_of,
@@ -35,6 +36,7 @@ __all__ = [
     "Limits",
     "begin",
     "bind",
+    "can_write",
     "check",
     "is_remote",
     "is_stoppable",

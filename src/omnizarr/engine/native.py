@@ -22,7 +22,7 @@ from omnizarr.engine.descriptions import describe_chain
 from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config, engines
-from omnizarr.stores import Store
+from omnizarr.stores import Store, conflicts
 from omnizarr.stores.access import Access, Client
 from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
@@ -120,15 +120,24 @@ def fetches() -> bool:
     return bool(wanted == "native")
 
 
-def _remote(native: Any, store: Store, bytes_in_flight: int) -> tuple[Any, str, int, int] | None:
-    """Return the native client of a store; None if the store itself must be asked for each value."""
+_Remote = tuple[Any, str, int, int, tuple[bool, float] | None]
+
+
+def _remote(native: Any, store: Store, bytes_in_flight: int) -> _Remote | None:
+    """Return the native client of a store, and its limits and conditions.
+
+    Return None if the store itself must be asked for each value.
+    """
     if not fetches() or not hasattr(native, "Client"):
         return None
     access = store.access()
     if access is None:
         return None
     client = _client(native, access)
-    return None if client is None else (client, access.prefix, access.max_value_bytes, bytes_in_flight)
+    if client is None:
+        return None
+    conditions = (access.are_conditions_doubtful, conflicts.PATIENCE) if access.has_conditions else None
+    return client, access.prefix, access.max_value_bytes, bytes_in_flight, conditions
 
 
 def _client(native: Any, access: Access) -> Any:
@@ -150,7 +159,7 @@ def _client(native: Any, access: Access) -> Any:
 
 
 def is_remote(binding: Binding) -> bool:
-    """Return whether the native engine fetches the chunks of an array itself."""
+    """Return whether the native engine fetches and stores the chunks of an array itself."""
     return binding.native is not None and binding.native.fetches
 
 
@@ -170,14 +179,18 @@ def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int |
         _finish(reference.read, binding, plan, out, concurrency, rest)
 
 
-def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None, bell: int) -> Any:
-    """Begin the same as `read` for arrays for which `is_remote` is True; return None if that is not possible.
+def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None, bell: int, *, is_write: bool) -> Any:
+    """Begin the same as `read` or `write` for arrays for which `is_remote` is True.
 
-    The returned object tells what is done. A byte in the socket `bell` announces it.
+    Return None if that is not possible. The returned object tells what is done. A byte in the socket `bell` announces
+    it. To write, `can_write` must be True, too.
     """
-    requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
+    requests = [
+        (binding.native, plan.pieces, _as_buffer(_of_shape(array, plan) if is_write else array))
+        for binding, plan, array in jobs
+    ]
     try:
-        return engines.module().Batch(requests, concurrency, is_one=False, bell=bell)
+        return engines.module().Batch(requests, concurrency, is_one=False, bell=bell, is_write=is_write)
     except (NotImplementedError, OverflowError):
         return None
 
@@ -244,25 +257,32 @@ def read(
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
     """Store `value` like `omnizarr.engine.reference.write`, and raise the same errors."""
-    # A thread that holds the lock of a chunk may enter it again, which threads of the native engine could not.
-    # They never take the lock of a document, which `append` holds.
-    if (
-        binding.store.read_only
-        or value.dtype != binding.spec.dtype
-        or filelocks.is_held(besides=_DOCUMENT)
-        or _depends_on_reads(binding)
-    ):
+    if not can_write(binding, value):
         reference.write(binding, plan, value, concurrency)
         return
-    if value.shape != plan.buffer_shape:
-        value = np.broadcast_to(value, plan.buffer_shape)
     try:
-        rest = binding.native.write(plan.pieces, _as_buffer(value), concurrency)
+        rest = binding.native.write(plan.pieces, _as_buffer(_of_shape(value, plan)), concurrency)
     except (NotImplementedError, OverflowError):
         reference.write(binding, plan, value, concurrency)
         return
     if rest is not None:
         _finish(reference.write, binding, plan, value, concurrency, rest)
+
+
+def can_write(binding: Binding, value: AnyArray) -> bool:
+    """Return whether the native engine may store a value now, by the calling thread."""
+    # A thread that holds the lock of a chunk may enter it again, which threads of the native engine could not.
+    # They never take the lock of a document, which `append` holds.
+    return not (
+        binding.store.read_only
+        or value.dtype != binding.spec.dtype
+        or filelocks.is_held(besides=_DOCUMENT)
+        or _depends_on_reads(binding)
+    )
+
+
+def _of_shape(value: AnyArray, plan: Plan) -> AnyArray:
+    return value if value.shape == plan.buffer_shape else np.broadcast_to(value, plan.buffer_shape)
 
 
 def _depends_on_reads(binding: Binding) -> bool:

@@ -39,6 +39,10 @@ class Access(NamedTuple):
     prefix: str
     max_value_bytes: int
     """Larger values are not fetched."""
+    has_conditions: bool
+    """Whether a value can be stored on the condition that it has not changed."""
+    are_conditions_doubtful: bool
+    """Whether it must still be seen that the server does not ignore such conditions."""
 
     def __repr__(self) -> str:  # a client holds secrets
         return f"Access({self.client.kind!r}, prefix={self.prefix!r})"

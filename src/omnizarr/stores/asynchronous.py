@@ -278,10 +278,7 @@ class ObjectVerbs:
                 await self._update_once(key, change)
             except ConflictError as error:
                 if time.monotonic() - start > conflicts.PATIENCE:
-                    raise error.add(
-                        found=f"other writers were faster for {conflicts.PATIENCE:g} seconds",
-                        remedy="let fewer programs write to the same chunk or document, or choose smaller chunks",
-                    )
+                    raise conflicts.given_up(error)
                 await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
                 pause = min(2 * pause, 1.0)
             else:

@@ -35,6 +35,14 @@ def retrying(run: Callable[[], T]) -> T:
         return _again(run)
 
 
+def given_up(error: ConflictError) -> ConflictError:
+    """Return the error of a writer that was too slow for `PATIENCE` seconds."""
+    return error.add(
+        found=f"other writers were faster for {PATIENCE:g} seconds",
+        remedy="let fewer programs write to the same chunk or document, or choose smaller chunks",
+    )
+
+
 def _again(run: Callable[[], T]) -> T:
     uniform = import_module("random").uniform
     start = time.monotonic()
@@ -47,10 +55,7 @@ def _again(run: Callable[[], T]) -> T:
             return run()
         except ConflictError as error:
             if time.monotonic() - start > PATIENCE:
-                raise error.add(
-                    found=f"other writers were faster for {PATIENCE:g} seconds",
-                    remedy="let fewer programs write to the same chunk or document, or choose smaller chunks",
-                )
+                raise given_up(error)
 
 
 def retried(function: Callable[P, T]) -> Callable[P, T]:

@@ -26,7 +26,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import pool, threads
+from omnizarr.stores import conflicts, pool, threads
 from omnizarr.stores.access import Access
 from omnizarr.stores.base import (
     Buffer,
@@ -229,6 +229,13 @@ class ObjectStore(Store):
         config = getattr(self._store, "config", None) or {}
         return str(config.get("conditional_put", "etag")).lower() != "disabled"
 
+    @property
+    def _are_conditions_doubtful(self) -> bool:
+        """Whether this is not S3 itself, but a server of which it is not known whether it ignores conditions."""
+        return (
+            self._kind == "S3Store" and self._data not in _keep_conditions and bool(self._store.config.get("endpoint"))
+        )
+
     def access(self) -> Access | None:
         """Return how the store of obstore was set up, if all of that is known."""
         if type(self) is not ObjectStore:
@@ -237,7 +244,8 @@ class ObjectStore(Store):
         if made is None:
             return None
         client, below = made
-        return Access(client, as_prefix(below) + self._prefix, self._max_value_bytes)
+        prefix = as_prefix(below) + self._prefix
+        return Access(client, prefix, self._max_value_bytes, self._has_conditions, self._are_conditions_doubtful)
 
     def remembered(self) -> Sequence[str]:
         """Return what this thread remembers, in all of the bucket: keys in it without the prefix of this store."""
@@ -247,8 +255,14 @@ class ObjectStore(Store):
         return [path.removeprefix(self._prefix) for path in seen]
 
     def answered(self, kind: str, text: str, key: str | None) -> StoreError:
-        """Return the omnizarr error for an exception of obstore with this class and text; for the native engine."""
-        return object_errors.said(kind, text, self._store).add(store=repr(self), key=key)
+        """Return the omnizarr error for an exception of obstore with this class and text; for the native engine.
+
+        The native engine reports a conflict only after `omnizarr.stores.conflicts.PATIENCE` seconds.
+        """
+        error = object_errors.said(kind, text, self._store)
+        if isinstance(error, ConflictError):
+            conflicts.given_up(error)
+        return error.add(store=repr(self), key=key)
 
     # -- requests -------------------------------------------------------------------
 
@@ -613,7 +627,7 @@ class ObjectStore(Store):
 
         The server is asked to write the value that it has just got, on a condition that cannot hold.
         """
-        if self._kind != "S3Store" or self._data in _keep_conditions or not self._store.config.get("endpoint"):
+        if not self._are_conditions_doubtful:
             return
         try:
             told = self._ask(key, obstore.put, data, mode={"e_tag": _NEVER}, use_multipart=False)

@@ -1,0 +1,313 @@
+//! Values that are changed in part: stored on the condition that they have not changed since they were read.
+//!
+//! `omnizarr.stores.remote.object` says how: an answer that is lost must not make a change happen twice, and a server that
+//! takes no notice of conditions must not be trusted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use object_store::{Attribute, Attributes, GetOptions, ObjectMeta, PutMode, PutOptions, UpdateVersion};
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+
+use crate::error::{Error, Kind, Result};
+use crate::remote::client::Answered;
+use crate::remote::fetch::{Part, Place, strong};
+
+/// Metadata stored with a value, by which its writer recognizes it.
+const MARK: &str = "omnizarrwrite";
+/// An `ETag` that no value has.
+const NEVER: &str = "\"00000000000000000000000000000000\"";
+/// The pause after the first conflict is no longer than this; later ones may be twice as long as the one before,
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// but not longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// So many keys are noted before those that are free are forgotten.
+const FEW: usize = 1000;
+
+/// How a store keeps writers apart: by conditions.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// It has to be seen that the server takes notice of them.
+    pub are_doubtful: bool,
+    /// For so long conflicts are no error.
+    pub patience: Duration,
+}
+
+/// What became of a write on a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// The value is stored.
+    Stored,
+    /// Another writer was faster.
+    Conflict,
+}
+
+/// The condition that a value is still as it was read; None if the server does not tell its versions apart.
+#[must_use]
+pub fn unchanged(meta: Option<&ObjectMeta>) -> Option<PutMode> {
+    let Some(meta) = meta else { return Some(PutMode::Create) };
+    let (e_tag, version) = (strong(meta), meta.version.clone());
+    (e_tag.is_some() || version.is_some()).then_some(PutMode::Update(UpdateVersion { e_tag, version }))
+}
+
+impl Place<'_> {
+    /// Fetch the value with what the server tells of it; None if there is none.
+    ///
+    /// # Errors
+    /// If the store fails, or the value is too large.
+    pub async fn current(&self) -> Result<Option<Part>> {
+        let _permit = self.live.gate.pass().await;
+        match self.ask(None, None).await? {
+            None => Ok(None),
+            Some(result) => self.receive(result).await.map(Some),
+        }
+    }
+
+    /// Make `data` the value if the condition holds.
+    ///
+    /// # Errors
+    /// If the store fails. Then the value may be either.
+    pub async fn put_if(&self, data: Bytes, condition: &PutMode, are_doubtful: bool) -> Result<Put> {
+        let put = self.put_marked(data.clone(), condition, &mark()?).await?;
+        if put == Put::Stored && are_doubtful {
+            self.check_conditions(data).await?;
+        }
+        Ok(put)
+    }
+
+    /// Store the value with a mark, by which it is recognized if the answer is lost. It is sent again by the crate or here; if
+    /// it was stored the first time, the condition does not hold any more.
+    async fn put_marked(&self, data: Bytes, condition: &PutMode, mark: &str) -> Result<Put> {
+        let begun = Instant::now();
+        let mut is_last = false;
+        loop {
+            let error = match self.send(data.clone(), condition, Some(mark)).await? {
+                Ok(()) => return Ok(Put::Stored),
+                Err(error) => error,
+            };
+            let mut failure = None;
+            if self.is_conflict(&error) {
+                if begun.elapsed() < self.live.soonest_repetition {
+                    return Ok(Put::Conflict);
+                }
+            } else {
+                // Without a meaning: there is no such key any more.
+                let Some(meant) = self.live.meaning(&error) else { return Ok(Put::Conflict) };
+                if meant.kind == Kind::Refused || is_denied(&error) {
+                    return Err(meant);
+                }
+                if is_unknown(&error) {
+                    return Err(Error::refused("a server without conditions"));
+                }
+                failure = Some(meant);
+            }
+            if self.mark().await?.as_deref() == Some(mark) {
+                return Ok(Put::Stored);
+            }
+            match failure {
+                None => return Ok(Put::Conflict),
+                Some(failure) if is_last => return Err(failure),
+                Some(_) => is_last = true,
+            }
+        }
+    }
+
+    /// Whether the condition does not hold. The crate takes an answer that there is no place for keys for this, too.
+    fn is_conflict(&self, error: &object_store::Error) -> bool {
+        matches!(error, object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. })
+            && !self.live.is_without_place(&error.to_string())
+    }
+
+    async fn send(
+        &self,
+        data: Bytes,
+        condition: &PutMode,
+        mark: Option<&str>,
+    ) -> Result<Result<(), object_store::Error>> {
+        self.check()?;
+        let mut attributes = Attributes::new();
+        if let Some(mark) = mark {
+            attributes.insert(Attribute::Metadata(MARK.into()), mark.to_owned().into());
+        }
+        let options = PutOptions { mode: condition.clone(), attributes, ..PutOptions::default() };
+        let _permit = self.live.gate.pass().await;
+        Ok(self.live.store.put_opts(&self.path, data.into(), options).await.map(|_| ()))
+    }
+
+    /// The mark of the value that is stored.
+    async fn mark(&self) -> Result<Option<String>> {
+        let options = GetOptions { head: true, ..GetOptions::default() };
+        let _permit = self.live.gate.pass().await;
+        match self.live.store.get_opts(&self.path, options).await {
+            Ok(found) => {
+                let mark = found.attributes.get(&Attribute::Metadata(MARK.into()));
+                Ok(mark.map(|mark| mark.as_ref().to_owned()))
+            }
+            Err(error) => self.live.meaning(&error).map_or(Ok(None), Err),
+        }
+    }
+
+    /// See, once, whether the server refuses what was just stored on a condition that cannot hold.
+    async fn check_conditions(&self, data: Bytes) -> Result<()> {
+        let never = PutMode::Update(UpdateVersion { e_tag: Some(NEVER.to_owned()), version: None });
+        let checked = self.live.conditions.get_or_try_init(|| async {
+            match self.send(data, &never, None).await.map_err(Some)? {
+                // The store in Python tries that again, and says what is wrong.
+                Ok(()) => Err(Some(Error::refused("a server that takes no notice of conditions"))),
+                Err(error) if self.is_conflict(&error) => Ok(()),
+                // The value itself is stored; the next write will tell.
+                Err(error) => Err(self.live.meaning(&error).filter(|failure| failure.kind == Kind::Refused)),
+            }
+        });
+        match checked.await {
+            Ok(()) | Err(None) => Ok(()),
+            Err(Some(error)) => Err(error),
+        }
+    }
+}
+
+/// Whether the server does not know what it is asked to do.
+fn is_unknown(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    text.contains("status code: 501") || text.contains("NotImplemented")
+}
+
+fn is_denied(error: &object_store::Error) -> bool {
+    matches!(error, object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })
+}
+
+/// The error of a writer that was too slow for too long.
+#[must_use]
+pub fn too_slow() -> Error {
+    Error::foreign(Box::new(Answered { kind: "PreconditionError", text: "another writer was faster".to_owned() }))
+}
+
+fn mark() -> Result<String> {
+    use std::fmt::Write as _;
+
+    let mut text = String::with_capacity(32);
+    for _ in 0..2 {
+        // To write into a string never fails.
+        let _ = write!(text, "{:016x}", random()?);
+    }
+    Ok(text)
+}
+
+fn random() -> Result<u64> {
+    getrandom::u64().map_err(|error| Error::refused(error.to_string()))
+}
+
+/// How long to wait after conflicts: for random times, so that writers that met once do not meet again.
+pub struct Pauses {
+    begun: Instant,
+    longest: Duration,
+}
+
+impl Pauses {
+    /// The pauses after a first conflict.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { begun: Instant::now(), longest: FIRST_PAUSE }
+    }
+
+    /// Whether that has taken too long.
+    #[must_use]
+    pub fn are_over(&self, patience: Duration) -> bool {
+        self.begun.elapsed() > patience
+    }
+
+    /// Wait for a while.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub async fn pause(&mut self) -> Result<()> {
+        #[allow(clippy::cast_precision_loss)]
+        let share = random()? as f64 / u64::MAX as f64;
+        tokio::time::sleep(self.longest.mul_f64(share)).await;
+        self.longest = (2 * self.longest).min(LONGEST_PAUSE);
+        Ok(())
+    }
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One writer of this process at a time for each key: others would only get in its way.
+#[derive(Debug, Default)]
+pub struct Turns(Mutex<HashMap<String, Weak<Turn<()>>>>);
+
+impl Turns {
+    /// Wait for the turn to change the value of a key. It lasts until what is returned is dropped.
+    pub async fn take(&self, key: &str) -> OwnedMutexGuard<()> {
+        self.turn(key).lock_owned().await
+    }
+
+    fn turn(&self, key: &str) -> Arc<Turn<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        if turns.len() >= FEW && turns.len() == turns.capacity() {
+            turns.retain(|_, turn| turn.strong_count() > 0);
+        }
+        let turn = Arc::default();
+        turns.insert(key.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(e_tag: Option<&str>, version: Option<&str>) -> ObjectMeta {
+        let (e_tag, version) = (e_tag.map(Into::into), version.map(Into::into));
+        ObjectMeta { location: "a".into(), last_modified: std::time::UNIX_EPOCH.into(), size: 1, e_tag, version }
+    }
+
+    #[test]
+    fn a_condition_names_the_version_that_was_read() {
+        assert_eq!(unchanged(None), Some(PutMode::Create));
+        let version = UpdateVersion { e_tag: Some("\"1\"".into()), version: None };
+        assert_eq!(unchanged(Some(&meta(Some("\"1\""), None))), Some(PutMode::Update(version)));
+        let version = UpdateVersion { e_tag: None, version: Some("7".into()) };
+        assert_eq!(unchanged(Some(&meta(Some("W/\"1\""), Some("7")))), Some(PutMode::Update(version)));
+    }
+
+    #[test]
+    fn there_is_no_condition_without_versions() {
+        assert_eq!(unchanged(Some(&meta(None, None))), None);
+        assert_eq!(unchanged(Some(&meta(Some("W/\"1\""), None))), None);
+    }
+
+    #[test]
+    fn marks_differ() {
+        let marks: std::collections::HashSet<_> = (0..100).map(|_| mark().unwrap()).collect();
+        assert_eq!(marks.len(), 100);
+        assert!(marks.iter().all(|mark| mark.len() == 32));
+    }
+
+    #[test]
+    fn a_key_has_one_turn_as_long_as_somebody_waits_for_it() {
+        let turns = Turns::default();
+        let first = turns.turn("a");
+        assert!(Arc::ptr_eq(&first, &turns.turn("a")));
+        assert!(!Arc::ptr_eq(&first, &turns.turn("b")));
+    }
+
+    #[test]
+    fn turns_of_free_keys_are_forgotten() {
+        let turns = Turns::default();
+        let held = turns.turn("held");
+        for number in 0..10 * FEW {
+            turns.turn(&number.to_string());
+        }
+        assert!(turns.0.lock().unwrap().len() < 5 * FEW);
+        assert!(Arc::ptr_eq(&held, &turns.turn("held")));
+    }
+}
