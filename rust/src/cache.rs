@@ -16,12 +16,20 @@ use crate::store::{Hold, Stamp};
 /// for each shard.
 pub type Chunks = Cache<Coords, (Arc<[u8]>, Option<Hold>)>;
 
-/// Where the decoded chunks of one array are kept, perhaps beside those of others.
+/// A selection of at most one in so many bytes of a chunk decodes only the blocks of the chunk that it needs.
+pub const LARGEST_SHARE: usize = 2;
+/// The same for chunks that selections share while they are read at the same time: a block is decoded for one selection, a
+/// whole chunk is decoded once for all.
+pub const SMALLEST_SHARE: usize = 16;
+
+/// Where the decoded chunks of one array are kept. Several arrays may use one cache.
 pub struct Shelf {
-    /// All that is kept.
+    /// The cache.
     pub chunks: Arc<Chunks>,
-    /// Tells the array from others.
+    /// The number of the array, which no other array has.
     pub number: u64,
+    /// As [`Keep::share`].
+    pub share: Option<usize>,
 }
 
 impl Shelf {
@@ -29,7 +37,7 @@ impl Shelf {
     #[must_use]
     pub fn keep(&self, coords: &[u64], stamp: Stamp, hold: Option<Hold>) -> Keep<'_> {
         let place = std::iter::once(self.number).chain(coords.iter().copied()).collect();
-        Keep { chunks: &self.chunks, place, stamp, hold }
+        Keep { chunks: &self.chunks, place, stamp, hold, share: self.share }
     }
 }
 
@@ -44,6 +52,15 @@ pub struct Keep<'a> {
     pub stamp: Stamp,
     /// What keeps the stamp true.
     pub hold: Option<Hold>,
+    /// A selection of at most one in so many bytes of a chunk decodes only the blocks of the chunk that it needs, and nothing
+    /// is kept. None: a chunk is always decoded as a whole, and kept.
+    pub share: Option<usize>,
+}
+
+/// Return [`Keep::share`]; [`LARGEST_SHARE`] if decoded chunks are not kept.
+#[must_use]
+pub fn share_of(keep: Option<&Keep<'_>>) -> Option<usize> {
+    keep.map_or(Some(LARGEST_SHARE), |keep| keep.share)
 }
 
 impl Keep<'_> {
@@ -52,7 +69,7 @@ impl Keep<'_> {
     pub fn within(&self, number: usize) -> Self {
         let mut place = self.place.clone();
         place.push(number as u64);
-        Self { chunks: self.chunks, place, stamp: self.stamp, hold: self.hold.clone() }
+        Self { place, hold: self.hold.clone(), ..*self }
     }
 
     /// Return the decoded chunk.
@@ -170,7 +187,7 @@ mod tests {
     #[test]
     fn arrays_that_share_a_cache_keep_chunks_of_their_own() {
         let chunks = Arc::new(Cache::new(10));
-        let [first, second] = [1, 2].map(|number| Shelf { chunks: Arc::clone(&chunks), number });
+        let [first, second] = [1, 2].map(|number| Shelf { chunks: Arc::clone(&chunks), number, share: None });
         first.keep(&[0, 3], FIRST, None).put([1; 4].into());
         second.keep(&[0, 3], FIRST, None).put([2; 4].into());
         assert_eq!(first.keep(&[0, 3], FIRST, None).get().as_deref(), Some(&[1; 4][..]));

@@ -2,25 +2,28 @@
 //!
 //! Transposing moves no bytes here: it is in the [`Layout`], by which elements are put where they belong.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cache::Keep;
+use crate::cache::{Keep, LARGEST_SHARE};
 use crate::codecs::elements::Elements;
 use crate::codecs::{Codec, Encoded, Filter};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Selection};
 use crate::scatter::{Layout, Memory};
 use crate::store::Value;
-use runs::runs_of;
-use shard::Shard;
+use runs::{merged, runs_of};
+use shard::{Bytes, Shard};
 
 mod runs;
 pub mod shard;
 
 /// Runs of bytes are fetched together if no more than these are between them.
 const GAP: usize = 16 * 1024;
-/// Chunks up to this size are fetched whole: finding out what to leave away takes longer.
-const SMALL: usize = 64 * 1024;
+/// Values up to this size are fetched whole: to find out which parts of them are needed would take longer.
+pub const SMALL: usize = 64 * 1024;
+/// Bytes of a decoded block, about as many as C-Blosc chooses for medium levels.
+const TYPICAL_BLOCK: usize = 256 * 1024;
 /// A compressor never makes much more than twice of what it gets.
 const SLACK: usize = 4096;
 /// Parts of a chunk are decoded side by side only if they are as large as this.
@@ -177,8 +180,10 @@ impl Chain {
         if let Some(window) = memory.window(&self.layout, selection) {
             return self.decode(data, window, scratch);
         }
-        if let Some(found) = self.decode_span(data, selection, scratch)? {
-            return memory.scatter(&self.layout, &scratch.chunk[..found.len()], found.start, selection);
+        if let Some(runs) = self.few_runs(selection, Some(LARGEST_SHARE))?
+            && self.place_blocks(&Bytes(data), &runs, selection, memory, scratch)?
+        {
+            return Ok(());
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let result = self
@@ -249,45 +254,86 @@ impl Chain {
         Ok(true)
     }
 
-    /// Put what `selection` selects of a compressed chunk into `memory`, if that is no more than the `share`-th part of it,
-    /// fetching and decoding only what holds it; return false if the whole chunk should be fetched, or cannot
-    /// be read in parts. That says what is wrong with a chunk, too.
+    /// Put what `selection` selects of a compressed chunk into `memory`, and fetch and decode only the blocks that hold it.
+    ///
+    /// `runs` are those of [`Chain::few_runs`], for this selection and perhaps others. Return false if the chunk should be
+    /// decoded as a whole: because too many blocks are needed, because it has no blocks, or because something is broken,
+    /// which decoding the whole chunk reports.
     ///
     /// # Errors
     /// If the system fails, or a place is outside the chunk.
-    pub fn read_blocks(
+    pub fn place_blocks(
         &self,
         value: &dyn Value,
+        runs: &[Range<usize>],
         selection: &Selection,
-        share: usize,
         memory: &Memory,
         scratch: &mut Scratch,
     ) -> Result<bool> {
+        let Some(found) = self.decode_runs(value, runs, &mut scratch.chunk)? else { return Ok(false) };
+        memory.scatter(&self.layout, &scratch.chunk[..found.len()], found.start, selection)?;
+        Ok(true)
+    }
+
+    /// Decode the bytes within `runs` of a compressed chunk into `chunk`, and fetch only the blocks that hold them; return
+    /// which bytes of the decoded chunk are at the beginning of `chunk` then. Those between runs may be anything.
+    /// Return None in the cases in which [`Chain::place_blocks`] returns false.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn decode_runs(
+        &self,
+        value: &dyn Value,
+        runs: &[Range<usize>],
+        chunk: &mut Vec<u8>,
+    ) -> Result<Option<Range<usize>>> {
         let ([codec], Serializer::Elements(elements)) = (self.compressors.as_slice(), &self.serializer) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let length = usize::try_from(value.size()?).unwrap_or(0);
-        let runs = runs_of(&self.layout, selection, GAP)?;
-        if length <= SMALL || runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / share {
-            return Ok(false);
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(None) };
+        let chunk = resized(chunk, last.end - first.start)?;
+        let is_done = with_encoded(value, |encoded| codec.fetch_runs(encoded, self.layout.nbytes, runs, chunk))?;
+        if !is_done.unwrap_or(false) {
+            return Ok(None);
         }
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(false) };
-        let chunk = resized(&mut scratch.chunk, last.end - first.start)?;
-        let fetch = |start: usize, out: &mut [u8]| {
-            if value.read_at(start as u64, out)? < out.len() {
-                return Err(Error::broken("the value became shorter"));
-            }
-            Ok(())
-        };
-        let encoded = Encoded { length, fetch: &fetch };
-        if !codec.fetch_runs(&encoded, self.layout.nbytes, &runs, chunk).unwrap_or(false) {
-            return Ok(false);
-        }
-        for run in &runs {
+        for run in runs {
             elements.decode(&mut chunk[run.start - first.start..run.end - first.start])?;
         }
-        memory.scatter(&self.layout, chunk, first.start, selection)?;
-        Ok(true)
+        Ok(Some(first.start..last.end))
+    }
+
+    /// Return the ranges of bytes that [`Chain::decode_runs`] fetches of a value, of which at least the beginning must be
+    /// there. Return None if the whole chunk should be fetched, or more of its beginning is needed to know.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn blocks_of(&self, value: &dyn Value, runs: &[Range<usize>]) -> Result<Option<Vec<Range<u64>>>> {
+        let [codec] = self.compressors.as_slice() else { return Ok(None) };
+        let ranges = with_encoded(value, |encoded| codec.ranges_of(encoded, self.layout.nbytes, runs))?;
+        let ranges = ranges.unwrap_or(None);
+        Ok(ranges.map(|ranges| ranges.iter().map(|range| range.start as u64..range.end as u64).collect()))
+    }
+
+    /// Return the runs of bytes of the decoded chunk that hold what `selection` selects; None if the chunk cannot be decoded
+    /// in parts, or the runs have more than one in `share` of its bytes, or `share` is None.
+    ///
+    /// # Errors
+    /// If a place is outside the chunk.
+    pub fn few_runs(&self, selection: &Selection, share: Option<usize>) -> Result<Option<Vec<Range<usize>>>> {
+        let Some(share) = share.filter(|_| self.reads_blocks()) else { return Ok(None) };
+        let runs = runs_of(&self.layout, selection, GAP)?;
+        let wanted: usize = runs.iter().map(Range::len).sum();
+        Ok(Some(runs).filter(|runs| !runs.is_empty() && wanted <= self.layout.nbytes / share))
+    }
+
+    /// Unite several results of [`Chain::few_runs`]; return None if they probably are in more than half of the blocks. This is
+    /// for stores of which it takes long to ask where the blocks are.
+    #[must_use]
+    pub fn in_few_blocks(&self, several: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
+        let runs = merged(several, GAP);
+        let blocks = merged(runs.clone(), TYPICAL_BLOCK);
+        let wanted: usize = blocks.iter().map(|run| run.len().max(TYPICAL_BLOCK)).sum();
+        (wanted <= self.layout.nbytes / LARGEST_SHARE).then_some(runs)
     }
 
     /// Whether parts of a compressed chunk can be fetched and decoded by themselves.
@@ -374,33 +420,6 @@ impl Chain {
         })();
         scratch.other = other;
         result
-    }
-
-    /// Decode the bytes that `selection` spans into the scratch, if that costs less than all; return which they are.
-    fn decode_span(
-        &self,
-        data: &[u8],
-        selection: &Selection,
-        scratch: &mut Scratch,
-    ) -> Result<Option<std::ops::Range<usize>>> {
-        let [codec] = self.compressors.as_slice() else { return Ok(None) };
-        let Serializer::Elements(elements) = &self.serializer else { return Ok(None) };
-        if !self.filters.is_empty() || codec.part_size(data).is_none_or(|size| size >= self.layout.nbytes) {
-            return Ok(None);
-        }
-        let Some(span) = self.layout.span_of(selection)? else { return Ok(None) };
-        if span.len() > self.layout.nbytes / 2 {
-            return Ok(None);
-        }
-        let out = resized(&mut scratch.chunk, span.len())?;
-        match codec.decode_part(data, self.layout.nbytes, span.start, out) {
-            None => Ok(None),
-            Some(result) => {
-                result?;
-                elements.decode(out)?;
-                Ok(Some(span))
-            }
-        }
     }
 
     /// Undo all compressors, the size of the result being known.
@@ -607,7 +626,23 @@ impl Chain {
     }
 }
 
-/// Decode what one compressor made of another's bytes.
+/// Call `then` with the bytes of a value, of which it fetches what it needs. An error of the outer result is one of the value;
+/// one of the inner result may also mean that bytes are broken, or were not fetched.
+fn with_encoded<T>(value: &dyn Value, then: impl FnOnce(&Encoded<'_>) -> Result<T>) -> Result<Result<T>> {
+    let length = usize::try_from(value.size()?).unwrap_or(0);
+    let fetch = |start: usize, out: &mut [u8]| {
+        if !value.holds(start as u64, out.len()) {
+            return Err(Error::refused("bytes that were not fetched"));
+        }
+        if value.read_at(start as u64, out)? < out.len() {
+            return Err(Error::broken("the value became shorter"));
+        }
+        Ok(())
+    };
+    Ok(then(&Encoded { length, fetch: &fetch }))
+}
+
+/// Undo one of several compressors, of which it is not the first.
 fn decode_stage(codec: &dyn Codec, data: &[u8], size: (Option<usize>, usize), mut out: Vec<u8>) -> Result<Vec<u8>> {
     match size.0 {
         Some(exact) => {

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cache::{Cache, Keep, Shelf};
+use crate::cache::{Cache, Keep, Shelf, share_of};
 use crate::chain::shard::{Entry, Shard};
-use crate::chain::{Chain, Scratch};
+use crate::chain::{Chain, SMALL, Scratch};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
 use crate::scatter::Memory;
@@ -26,8 +26,6 @@ const BYTES_PER_THREAD: usize = 256 * 1024;
 const BYTES_PER_PIECE: usize = 16 * 1024;
 /// Threads take pieces of about so many bytes at a time.
 const BYTES_PER_BATCH: usize = 128 * 1024;
-/// Of a chunk that several selections need, less than this part is read by itself.
-const SMALLEST_SHARE: usize = 16;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -430,12 +428,13 @@ impl Job<'_> {
         {
             return Ok(());
         }
-        if self.array.chunks.is_none() && value.bytes().is_none() && Self::has_blocks(chain, piece) {
-            // Chunks that others need too are kept, unless very little of them is wanted.
-            let share = if keep.is_some() { SMALLEST_SHARE } else { 2 };
-            if chain.read_blocks(value, &piece.selection, share, self.memory, scratch)? {
-                return Ok(());
-            }
+        if value.bytes().is_none()
+            && Self::has_blocks(chain, piece)
+            && value.size()? > SMALL as u64
+            && let Some(runs) = chain.few_runs(&piece.selection, share_of(keep.as_ref()))?
+            && chain.place_blocks(value, &runs, &piece.selection, self.memory, scratch)?
+        {
+            return Ok(());
         }
         with_all(value, scratch, |data, scratch| match &keep {
             Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, keep),

@@ -34,6 +34,11 @@ pub trait Value: Send + Sync {
     /// If the system fails.
     fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize>;
 
+    /// Whether these bytes can be read: a value may have been fetched only in part.
+    fn holds(&self, _start: u64, _size: usize) -> bool {
+        true
+    }
+
     /// What tells this version of the value from all others; None if nothing does.
     ///
     /// # Errors

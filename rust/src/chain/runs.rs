@@ -72,15 +72,20 @@ pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec
             })
             .collect();
     }
-    starts.sort_unstable();
-    let mut starts: Vec<_> = starts.into_iter().map(|start| start..start + run).collect();
-    debug_assert!(starts.iter().all(|run| span.start <= run.start && run.end <= span.end));
-    starts.dedup_by(|next, run| {
+    let runs: Vec<_> = starts.into_iter().map(|start| start..start + run).collect();
+    debug_assert!(runs.iter().all(|run| span.start <= run.start && run.end <= span.end));
+    Ok(merged(runs, gap))
+}
+
+/// Sort runs, and join those with gaps of no more than `gap` bytes.
+pub fn merged(mut runs: Vec<Range<usize>>, gap: usize) -> Vec<Range<usize>> {
+    runs.sort_unstable_by_key(|run| run.start);
+    runs.dedup_by(|next, run| {
         let is_near = next.start <= run.end + gap;
         if is_near {
             run.end = run.end.max(next.end);
         }
         is_near
     });
-    Ok(starts)
+    runs
 }

@@ -1,9 +1,10 @@
 //! Many chunks and an index of where they are, in one value: what `omnizarr.codecs.sharding` is in Python.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cache::Keep;
-use crate::chain::{Chain, Scratch, resized};
+use crate::cache::{Keep, share_of};
+use crate::chain::{Chain, SMALL, Scratch, resized};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Plan, Selection};
 use crate::scatter::Memory;
@@ -42,12 +43,22 @@ type Encode<'a> = dyn Fn(usize, &mut Scratch, &mut Vec<u8>) -> Result<bool> + Sy
 
 /// A chunk that is to be placed.
 struct Wanted {
-    /// In the plan.
+    /// The number of its piece in the plan.
     at: usize,
-    /// In the index.
+    /// Its number in the index.
     number: usize,
     offset: u64,
     size: usize,
+    /// What is needed of the decoded chunk, if that is so little that perhaps only a part of the chunk is fetched.
+    runs: Option<Vec<Range<usize>>>,
+}
+
+/// What a selection needs of one chunk of a shard.
+pub struct Need {
+    /// Where the chunk is.
+    pub bytes: Range<u64>,
+    /// What is needed of the decoded chunk, if that is so little that perhaps only a part of the chunk is fetched.
+    pub runs: Option<Vec<Range<usize>>>,
 }
 
 impl Shard {
@@ -134,19 +145,44 @@ impl Shard {
         self.index_at_end
     }
 
-    /// The ranges of bytes of the chunks that a selection needs.
+    /// Return what a selection needs of each chunk. Chunks of less than `least` bytes are needed as a whole; so are those of
+    /// which more is selected than [`share_of`] allows, or of which it probably is in more than half of the blocks.
     ///
     /// # Errors
     /// If the selection does not fit.
-    pub fn wanted(&self, entries: &[Entry], selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
+    pub fn needs(
+        &self,
+        entries: &[Entry],
+        selection: &Selection,
+        least: usize,
+        keep: Option<&Keep<'_>>,
+    ) -> Result<Vec<Need>> {
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
-        let mut wanted = Vec::new();
+        let mut needs = Vec::new();
         for at in 0..plan.len() {
-            if let Some((offset, size)) = entries[self.number_of(&plan.piece(at))?] {
-                wanted.push(offset..offset + size as u64);
+            let piece = plan.piece(at);
+            if let Some((offset, size)) = entries[self.number_of(&piece)?] {
+                let share = share_of(keep).filter(|_| size >= least);
+                let runs = self.inner.few_runs(&piece.selection, share)?;
+                let runs = runs.and_then(|runs| self.inner.in_few_blocks(runs));
+                needs.push(Need { bytes: offset..offset + size as u64, runs });
             }
         }
-        Ok(wanted)
+        Ok(needs)
+    }
+
+    /// Return where in the shard the blocks are that a need has. `value` holds at least the beginning of the chunk. If that
+    /// does not tell where the blocks are, return where the whole chunk is.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn blocks_of(&self, need: &Need, value: &dyn Value) -> Result<Vec<Range<u64>>> {
+        let Need { bytes, runs } = need;
+        let size = usize::try_from(bytes.end - bytes.start).map_err(|_| Error::refused("so many bytes"))?;
+        let part = Part { value, start: bytes.start, size };
+        let blocks = runs.as_ref().map_or(Ok(None), |runs| self.inner.blocks_of(&part, runs))?;
+        let within = |block: Range<u64>| bytes.start + block.start..bytes.start + block.end;
+        Ok(blocks.map_or_else(|| vec![bytes.clone()], |blocks| blocks.into_iter().map(within).collect()))
     }
 
     fn number_of(&self, piece: &Piece) -> Result<usize> {
@@ -198,7 +234,9 @@ impl Shard {
                     if self.inner.encoded_size().0.is_some_and(|exact| exact != size) {
                         return Err(Error::broken("a chunk of the wrong size"));
                     }
-                    wanted.push(Wanted { at, number, offset, size });
+                    let share = share_of(keep).filter(|_| size > SMALL && value.bytes().is_none());
+                    let runs = self.inner.few_runs(&piece.selection, share)?;
+                    wanted.push(Wanted { at, number, offset, size, runs });
                 }
             }
         }
@@ -250,6 +288,15 @@ impl Shard {
         else {
             return Ok(());
         };
+        if let Wanted { runs: Some(runs), offset, size, .. } = first {
+            let part = Part { value, start: *offset, size: *size };
+            if self.inner.place_blocks(&part, runs, &plan.piece(first.at).selection, memory, scratch)? {
+                return Ok(());
+            }
+        }
+        if !group.iter().all(|chunk| value.holds(chunk.offset, chunk.size)) {
+            return Err(Error::refused("bytes that were not fetched"));
+        }
         let start = first.offset;
         let too_large = |_| Error::refused("so many bytes");
         let mut fetched = Vec::new();
@@ -429,7 +476,7 @@ impl Shard {
 /// Append chunks to a shard, and say where they are.
 fn encode_run(
     encode: &Encode<'_>,
-    numbers: std::ops::Range<usize>,
+    numbers: Range<usize>,
     out: &mut Vec<u8>,
     entries: &mut Vec<Entry>,
     scratch: &mut Scratch,
@@ -447,7 +494,8 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(MISSING, u64::from_ne_bytes)
 }
 
-/// Divide chunks, sorted by offset, into groups that are fetched together.
+/// Divide chunks, sorted by offset, into groups that are fetched together. A chunk that may be fetched in part is a group
+/// of its own.
 fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
     let mut groups = Vec::new();
     let mut rest = wanted;
@@ -455,7 +503,9 @@ fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
         let mut end = first.offset + first.size as u64;
         let together = rest[1..].iter().take_while(|chunk| {
             let here = chunk.offset + chunk.size as u64;
-            let is_near = chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= largest;
+            let is_whole = first.runs.is_none() && chunk.runs.is_none();
+            let is_near =
+                is_whole && chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= largest;
             end = end.max(here);
             is_near
         });
@@ -467,7 +517,7 @@ fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
 }
 
 /// Bytes in memory as a value.
-struct Bytes<'a>(&'a [u8]);
+pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Value for Bytes<'_> {
     fn bytes(&self) -> Option<&[u8]> {
@@ -507,6 +557,10 @@ impl Value for Part<'_> {
         let rest = (self.size as u64).saturating_sub(start);
         let size = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
         self.value.read_at(self.start.saturating_add(start), &mut out[..size])
+    }
+
+    fn holds(&self, start: u64, size: usize) -> bool {
+        self.value.holds(self.start.saturating_add(start), size)
     }
 }
 

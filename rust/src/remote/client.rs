@@ -14,7 +14,7 @@ use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use crate::error::{Error, Result};
-use crate::remote::batch::{Chunk, Indexed};
+use crate::remote::batch::{Chunk, Headed, Indexed};
 use crate::remote::failures::Declined;
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
@@ -85,6 +85,8 @@ pub struct Live {
     pub gate: Arc<Gate>,
     /// The server has answered with the whole value when it was asked for a part.
     pub ignores_ranges: AtomicBool,
+    /// The server has not told which version of a value an answer has. So compressed chunks are fetched by one request.
+    pub lacks_versions: AtomicBool,
     /// Something was declined that only obstore can do; so nothing is tried any more.
     pub is_declined: AtomicBool,
     /// The server can be asked for the end of a value.
@@ -95,6 +97,8 @@ pub struct Live {
     pub chunks: Flights<Chunk>,
     /// Indexes of shards that several ask for.
     pub indexes: Flights<Indexed>,
+    /// Beginnings of chunks that several ask for.
+    pub heads: Flights<Headed>,
     missing_places: Vec<String>,
 }
 
@@ -125,11 +129,13 @@ impl Setup {
             store: self.store(Transport::new(self.headers.clone(), Arc::clone(&gate)))?,
             gate,
             ignores_ranges: AtomicBool::new(false),
+            lacks_versions: AtomicBool::new(false),
             is_declined: AtomicBool::new(false),
             knows_suffixes: self.cloud != Cloud::Azure,
             most_at_once: self.concurrency,
             chunks: Flights::default(),
             indexes: Flights::default(),
+            heads: Flights::default(),
             missing_places: self.missing_places.clone(),
         })
     }

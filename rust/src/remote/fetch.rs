@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt as _, PutOptions};
 
+use crate::chain::SMALL;
 use crate::error::{Error, Result};
 use crate::remote::client::Live;
 use crate::store::Value;
@@ -16,6 +17,12 @@ use crate::store::Value;
 const GAP: u64 = 128 * 1024;
 /// Bytes of parts that are fetched as one.
 const LARGEST: u64 = 8 * 1024 * 1024;
+/// Bytes at the beginning of a compressed chunk that are fetched to find out which other parts of it are needed. They
+/// arrive in less time than it takes to answer, and small chunks arrive whole.
+pub const HEAD: usize = SMALL;
+/// Compressed chunks of fewer stored bytes are fetched by one request: these bytes arrive sooner than the answers to two
+/// requests, of which the second depends on the answer to the first.
+pub const LEAST_IN_PARTS: usize = 1024 * 1024;
 
 /// A value of a store: its place, and how large it may be.
 pub struct Place<'a> {
@@ -164,6 +171,17 @@ impl Place<'_> {
         }
         Ok(Some(parts))
     }
+
+    /// Add parts of the version of a value that `pin` tells of to those that have been fetched of it.
+    ///
+    /// # Errors
+    /// As [`Place::parts`], and if there is no such version any more.
+    pub async fn more(&self, mut fetched: Parts, wanted: Vec<Range<u64>>, pin: &ObjectMeta) -> Result<Parts> {
+        let missing: Vec<_> = wanted.into_iter().filter_map(|range| fetched.missing(&range)).collect();
+        let more = self.parts(missing, Some(pin.clone())).await?.ok_or_else(|| Error::refused("deleted meanwhile"))?;
+        fetched.parts.extend(more.parts);
+        Ok(fetched)
+    }
 }
 
 /// The bytes of an answer; None if they are more or fewer than announced. No more of them are collected.
@@ -200,12 +218,17 @@ fn strong(meta: &ObjectMeta) -> Option<String> {
     meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
 }
 
+/// Whether the server has told which version of the value this is, in a way that no other version shares.
+#[must_use]
+pub fn names_version(meta: &ObjectMeta) -> bool {
+    strong(meta).is_some() || meta.version.is_some()
+}
+
 /// Whether both tell of the same version: by its `ETag`, or if that is weak or none, by size and date too.
 fn are_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
-    let is_certain = strong(one).is_some() || one.version.is_some();
     one.e_tag == other.e_tag
         && one.version == other.version
-        && (is_certain || (one.size == other.size && one.last_modified == other.last_modified))
+        && (names_version(one) || (one.size == other.size && one.last_modified == other.last_modified))
 }
 
 /// What to ask for to have all ranges: near ones as one.
@@ -228,15 +251,43 @@ fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     groups
 }
 
-/// Parts of a value that have been fetched. To read what was not is to read zeros.
+/// Parts of a value that have been fetched. All other bytes are read as zeros; [`Value::holds`] tells them apart.
 pub struct Parts {
     size: u64,
     parts: Vec<(u64, Bytes)>,
 }
 
+impl Parts {
+    /// The beginning of a value.
+    #[must_use]
+    pub fn of_head((bytes, meta): &Part) -> Self {
+        Self { size: meta.size, parts: vec![(0, bytes.clone())] }
+    }
+
+    /// Return where the first byte is that was not fetched, from `start` on.
+    fn gap(&self, mut start: u64) -> u64 {
+        let end = |(at, bytes): &(u64, Bytes)| at + bytes.len() as u64;
+        while let Some(part) = self.parts.iter().find(|part| part.0 <= start && start < end(part)) {
+            start = end(part);
+        }
+        start
+    }
+
+    /// Return the end of a range, from the first byte on that was not fetched; None if all were.
+    fn missing(&self, range: &Range<u64>) -> Option<Range<u64>> {
+        let start = self.gap(range.start);
+        (start < range.end).then_some(start..range.end)
+    }
+}
+
 impl Value for Parts {
     fn size(&self) -> Result<u64> {
         Ok(self.size)
+    }
+
+    fn holds(&self, start: u64, size: usize) -> bool {
+        let end = self.size.min(start.saturating_add(size as u64));
+        self.missing(&(start..end)).is_none()
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
@@ -272,5 +323,17 @@ mod tests {
         assert_eq!(parts.read_at(3, &mut out).unwrap(), 8);
         assert_eq!(&out, b"b\0\0cdef\0");
         assert_eq!(parts.read_at(10, &mut out).unwrap(), 2);
+    }
+
+    #[test]
+    fn parts_that_were_not_fetched_are_known() {
+        let part = |at, bytes| (at, Bytes::from_static(bytes));
+        let parts = Parts { size: 12, parts: vec![part(6, b"cdef"), part(2, b"abab"), part(11, b"g")] };
+        let held = |start, size| parts.holds(start, size);
+        assert_eq!([held(2, 8), held(3, 1), held(5, 2), held(0, 0), held(11, 9), held(12, 1)], [true; 6]);
+        assert_eq!([held(1, 2), held(2, 9), held(0, 1), held(10, 2), held(0, 12)], [false; 5]);
+        assert_eq!(parts.missing(&(4..12)), Some(10..12));
+        assert_eq!(parts.missing(&(0..4)), Some(0..4));
+        assert_eq!(parts.missing(&(4..10)), None);
     }
 }
