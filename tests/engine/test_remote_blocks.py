@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -21,7 +23,7 @@ from omnizarr.errors import ChunkNotFoundError, StoreLimitError
 from omnizarr.stores import MemoryStore
 from tests import servers
 from tests.engine.both import RUNS, bits, outcome
-from tests.engine.remote import by, failure, needs_remote, respond
+from tests.engine.remote import by, failure, needs_remote
 from tests.engine.test_remote import ANSWERS
 from tests.faultproxy import FaultProxy
 from tests.stores.recording import FAST, recording
@@ -249,6 +251,27 @@ def test_tasks_that_need_one_block_at_once_share_requests(server):
     assert len(asked(server)) <= 4
 
 
+def test_threads_that_need_a_chunk_at_once_share_requests_for_its_beginning(server):
+    array = by("native", put(server, "a"), FAST)
+    server.requests()
+    server.answer = lambda _: time.sleep(0.3)
+    start, results = threading.Barrier(20), []
+
+    def work(column):
+        start.wait()
+        results.append((column, array[700, column]))
+
+    crew = [threading.Thread(target=work, args=(column,)) for column in range(20)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    assert sorted(results) == list(enumerate(VALUES[700, :20]))
+    ranges = asked(server)
+    assert ranges.count((0, HEAD)) <= 4
+    assert (0, math.inf) not in ranges
+
+
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
 def test_an_element_is_fetched_from_s3_without_the_rest_of_its_chunk(s3_server, layout):
     place = s3_server.fresh()
@@ -271,10 +294,12 @@ def test_an_element_is_fetched_from_s3_without_the_rest_of_its_chunk(s3_server, 
 
 
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
-def test_blocks_of_two_versions_are_never_mixed(server, layout):
-    url = put(server, "a", **LAYOUTS[layout])
-    array = by("native", url, FAST)
-    after = documents(VALUES[::-1], **LAYOUTS[layout])
+@pytest.mark.parametrize("clevel", [0, 5])
+def test_blocks_of_two_versions_are_never_mixed(server, layout, clevel):
+    """At level 0, parts of both versions would fit together: nothing is compressed."""
+    how = {**LAYOUTS[layout], "compressors": {**BLOSC, "configuration": {**BLOSC["configuration"], "clevel": clevel}}}
+    array = by("native", put(server, "a", **how), FAST)
+    after = documents(VALUES[::-1], **how)
     key = "c/1/0" if layout == "chunks" else "c/0/0"
     first, changed = server.values[f"/a/{key}"], []
 
@@ -291,7 +316,8 @@ def test_blocks_of_two_versions_are_never_mixed(server, layout):
         return False
 
     server.answer = change
-    np.testing.assert_array_equal(array[700, 50:60], VALUES[::-1][700, 50:60])
+    # The first row is in the first 64 KiB of the chunk, the other one is not.
+    np.testing.assert_array_equal(array.oindex[[520, 700], 50:60], VALUES[::-1][[520, 700], 50:60])
     assert changed
 
 
@@ -410,4 +436,4 @@ def broken():
         yield made
 
 
-_ = servers, respond  # fixtures
+_ = servers  # its fixtures

@@ -1,4 +1,4 @@
-//! Which bytes of a chunk to fetch, where not all of them are needed.
+//! The bytes of a decoded chunk that a selection needs.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use crate::error::Result;
 use crate::plan::{Places, Scattered, Selection};
 use crate::scatter::Layout;
 
-/// A place that has been checked.
+/// Convert a place that has been checked to be in the chunk.
 fn as_usize(place: i64) -> usize {
     usize::try_from(place).unwrap_or(0)
 }
 
-/// The runs of bytes that hold what is selected, in order; those with gaps of no more than `gap` bytes are one.
+/// Return the runs of bytes that hold what is selected, in order; runs with at most `gap` bytes between them are one.
 ///
 /// # Errors
 /// If a place is outside the chunk.
@@ -77,7 +77,7 @@ pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec
     Ok(merged(runs, gap))
 }
 
-/// Sort runs, and join those with gaps of no more than `gap` bytes.
+/// Sort runs, and join those with at most `gap` bytes between them.
 pub fn merged(mut runs: Vec<Range<usize>>, gap: usize) -> Vec<Range<usize>> {
     runs.sort_unstable_by_key(|run| run.start);
     runs.dedup_by(|next, run| {

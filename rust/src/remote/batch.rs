@@ -1,4 +1,4 @@
-//! Plans whose chunks are in remote stores: what [`crate::run`] is for those that are near.
+//! Plans whose chunks are in remote stores. [`crate::run`] is the same for local stores.
 //!
 //! Tasks take units of work by number until there are none: they fetch a chunk, decode it, and put what is selected of it
 //! into place, while others fetch. Pieces of several plans that need the same chunk are one unit. To write, they encode a
@@ -425,7 +425,7 @@ impl Shared {
         }
     }
 
-    /// Fetch what the targets, all of one chunk, need of it, and put it into place.
+    /// Fetch what the targets need of a chunk, and put it into place. All targets are pieces of the same chunk.
     async fn fetch(&self, targets: &[Target<'_>]) -> Result<()> {
         let Some(Target { job, piece, .. }) = targets.first() else { return Ok(()) };
         let chain = job.order.array.codecs.chain_of(&piece.coords)?;
@@ -457,8 +457,8 @@ impl Shared {
         self.read_whole(&place, &key, chain, targets).await
     }
 
-    /// Fetch the beginning of a compressed chunk, then the blocks that hold `runs`, and put what the targets need of them into
-    /// place. Return false if the whole chunk should be fetched.
+    /// Fetch the beginning of a compressed chunk and then the blocks that hold `runs`, and put what the targets need into place.
+    /// Return false, with nothing put into place, if the whole chunk should be fetched.
     async fn read_blocks(
         &self,
         place: &Place<'_>,
@@ -566,7 +566,7 @@ impl Shared {
         let Some(index) = self.index_of(place, key, shard, targets[0].job).await? else {
             return self.each(targets, |target, _| target.fill_missing(chain));
         };
-        // A chunk that several targets need is decoded once, unless they need little of it.
+        // A chunk that several targets need is decoded once, unless each of them needs only a small part of it.
         let decoded = (targets.len() > 1).then(|| Cache::new(usize::MAX));
         let keep = decoded.as_ref().map(|chunks| Keep {
             chunks,
@@ -700,7 +700,7 @@ impl Target<'_> {
 
 /// Return the runs that hold what the targets need of a compressed chunk; None if the whole chunk should be fetched.
 fn few_runs(chain: &Chain, targets: &[Target<'_>]) -> Result<Option<Vec<Range<usize>>>> {
-    // How many bytes are stored is not known yet: probably half of those that are decoded.
+    // The number of stored bytes is not known yet. It is assumed to be half the number of decoded bytes.
     let share = (chain.layout.nbytes >= 2 * LEAST_IN_PARTS).then_some(LARGEST_SHARE);
     let mut all = Vec::new();
     for target in targets {
@@ -720,30 +720,30 @@ fn is_part(chain: &Chain, piece: &Piece) -> bool {
 
 // -- shared requests ------------------------------------------------------------------------
 
-/// A chunk that was asked for on behalf of several; None: there is none.
+/// The answer to a request for a chunk, which readers share; None: there is no chunk.
 pub type Chunk = Result<Option<Stored>, Reason>;
-/// The index of a shard, the same.
+/// The answer to a request for the index of a shard; None: there is no shard.
 pub type Indexed = Result<Option<Arc<Index>>, Reason>;
-/// The beginning of a chunk, the same.
+/// The answer to a request for the beginning of a chunk; None: there is no chunk.
 pub type Headed = Result<Option<Part>, Reason>;
 
-/// A chunk as it came, or unchanged.
+/// A chunk, encoded or decoded.
 #[derive(Clone, Debug)]
 pub enum Stored {
-    /// As it is stored.
+    /// The stored bytes.
     Raw(Bytes),
-    /// Its elements.
+    /// The bytes of the elements.
     Decoded(Arc<[u8]>),
 }
 
-/// The index of a shard, and what was told of the shard.
+/// The index of a shard, and what the server said about the shard.
 #[derive(Debug)]
 pub struct Index {
     entries: Vec<Entry>,
     meta: ObjectMeta,
 }
 
-/// An error that several get.
+/// An error that several readers get.
 #[derive(Clone, Debug)]
 pub struct Reason {
     kind: Kind,
@@ -769,7 +769,7 @@ fn copied(error: &Error) -> Error {
     Reason::of(error).into()
 }
 
-/// Send a request, or wait for the answer to the same request of another reader.
+/// Send a request; or if another reader is about to send the same request, wait for the answer to that one.
 async fn shared<T: Clone>(
     flights: &Flights<Result<T, Reason>>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Values, and parts of them, from a store and into it.
+//! Requests for values and for parts of values.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -13,28 +13,29 @@ use crate::error::{Error, Result};
 use crate::remote::client::Live;
 use crate::store::Value;
 
-/// Bytes between two parts that arrive sooner than another request would be answered.
+/// Parts with at most this number of bytes between them are fetched by one request, because an additional request would take
+/// longer than these bytes.
 const GAP: u64 = 128 * 1024;
-/// Bytes of parts that are fetched as one.
+/// Largest number of bytes that one request for several parts fetches.
 const LARGEST: u64 = 8 * 1024 * 1024;
-/// Bytes at the beginning of a compressed chunk that are fetched to find out which other parts of it are needed. They
-/// arrive in less time than it takes to answer, and small chunks arrive whole.
+/// Number of bytes at the beginning of a compressed chunk that are fetched first, to find out which other parts are needed.
+/// So few bytes hardly make a request slower, and small chunks are complete with them.
 pub const HEAD: usize = SMALL;
-/// Compressed chunks of fewer stored bytes are fetched by one request: these bytes arrive sooner than the answers to two
-/// requests, of which the second depends on the answer to the first.
+/// Compressed chunks with fewer stored bytes are fetched by one request. This takes less time than two requests of which the
+/// second can be sent only after the answer to the first.
 pub const LEAST_IN_PARTS: usize = 1024 * 1024;
 
 /// A value of a store: its place, and how large it may be.
 pub struct Place<'a> {
     /// The store.
     pub live: &'a Live,
-    /// In the store.
+    /// The path of the value in the store.
     pub path: Path,
-    /// Larger ones are not fetched.
+    /// Values with more bytes are not fetched.
     pub most: u64,
 }
 
-/// Bytes, and what was told of the value that they are of.
+/// Bytes of a value, and what the server said about the value.
 pub type Part = (Bytes, ObjectMeta);
 
 impl Place<'_> {
@@ -77,10 +78,10 @@ impl Place<'_> {
         }
     }
 
-    /// Fetch the value; None if there is none. One of another size than `expected` is broken.
+    /// Fetch the value; return None if there is none.
     ///
     /// # Errors
-    /// If the store fails, or what it answers cannot be a chunk.
+    /// If the store fails, or the value is too large or not of the size `expected`.
     pub async fn whole(&self, expected: Option<usize>) -> Result<Option<Bytes>> {
         let Some(result) = self.ask(None, None).await? else { return Ok(None) };
         if expected.is_some_and(|expected| result.meta.size != expected as u64) {
@@ -121,10 +122,10 @@ impl Place<'_> {
         }
     }
 
-    /// Fetch the first `size` bytes of a value, or its last; None if there is none.
+    /// Fetch the first or the last `size` bytes of a value; return None if there is no value.
     ///
     /// # Errors
-    /// If the store fails, or what it answers cannot be a chunk.
+    /// If the store fails, or the answer is not what was asked for.
     pub async fn edge(&self, size: usize, is_end: bool) -> Result<Option<Part>> {
         let size = size as u64;
         if !is_end {
@@ -146,10 +147,10 @@ impl Place<'_> {
         self.range(GetRange::Bounded(meta.size - size..meta.size), strong(&meta)).await
     }
 
-    /// Fetch parts of the version of the value that `pin` tells of, or of any one version; None if there is no value.
+    /// Fetch parts of one version of a value: that of `pin`, if given. Return None if there is no value.
     ///
     /// # Errors
-    /// If the store fails, or what it answers cannot be a chunk.
+    /// If the store fails, the answer is not what was asked for, or the value has changed.
     pub async fn parts(&self, wanted: Vec<Range<u64>>, pin: Option<ObjectMeta>) -> Result<Option<Parts>> {
         let if_match = pin.as_ref().and_then(strong);
         let requests = together(wanted).into_iter().map(|range| {
@@ -172,10 +173,11 @@ impl Place<'_> {
         Ok(Some(parts))
     }
 
-    /// Add parts of the version of a value that `pin` tells of to those that have been fetched of it.
+    /// Fetch those of the `wanted` ranges that are not in `fetched` yet, and return all together. `pin` is the version of the
+    /// value that `fetched` is from.
     ///
     /// # Errors
-    /// As [`Place::parts`], and if there is no such version any more.
+    /// Those of [`Place::parts`], and if the value has been deleted.
     pub async fn more(&self, mut fetched: Parts, wanted: Vec<Range<u64>>, pin: &ObjectMeta) -> Result<Parts> {
         let missing: Vec<_> = wanted.into_iter().filter_map(|range| fetched.missing(&range)).collect();
         let more = self.parts(missing, Some(pin.clone())).await?.ok_or_else(|| Error::refused("deleted meanwhile"))?;
@@ -184,7 +186,8 @@ impl Place<'_> {
     }
 }
 
-/// The bytes of an answer; None if they are more or fewer than announced. No more of them are collected.
+/// Return the bytes of an answer; None if there are more or fewer than the server has announced. Additional bytes are not
+/// collected.
 async fn body(result: GetResult, announced: u64) -> object_store::Result<Option<Bytes>> {
     let mut stream = result.into_stream();
     let mut bytes = Bytes::new();
@@ -213,25 +216,25 @@ fn ignores_ranges(error: &object_store::Error) -> bool {
     text.contains("Range request not supported") || text.contains("non-partial response")
 }
 
-/// The `ETag`, if it changes whenever the bytes do.
+/// Return the `ETag`, if it is strong: two versions with different bytes never share it.
 fn strong(meta: &ObjectMeta) -> Option<String> {
     meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
 }
 
-/// Whether the server has told which version of the value this is, in a way that no other version shares.
+/// Whether the server has sent a strong `ETag` or a version, which two versions with different bytes never share.
 #[must_use]
 pub fn names_version(meta: &ObjectMeta) -> bool {
     strong(meta).is_some() || meta.version.is_some()
 }
 
-/// Whether both tell of the same version: by its `ETag`, or if that is weak or none, by size and date too.
+/// Whether both describe the same version. If there is no strong `ETag` and no version, size and date must be the same too.
 fn are_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     one.e_tag == other.e_tag
         && one.version == other.version
         && (names_version(one) || (one.size == other.size && one.last_modified == other.last_modified))
 }
 
-/// What to ask for to have all ranges: near ones as one.
+/// Return the ranges to ask for so that all given ranges are fetched. Ranges that are near each other become one.
 fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by_key(|range| range.start);
@@ -251,20 +254,20 @@ fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     groups
 }
 
-/// Parts of a value that have been fetched. All other bytes are read as zeros; [`Value::holds`] tells them apart.
+/// Parts of a value that have been fetched. Other bytes are read as zeros; [`Value::holds`] says which have been fetched.
 pub struct Parts {
     size: u64,
     parts: Vec<(u64, Bytes)>,
 }
 
 impl Parts {
-    /// The beginning of a value.
+    /// Make parts of the beginning of a value.
     #[must_use]
     pub fn of_head((bytes, meta): &Part) -> Self {
         Self { size: meta.size, parts: vec![(0, bytes.clone())] }
     }
 
-    /// Return where the first byte is that was not fetched, from `start` on.
+    /// Return the position of the first byte at or after `start` that has not been fetched.
     fn gap(&self, mut start: u64) -> u64 {
         let end = |(at, bytes): &(u64, Bytes)| at + bytes.len() as u64;
         while let Some(part) = self.parts.iter().find(|part| part.0 <= start && start < end(part)) {
@@ -273,7 +276,7 @@ impl Parts {
         start
     }
 
-    /// Return the end of a range, from the first byte on that was not fetched; None if all were.
+    /// Return the rest of a range, from the first byte that has not been fetched; None if all have been fetched.
     fn missing(&self, range: &Range<u64>) -> Option<Range<u64>> {
         let start = self.gap(range.start);
         (start < range.end).then_some(start..range.end)
