@@ -12,16 +12,18 @@ use crate::error::{Error, Result};
 use crate::plan::{Piece, Selection};
 use crate::scatter::{Layout, Memory};
 use crate::store::Value;
-use runs::{merged, runs_of};
+use runs::{Runs, merged, runs_of};
 use shard::{Bytes, Shard};
 
-mod runs;
+pub mod runs;
 pub mod shard;
 
 /// Runs with at most this number of bytes between them are fetched together.
 const GAP: usize = 16 * 1024;
 /// Values up to this size are fetched whole: to find out which parts of them are needed would take longer.
 pub const SMALL: usize = 64 * 1024;
+/// To find out which blocks hold a point takes about as long as to decode this number of bytes.
+const BYTES_PER_POINT: usize = 256;
 /// Bytes of a decoded block, about as many as C-Blosc chooses for medium levels.
 const TYPICAL_BLOCK: usize = 256 * 1024;
 /// Encoded data is assumed to have at most twice as many bytes as the decoded data, and this number more.
@@ -236,13 +238,13 @@ impl Chain {
             return Err(Error::broken("the chunk has the wrong size"));
         }
         let runs = runs_of(&self.layout, selection, GAP)?;
-        if runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / 2 {
+        if runs.nbytes() > self.layout.nbytes / 2 {
             return Ok(false);
         }
-        let base = runs.first().map_or(0, |run| run.start);
+        let base = runs.span.start;
         // Bytes between the runs may be anything, and are never read.
-        let chunk = resized(&mut scratch.chunk, runs.last().map_or(0, |run| run.end) - base)?;
-        for run in runs {
+        let chunk = resized(&mut scratch.chunk, runs.span.len())?;
+        for run in runs.runs {
             let out = &mut chunk[run.start - base..run.end - base];
             if value.read_at(run.start as u64, out)? < out.len() {
                 return Err(Error::broken("the chunk is too short"));
@@ -264,41 +266,40 @@ impl Chain {
     pub fn place_blocks(
         &self,
         value: &dyn Value,
-        runs: &[Range<usize>],
+        runs: &Runs,
         selection: &Selection,
         memory: &Memory,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        let Some(found) = self.decode_runs(value, runs, &mut scratch.chunk)? else { return Ok(false) };
-        memory.scatter(&self.layout, &scratch.chunk[..found.len()], found.start, selection)?;
-        Ok(true)
+        let is_done = self.decode_runs(value, runs, &mut scratch.chunk)?;
+        if is_done {
+            let Range { start, .. } = runs.span;
+            memory.scatter(&self.layout, &scratch.chunk[..runs.span.len()], start, selection)?;
+        }
+        Ok(is_done)
     }
 
-    /// Decode the bytes within `runs` of a compressed chunk into `chunk`, and fetch only the blocks that hold them; return
-    /// which bytes of the decoded chunk are at the beginning of `chunk` then. Those between runs may be anything.
-    /// Return None in the cases in which [`Chain::place_blocks`] returns false.
+    /// Decode the bytes within `runs` of a compressed chunk into `chunk`, and fetch only the blocks that hold them.
+    ///
+    /// Afterwards, `chunk` begins with the bytes of the span of `runs`, of which those between runs may be anything. Return
+    /// false in the cases in which [`Chain::place_blocks`] returns false.
     ///
     /// # Errors
     /// If the system fails.
-    pub fn decode_runs(
-        &self,
-        value: &dyn Value,
-        runs: &[Range<usize>],
-        chunk: &mut Vec<u8>,
-    ) -> Result<Option<Range<usize>>> {
+    pub fn decode_runs(&self, value: &dyn Value, runs: &Runs, chunk: &mut Vec<u8>) -> Result<bool> {
         let ([codec], Serializer::Elements(elements)) = (self.compressors.as_slice(), &self.serializer) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(None) };
-        let chunk = resized(chunk, last.end - first.start)?;
-        let is_done = with_encoded(value, |encoded| codec.fetch_runs(encoded, self.layout.nbytes, runs, chunk))?;
-        if !is_done.unwrap_or(false) {
-            return Ok(None);
+        let Runs { runs, span } = runs;
+        let chunk = resized(chunk, span.len())?;
+        let fetch = |encoded: &Encoded<'_>| codec.fetch_runs(encoded, self.layout.nbytes, runs, span.start, chunk);
+        if !with_encoded(value, fetch)?.unwrap_or(false) {
+            return Ok(false);
         }
         for run in runs {
-            elements.decode(&mut chunk[run.start - first.start..run.end - first.start])?;
+            elements.decode(&mut chunk[run.start - span.start..run.end - span.start])?;
         }
-        Ok(Some(first.start..last.end))
+        Ok(true)
     }
 
     /// Return the ranges of bytes that [`Chain::decode_runs`] fetches of a value, of which at least the beginning must be
@@ -306,33 +307,35 @@ impl Chain {
     ///
     /// # Errors
     /// If the system fails.
-    pub fn blocks_of(&self, value: &dyn Value, runs: &[Range<usize>]) -> Result<Option<Vec<Range<u64>>>> {
+    pub fn blocks_of(&self, value: &dyn Value, runs: &Runs) -> Result<Option<Vec<Range<u64>>>> {
         let [codec] = self.compressors.as_slice() else { return Ok(None) };
-        let ranges = with_encoded(value, |encoded| codec.ranges_of(encoded, self.layout.nbytes, runs))?;
+        let ranges = with_encoded(value, |encoded| codec.ranges_of(encoded, self.layout.nbytes, &runs.runs))?;
         let ranges = ranges.unwrap_or(None);
         Ok(ranges.map(|ranges| ranges.iter().map(|range| range.start as u64..range.end as u64).collect()))
     }
 
-    /// Return the runs of bytes of the decoded chunk that hold what `selection` selects; None if the chunk cannot be decoded
-    /// in parts, or the runs have more than one in `share` of its bytes, or `share` is None.
+    /// Return the bytes of the decoded chunk that hold what `selection` selects; None if the chunk cannot be decoded in parts,
+    /// if more than one in `share` of its bytes are needed, if very many points are selected, or if `share` is None.
     ///
     /// # Errors
     /// If a place is outside the chunk.
-    pub fn few_runs(&self, selection: &Selection, share: Option<usize>) -> Result<Option<Vec<Range<usize>>>> {
+    pub fn few_runs(&self, selection: &Selection, share: Option<usize>) -> Result<Option<Runs>> {
         let Some(share) = share.filter(|_| self.reads_blocks()) else { return Ok(None) };
+        if matches!(selection, Selection::Points(points) if points.outer.len() > self.layout.nbytes / BYTES_PER_POINT) {
+            return Ok(None);
+        }
         let runs = runs_of(&self.layout, selection, GAP)?;
-        let wanted: usize = runs.iter().map(Range::len).sum();
-        Ok(Some(runs).filter(|runs| !runs.is_empty() && wanted <= self.layout.nbytes / share))
+        Ok(Some(runs).filter(|runs| !runs.runs.is_empty() && runs.nbytes() <= self.layout.nbytes / share))
     }
 
-    /// Unite several results of [`Chain::few_runs`]; return None if they probably are in more than half of the blocks. This is
-    /// for stores of which it takes long to ask where the blocks are.
+    /// Return the bytes that are in any of several results of [`Chain::few_runs`]; None if they probably are in more than half
+    /// of the blocks. This is for remote stores, where it takes a request to find out in which blocks they are.
     #[must_use]
-    pub fn in_few_blocks(&self, several: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
-        let runs = merged(several, GAP);
-        let blocks = merged(runs.clone(), TYPICAL_BLOCK);
-        let wanted: usize = blocks.iter().map(|run| run.len().max(TYPICAL_BLOCK)).sum();
-        (wanted <= self.layout.nbytes / LARGEST_SHARE).then_some(runs)
+    pub fn in_few_blocks(&self, several: Vec<Runs>) -> Option<Runs> {
+        let runs = several.into_iter().reduce(|runs, other| runs.united(other, GAP))?;
+        let blocks = merged(runs.runs.clone(), TYPICAL_BLOCK);
+        let needed: usize = blocks.iter().map(|run| run.len().max(TYPICAL_BLOCK)).sum();
+        (needed <= self.layout.nbytes / LARGEST_SHARE).then_some(runs)
     }
 
     /// Whether parts of a compressed chunk can be fetched and decoded by themselves.
@@ -349,8 +352,9 @@ impl Chain {
     ///
     /// # Errors
     /// If a place is outside the chunk.
-    pub fn runs_of(&self, selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
-        Ok(runs_of(&self.layout, selection, GAP)?.iter().map(|run| run.start as u64..run.end as u64).collect())
+    pub fn runs_of(&self, selection: &Selection) -> Result<Vec<Range<u64>>> {
+        let runs = runs_of(&self.layout, selection, GAP)?.runs;
+        Ok(runs.into_iter().map(|run| run.start as u64..run.end as u64).collect())
     }
 
     /// Whether a part of a chunk can be fetched and read by itself.
@@ -639,7 +643,7 @@ fn with_encoded<T>(value: &dyn Value, then: impl FnOnce(&Encoded<'_>) -> Result<
         }
         Ok(())
     };
-    Ok(then(&Encoded { length, fetch: &fetch }))
+    Ok(then(&Encoded { length, bytes: value.bytes(), fetch: &fetch }))
 }
 
 /// Undo a compressor whose input came from another compressor.

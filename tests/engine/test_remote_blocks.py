@@ -189,6 +189,18 @@ def test_selections_that_need_neighbouring_elements_share_requests(server):
     assert len(asked(server)) == 2
 
 
+@pytest.mark.parametrize("compressors", [BLOSC, None], ids=["Blosc", "raw"])
+def test_points_are_fetched_without_the_rest_of_their_chunk(server, compressors):
+    array = by("native", put(server, "a", compressors=compressors), FAST)
+    server.requests()
+    # The points lie in a small part of the rectangle that they span.
+    rows, columns = [900, 700, 699], [40, 1000, 3]
+    np.testing.assert_array_equal(array.vindex[rows, columns], VALUES[rows, columns])
+    ranges = asked(server)
+    assert len(ranges) <= 3
+    assert sum(stop - start for start, stop in ranges) < HEAD + 3 * BLOCK
+
+
 @pytest.mark.parametrize(
     "chosen",
     [(slice(0, 400), slice(None)), (slice(None), 5), (slice(0, 520), slice(0, 90)), ...],

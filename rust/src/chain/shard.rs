@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cache::{Keep, share_of};
+use crate::chain::runs::Runs;
 use crate::chain::{Chain, SMALL, Scratch, resized};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Plan, Selection};
@@ -50,7 +51,7 @@ struct Wanted {
     offset: u64,
     size: usize,
     /// The bytes of the decoded chunk that are needed, if they are so few that fetching a part of the chunk may be enough.
-    runs: Option<Vec<Range<usize>>>,
+    runs: Option<Runs>,
 }
 
 /// What a selection needs of one chunk of a shard.
@@ -58,7 +59,7 @@ pub struct Need {
     /// The range of bytes of the chunk in the shard.
     pub bytes: Range<u64>,
     /// The bytes of the decoded chunk that are needed, if they are so few that fetching a part of the chunk may be enough.
-    pub runs: Option<Vec<Range<usize>>>,
+    pub runs: Option<Runs>,
 }
 
 impl Shard {
@@ -164,7 +165,7 @@ impl Shard {
             if let Some((offset, size)) = entries[self.number_of(&piece)?] {
                 let share = share_of(keep).filter(|_| size >= least);
                 let runs = self.inner.few_runs(&piece.selection, share)?;
-                let runs = runs.and_then(|runs| self.inner.in_few_blocks(runs));
+                let runs = runs.and_then(|runs| self.inner.in_few_blocks(vec![runs]));
                 needs.push(Need { bytes: offset..offset + size as u64, runs });
             }
         }

@@ -162,26 +162,31 @@ impl Codec for Blosc {
         Ok(located.map(|located| located.ranges.into_iter().map(|(_, range)| range).collect()))
     }
 
-    fn fetch_runs(&self, encoded: &Encoded<'_>, size: usize, runs: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(true) };
-        if out.len() != last.end - first.start {
+    fn fetch_runs(
+        &self,
+        encoded: &Encoded<'_>,
+        size: usize,
+        runs: &[Range<usize>],
+        start: usize,
+        out: &mut [u8],
+    ) -> Result<bool> {
+        if runs.iter().any(|run| run.start < start || run.end > start.saturating_add(out.len())) {
             return Err(Error::refused("a part outside the whole"));
         }
         let Some(Located { header, ranges }) = Located::of(encoded, size, runs)? else { return Ok(false) };
         if header.is_copied() {
-            for (start, range) in ranges {
-                encoded.read(range.start, &mut out[start - first.start..][..range.len()])?;
+            for (run, range) in ranges {
+                encoded.read(range.start, &mut out[run - start..][..range.len()])?;
             }
             return Ok(true);
         }
-        let mut streams = Vec::new();
         with_scratch(|scratch| {
-            for (block, range) in ranges {
-                let streams = sized(&mut streams, range.len());
-                encoded.read(range.start, streams)?;
-                header.place_block(block, streams, first.start, out, scratch)?;
-            }
-            Ok(())
+            let mut fetched = std::mem::take(&mut scratch.fetched);
+            let result = ranges.into_iter().try_for_each(|(block, range)| {
+                header.place_block(block, encoded.view(range, &mut fetched)?, start, out, scratch)
+            });
+            scratch.fetched = fetched;
+            result
         })?;
         Ok(true)
     }
@@ -311,7 +316,7 @@ impl Header {
         out: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Scratch { part, filtered, bits } = scratch;
+        let Scratch { part, filtered, bits, .. } = scratch;
         let range = self.range_of(block);
         let (low, high) = (range.start.max(start), range.end.min(start + out.len()));
         let target = &mut out[low - start..high - start];
@@ -475,6 +480,8 @@ fn decompress_blosclz(stream: &[u8], out: &mut [u8]) -> Result<()> {
 /// Buffers for one block each.
 #[derive(Default)]
 struct Scratch {
+    /// Encoded.
+    fetched: Vec<u8>,
     part: Vec<u8>,
     filtered: Vec<u8>,
     bits: Vec<u8>,
@@ -482,7 +489,7 @@ struct Scratch {
 
 impl Scratch {
     fn forget_large(&mut self) {
-        for buffer in [&mut self.part, &mut self.filtered, &mut self.bits] {
+        for buffer in [&mut self.fetched, &mut self.part, &mut self.filtered, &mut self.bits] {
             if buffer.capacity() > LARGEST_KEPT {
                 *buffer = Vec::new();
             }
@@ -662,8 +669,15 @@ mod tests {
             Ok(())
         };
         let base = runs[0].start;
+        let base = base.saturating_sub(5); // a buffer may begin before the first run
         let mut out = vec![0x5a; runs[runs.len() - 1].end - base];
-        let is_done = codec().fetch_runs(&Encoded { length: data.len(), fetch: &fetch }, size, runs, &mut out)?;
+        let is_done = codec().fetch_runs(
+            &Encoded { length: data.len(), bytes: None, fetch: &fetch },
+            size,
+            runs,
+            base,
+            &mut out,
+        )?;
         let found = runs.iter().flat_map(|run| &out[run.start - base..run.end - base]).copied().collect();
         Ok(is_done.then(|| (found, count.get())))
     }
@@ -714,7 +728,7 @@ mod tests {
                     out.copy_from_slice(&encoded[start..start + out.len()]);
                     Ok(())
                 };
-                let whole = Encoded { length: encoded.len(), fetch: &fetch };
+                let whole = Encoded { length: encoded.len(), bytes: None, fetch: &fetch };
                 let ranges = codec.ranges_of(&whole, data.len(), runs).expect("a sound buffer").expect("few blocks");
                 assert!(ranges.iter().map(Range::len).sum::<usize>() < encoded.len());
                 let (found, _) = fetched(&only(&encoded, &ranges), data.len(), runs).unwrap().expect("few blocks");

@@ -30,6 +30,8 @@ pub mod zstd;
 pub struct Encoded<'a> {
     /// How many encoded bytes there are.
     pub length: usize,
+    /// The bytes themselves, if they are in memory.
+    pub bytes: Option<&'a [u8]>,
     /// Fills a buffer with the bytes that begin at a position.
     pub fetch: &'a dyn Fn(usize, &mut [u8]) -> Result<()>,
 }
@@ -44,6 +46,22 @@ impl Encoded<'_> {
             return Err(Error::broken("the value is too short"));
         }
         (self.fetch)(start, out)
+    }
+
+    /// Return a range of the bytes: where they are in memory, or fetched into `buffer`, which becomes longer if necessary.
+    ///
+    /// # Errors
+    /// As [`Encoded::read`].
+    pub fn view<'b>(&'b self, range: Range<usize>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        if let Some(bytes) = self.bytes {
+            return bytes.get(range).ok_or_else(|| Error::broken("the value is too short"));
+        }
+        if buffer.len() < range.len() {
+            *buffer = vec![0; range.len()];
+        }
+        let out = &mut buffer[..range.len()];
+        self.read(range.start, out)?;
+        Ok(out)
     }
 }
 
@@ -103,11 +121,11 @@ pub trait Codec: Send + Sync {
         Ok(None)
     }
 
-    /// Decode the bytes within `runs` into `out`, and read only the encoded bytes that hold them.
+    /// Decode the bytes within `runs`, and read only the encoded bytes that hold them.
     ///
-    /// `runs` are ranges of the decoded bytes, in order; there are `size` decoded bytes in all. `out` begins where the
-    /// first run begins, and ends where the last one ends. Bytes of `out` between runs may hold anything afterwards.
-    /// Return false, with `out` unchanged, if all encoded bytes should be decoded.
+    /// `runs` are ranges of the decoded bytes, in order; there are `size` decoded bytes in all. `out` begins with the decoded
+    /// byte `start`, and all runs are within it. The other bytes of `out` may hold anything afterwards. Return false, with
+    /// `out` unchanged, if all encoded bytes should be decoded.
     ///
     /// # Errors
     /// If the bytes that were read are broken, or of a form that can only be decoded as a whole.
@@ -116,6 +134,7 @@ pub trait Codec: Send + Sync {
         _encoded: &Encoded<'_>,
         _size: usize,
         _runs: &[Range<usize>],
+        _start: usize,
         _out: &mut [u8],
     ) -> Result<bool> {
         Ok(false)

@@ -5,7 +5,6 @@
 //! chunk and send it, while others wait for answers; chunks that are changed in part are refused.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, block_in_place};
 
 use crate::cache::{Cache, Keep, LARGEST_SHARE, SMALLEST_SHARE};
+use crate::chain::runs::Runs;
 use crate::chain::shard::{Entry, Need, Shard};
 use crate::chain::{Chain, Scratch};
 use crate::error::{Error, Kind, Result};
@@ -464,7 +464,7 @@ impl Shared {
         place: &Place<'_>,
         key: &str,
         chain: &Chain,
-        runs: &[Range<usize>],
+        runs: &Runs,
         targets: &[Target<'_>],
     ) -> Result<bool> {
         if place.live.ignores_ranges.load(Ordering::Relaxed) || place.live.lacks_versions.load(Ordering::Relaxed) {
@@ -497,10 +497,12 @@ impl Shared {
             None => return Ok(false),
         };
         let is_done = self.with_scratch(|scratch| {
-            let Some(found) = chain.decode_runs(&parts, runs, &mut scratch.chunk)? else { return Ok(false) };
-            let chunk = &scratch.chunk[..found.len()];
-            self.each(targets, |target, _| target.scatter(chain, chunk, found.start))?;
-            Ok(true)
+            let is_done = chain.decode_runs(&parts, runs, &mut scratch.chunk)?;
+            if is_done {
+                let bytes = &scratch.chunk[..runs.span.len()];
+                self.each(targets, |target, _| target.scatter(chain, bytes, runs.span.start))?;
+            }
+            Ok(is_done)
         })?;
         if !is_done && is_all {
             self.each(targets, |target, scratch| target.place(chain, data, scratch))?;
@@ -699,13 +701,13 @@ impl Target<'_> {
 }
 
 /// Return the runs that hold what the targets need of a compressed chunk; None if the whole chunk should be fetched.
-fn few_runs(chain: &Chain, targets: &[Target<'_>]) -> Result<Option<Vec<Range<usize>>>> {
+fn few_runs(chain: &Chain, targets: &[Target<'_>]) -> Result<Option<Runs>> {
     // The number of stored bytes is not known yet. It is assumed to be half the number of decoded bytes.
     let share = (chain.layout.nbytes >= 2 * LEAST_IN_PARTS).then_some(LARGEST_SHARE);
     let mut all = Vec::new();
     for target in targets {
         let Some(runs) = chain.few_runs(&target.piece.selection, share)? else { return Ok(None) };
-        all.extend(runs);
+        all.push(runs);
     }
     Ok(chain.in_few_blocks(all))
 }

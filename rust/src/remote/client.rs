@@ -196,7 +196,7 @@ impl Setup {
     }
 }
 
-/// An error of a server or a connection, in the words of obstore.
+/// An error of a server or a connection, as obstore reports it.
 #[derive(Clone, Debug)]
 pub struct Answered {
     /// The name of obstore's exception.
