@@ -1,4 +1,5 @@
-//! What is kept between calls, as long as it is still true: decoded chunks, and indexes of shards.
+//! Caches of decoded chunks and of indexes of shards. An entry is used as long as the stored value has not changed.
+//!
 //! If a process forks while another thread uses a cache, the cache is locked forever in the child. So a thread waits
 //! for a cache only briefly, and then does without it.
 
@@ -12,70 +13,87 @@ use std::time::Duration;
 use crate::plan::Coords;
 use crate::store::{Hold, Stamp};
 
-/// Decoded chunks, by their place: number of the array, coordinates of the chunk, then the number of the chunk within it
-/// for each shard.
+/// Decoded chunks. The key is the number of the array, the coordinates of the chunk and, for chunks in shards, the number of
+/// the chunk in the shard.
 pub type Chunks = Cache<Coords, (Arc<[u8]>, Option<Hold>)>;
 
-/// Where the decoded chunks of one array are kept, perhaps beside those of others.
+/// If a selection needs at most one in this number of bytes of a chunk, only the needed blocks are decoded.
+pub const LARGEST_SHARE: usize = 2;
+/// The same if several selections, which are read at the same time, share decoded chunks. It is larger, because a whole chunk
+/// is decoded once for all of them, and blocks for each of them.
+pub const SMALLEST_SHARE: usize = 16;
+
+/// Where the decoded chunks of one array are kept. Several arrays may use one cache.
 pub struct Shelf {
-    /// All that is kept.
+    /// The cache.
     pub chunks: Arc<Chunks>,
-    /// Tells the array from others.
+    /// The number of the array, which no other array has.
     pub number: u64,
+    /// See [`Keep::share`].
+    pub share: Option<usize>,
 }
 
 impl Shelf {
-    /// Where what is decoded of one value is kept.
+    /// Return where the decoded chunks of one value are kept.
     #[must_use]
     pub fn keep(&self, coords: &[u64], stamp: Stamp, hold: Option<Hold>) -> Keep<'_> {
         let place = std::iter::once(self.number).chain(coords.iter().copied()).collect();
-        Keep { chunks: &self.chunks, place, stamp, hold }
+        Keep { chunks: &self.chunks, place, stamp, hold, share: self.share }
     }
 }
 
 /// Where the decoded chunks of one value are kept.
 #[derive(Clone)]
 pub struct Keep<'a> {
-    /// All that is kept.
+    /// The cache.
     pub chunks: &'a Chunks,
-    /// The place of the value.
+    /// The key of the value in the cache.
     pub place: Coords,
-    /// Of the value.
+    /// The stamp of the value.
     pub stamp: Stamp,
-    /// What keeps the stamp true.
+    /// An object that must live as long as the stamp is compared.
     pub hold: Option<Hold>,
+    /// If a selection needs at most one in this number of bytes of a chunk, only the needed blocks are decoded, and nothing is
+    /// kept. None: chunks are always decoded as a whole, and kept.
+    pub share: Option<usize>,
+}
+
+/// Return [`Keep::share`], or [`LARGEST_SHARE`] if decoded chunks are not kept.
+#[must_use]
+pub fn share_of(keep: Option<&Keep<'_>>) -> Option<usize> {
+    keep.map_or(Some(LARGEST_SHARE), |keep| keep.share)
 }
 
 impl Keep<'_> {
-    /// The same for a chunk within the value.
+    /// Return the same for a chunk of the value, which is a shard.
     #[must_use]
     pub fn within(&self, number: usize) -> Self {
         let mut place = self.place.clone();
         place.push(number as u64);
-        Self { chunks: self.chunks, place, stamp: self.stamp, hold: self.hold.clone() }
+        Self { place, hold: self.hold.clone(), ..*self }
     }
 
-    /// Return the decoded chunk.
+    /// Return the decoded chunk, if it is in the cache.
     #[must_use]
     pub fn get(&self) -> Option<Arc<[u8]>> {
         self.chunks.get(&self.place, &self.stamp).map(|(chunk, _)| chunk)
     }
 
-    /// Keep the decoded chunk.
+    /// Put the decoded chunk into the cache.
     pub fn put(&self, chunk: Arc<[u8]>) {
         let nbytes = chunk.len();
         self.chunks.put(self.place.clone(), self.stamp, (chunk, self.hold.clone()), nbytes);
     }
 }
 
-/// How often a cache in use is tried: about as long as it takes to decode a small chunk, which is what it saves.
+/// Number of attempts to lock a cache without a pause. They take about as long as decoding a small chunk, which a cache saves.
 const ATTEMPTS: usize = 1000;
 
-/// How often it is tried after that, and how long is waited in between: about as long as a thread may be kept from running.
+/// Number of further attempts, and the pause before each. Together they take as long as the system may suspend a thread.
 const NAPS: usize = 40;
 const NAP: Duration = Duration::from_micros(200);
 
-/// Values that are dropped, those not used for longest first, as soon as there are too many bytes of them.
+/// A cache with a limit of bytes. The entries that were not used for the longest time are dropped first.
 pub struct Cache<K, V> {
     limit: usize,
     state: Mutex<State<K, V>>,
@@ -97,13 +115,13 @@ struct Kept<V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
-    /// A cache of at most `limit` bytes.
+    /// Make a cache of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::new(State { kept: HashMap::new(), used: BTreeMap::new(), clock: 0, nbytes: 0 }) }
     }
 
-    /// Return what is kept for a key, if it was made of the value that has this stamp.
+    /// Return the entry of a key, if it was made from the version of the value with this stamp.
     #[must_use]
     pub fn get(&self, key: &K, stamp: &Stamp) -> Option<V> {
         let mut state = self.lock()?;
@@ -116,7 +134,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Some(found.value.clone())
     }
 
-    /// Keep a value of `nbytes` for a key, made of what has this stamp.
+    /// Put an entry of `nbytes` bytes into the cache, made from the version of the value with this stamp.
     pub fn put(&self, key: K, stamp: Stamp, value: V, nbytes: usize) {
         let Some(mut state) = self.lock() else { return };
         state.forget(&key);
@@ -134,7 +152,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// Bytes that are kept.
+    /// Return the number of bytes in the cache.
     #[must_use]
     pub fn nbytes(&self) -> usize {
         self.lock().map_or(0, |state| state.nbytes)
@@ -145,7 +163,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
             match self.state.try_lock() {
                 Ok(state) => return Some(state),
                 Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => hint::spin_loop(),
-                // The thread that holds it is not running at the moment.
+                // The system has suspended the thread that holds the lock.
                 Err(TryLockError::WouldBlock) => thread::sleep(NAP),
                 Err(TryLockError::Poisoned(_)) => return None,
             }
@@ -170,7 +188,7 @@ mod tests {
     #[test]
     fn arrays_that_share_a_cache_keep_chunks_of_their_own() {
         let chunks = Arc::new(Cache::new(10));
-        let [first, second] = [1, 2].map(|number| Shelf { chunks: Arc::clone(&chunks), number });
+        let [first, second] = [1, 2].map(|number| Shelf { chunks: Arc::clone(&chunks), number, share: None });
         first.keep(&[0, 3], FIRST, None).put([1; 4].into());
         second.keep(&[0, 3], FIRST, None).put([2; 4].into());
         assert_eq!(first.keep(&[0, 3], FIRST, None).get().as_deref(), Some(&[1; 4][..]));

@@ -1,61 +1,66 @@
 //! The codecs of a chunk, bound to its shape: what `omnizarr.codecs.chain` is in Python.
 //!
-//! Transposing moves no bytes here: it is in the [`Layout`], by which elements are put where they belong.
+//! Transposing moves no bytes here: the [`Layout`] says where each element lies in the stored order.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cache::Keep;
+use crate::cache::{Keep, LARGEST_SHARE};
 use crate::codecs::elements::Elements;
 use crate::codecs::{Codec, Encoded, Filter};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Selection};
 use crate::scatter::{Layout, Memory};
 use crate::store::Value;
-use runs::runs_of;
-use shard::Shard;
+use runs::{Runs, merged, runs_of};
+use shard::{Bytes, Shard};
 
-mod runs;
+pub mod runs;
 pub mod shard;
 
-/// Runs of bytes are fetched together if no more than these are between them.
+/// Runs with at most this number of bytes between them are fetched together.
 const GAP: usize = 16 * 1024;
-/// Chunks up to this size are fetched whole: finding out what to leave away takes longer.
-const SMALL: usize = 64 * 1024;
-/// A compressor never makes much more than twice of what it gets.
+/// Values up to this size are fetched whole: to find out which parts of them are needed would take longer.
+pub const SMALL: usize = 64 * 1024;
+/// To find out which blocks hold a point takes about as long as to decode this number of bytes.
+const BYTES_PER_POINT: usize = 256;
+/// Bytes of a decoded block, about as many as C-Blosc chooses for medium levels.
+const TYPICAL_BLOCK: usize = 256 * 1024;
+/// Encoded data is assumed to have at most twice as many bytes as the decoded data, and this number more.
 const SLACK: usize = 4096;
-/// Parts of a chunk are decoded side by side only if they are as large as this.
+/// Several threads decode parts of one chunk only if each part has at least this number of bytes.
 const LEAST_PART: usize = 256 * 1024;
 
 /// How elements become bytes.
 pub enum Serializer {
-    /// One after the other.
+    /// The elements follow one another.
     Elements(Elements),
-    /// Chunks of chunks.
+    /// The chunk is a shard, which holds smaller chunks.
     Shard(Box<Shard>),
 }
 
-/// What is wanted of chunks that are missing, or hold nothing.
+/// How chunks are treated that are not stored, or hold only the fill value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policy {
-    /// Store chunks that hold only the fill value.
+    /// Chunks that hold only the fill value are stored.
     pub write_empty: bool,
-    /// A chunk that is not stored may not be read.
+    /// To read a chunk that is not stored is an error.
     pub missing_is_error: bool,
 }
 
 /// The codecs of one chunk.
 pub struct Chain {
-    /// The elements of the decoded chunk.
+    /// Where the elements lie in the decoded chunk.
     pub layout: Layout,
-    /// The bytes of an element that was never written.
+    /// The bytes of the fill value.
     pub fill: Box<[u8]>,
-    /// What is wanted.
+    /// How chunks are treated that are not stored, or hold only the fill value.
     pub policy: Policy,
     filters: Vec<Box<dyn Filter>>,
-    /// From elements to bytes.
+    /// Encodes elements as bytes.
     pub serializer: Serializer,
     compressors: Vec<Box<dyn Codec>>,
-    /// Bytes before each compressor, where that is known, and a bound on them.
+    /// Number of bytes before each compressor and after the last one: exactly, if that is known, and at most.
     sizes: Vec<(Option<usize>, usize)>,
 }
 
@@ -64,18 +69,18 @@ pub struct Chain {
 pub struct Scratch {
     /// How many threads may work on one chunk.
     pub threads: usize,
-    /// A decoded chunk, or one to be encoded.
+    /// A decoded chunk.
     pub chunk: Vec<u8>,
-    /// What the store has, or shall have.
+    /// The stored form of a chunk, or that form without its compressors.
     pub stored: Vec<u8>,
-    /// What was fetched.
+    /// Bytes that were fetched from the store.
     pub fetched: Vec<u8>,
     one: Vec<u8>,
     other: Vec<u8>,
 }
 
 impl Scratch {
-    /// Memory of a thread that may have help from others.
+    /// Memory of a task that may use this number of threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self { threads, ..Self::default() }
@@ -86,7 +91,7 @@ impl Chain {
     /// Bind codecs to each other.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// If the codecs do not fit together.
     pub fn new(
         layout: Layout,
         fill: Box<[u8]>,
@@ -116,18 +121,18 @@ impl Chain {
         Ok(Self { layout, fill, policy, filters, serializer, compressors, sizes })
     }
 
-    /// The stored bytes are the elements.
+    /// Whether the stored bytes are those of the elements.
     #[must_use]
     pub fn is_raw(&self) -> bool {
         self.compressors.is_empty() && self.is_plain()
     }
 
-    /// What is compressed are the elements.
+    /// Whether the bytes that the compressors encode are those of the elements.
     fn is_plain(&self) -> bool {
         self.filters.is_empty() && matches!(&self.serializer, Serializer::Elements(elements) if elements.is_plain())
     }
 
-    /// The shard, if the stored bytes are one.
+    /// Return the shard, if the stored bytes are one and not compressed.
     #[must_use]
     pub fn as_shard(&self) -> Option<&Shard> {
         match &self.serializer {
@@ -136,7 +141,7 @@ impl Chain {
         }
     }
 
-    /// The elements unchanged, if the stored bytes are those, perhaps with their bytes swapped.
+    /// Return the serializer, if the stored bytes are those of the elements, perhaps in another byte order.
     #[must_use]
     pub fn as_elements(&self) -> Option<&Elements> {
         match &self.serializer {
@@ -145,7 +150,7 @@ impl Chain {
         }
     }
 
-    /// Bytes of an encoded chunk: exactly, if that is known, and at most.
+    /// Return the number of bytes of an encoded chunk: exactly, if that is known, and at most.
     #[must_use]
     pub fn encoded_size(&self) -> (Option<usize>, usize) {
         self.sizes[self.compressors.len()]
@@ -153,7 +158,7 @@ impl Chain {
 
     // -- decoding -----------------------------------------------------------------
 
-    /// Put what `selection` selects of the chunk that `data` encodes into `memory`.
+    /// Decode the chunk `data`, and put the elements that `piece` selects into `memory`.
     ///
     /// # Errors
     /// If `data` is broken, or of a form that is not known here.
@@ -177,8 +182,10 @@ impl Chain {
         if let Some(window) = memory.window(&self.layout, selection) {
             return self.decode(data, window, scratch);
         }
-        if let Some(found) = self.decode_span(data, selection, scratch)? {
-            return memory.scatter(&self.layout, &scratch.chunk[..found.len()], found.start, selection);
+        if let Some(runs) = self.few_runs(selection, Some(LARGEST_SHARE))?
+            && self.place_blocks(&Bytes(data), &runs, selection, memory, scratch)?
+        {
+            return Ok(());
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let result = self
@@ -214,9 +221,8 @@ impl Chain {
         result
     }
 
-    /// Put what `selection` selects of a chunk whose elements are stored as they are into `memory`, fetching only the
-    /// runs of bytes that it needs; return false if the whole chunk should be fetched, or cannot be read in
-    /// parts.
+    /// Put what `selection` selects of an uncompressed chunk into `memory`, and fetch only the runs of bytes that it needs.
+    /// Return false if the whole chunk should be fetched, or cannot be read in parts.
     ///
     /// # Errors
     /// If the value is broken.
@@ -232,13 +238,13 @@ impl Chain {
             return Err(Error::broken("the chunk has the wrong size"));
         }
         let runs = runs_of(&self.layout, selection, GAP)?;
-        if runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / 2 {
+        if runs.nbytes() > self.layout.nbytes / 2 {
             return Ok(false);
         }
-        let base = runs.first().map_or(0, |run| run.start);
-        // The bytes between the runs are undefined, and never read.
-        let chunk = resized(&mut scratch.chunk, runs.last().map_or(0, |run| run.end) - base)?;
-        for run in runs {
+        let base = runs.span.start;
+        // Bytes between the runs may be anything, and are never read.
+        let chunk = resized(&mut scratch.chunk, runs.span.len())?;
+        for run in runs.runs {
             let out = &mut chunk[run.start - base..run.end - base];
             if value.read_at(run.start as u64, out)? < out.len() {
                 return Err(Error::broken("the chunk is too short"));
@@ -249,45 +255,87 @@ impl Chain {
         Ok(true)
     }
 
-    /// Put what `selection` selects of a compressed chunk into `memory`, if that is no more than the `share`-th part of it,
-    /// fetching and decoding only what holds it; return false if the whole chunk should be fetched, or cannot
-    /// be read in parts. That says what is wrong with a chunk, too.
+    /// Put what `selection` selects of a compressed chunk into `memory`, and fetch and decode only the blocks that hold it.
+    ///
+    /// `runs` are those of [`Chain::few_runs`], for this selection and perhaps others. Return false if the chunk should be
+    /// decoded as a whole: because too many blocks are needed, because it has no blocks, or because something is broken,
+    /// which decoding the whole chunk reports.
     ///
     /// # Errors
     /// If the system fails, or a place is outside the chunk.
-    pub fn read_blocks(
+    pub fn place_blocks(
         &self,
         value: &dyn Value,
+        runs: &Runs,
         selection: &Selection,
-        share: usize,
         memory: &Memory,
         scratch: &mut Scratch,
     ) -> Result<bool> {
+        let is_done = self.decode_runs(value, runs, &mut scratch.chunk)?;
+        if is_done {
+            let Range { start, .. } = runs.span;
+            memory.scatter(&self.layout, &scratch.chunk[..runs.span.len()], start, selection)?;
+        }
+        Ok(is_done)
+    }
+
+    /// Decode the bytes within `runs` of a compressed chunk into `chunk`, and fetch only the blocks that hold them.
+    ///
+    /// Afterwards, `chunk` begins with the bytes of the span of `runs`, of which those between runs may be anything. Return
+    /// false in the cases in which [`Chain::place_blocks`] returns false.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn decode_runs(&self, value: &dyn Value, runs: &Runs, chunk: &mut Vec<u8>) -> Result<bool> {
         let ([codec], Serializer::Elements(elements)) = (self.compressors.as_slice(), &self.serializer) else {
             return Ok(false);
         };
-        let length = usize::try_from(value.size()?).unwrap_or(0);
-        let runs = runs_of(&self.layout, selection, GAP)?;
-        if length <= SMALL || runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / share {
+        let Runs { runs, span } = runs;
+        let chunk = resized(chunk, span.len())?;
+        let fetch = |encoded: &Encoded<'_>| codec.fetch_runs(encoded, self.layout.nbytes, runs, span.start, chunk);
+        if !with_encoded(value, fetch)?.unwrap_or(false) {
             return Ok(false);
         }
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(false) };
-        let chunk = resized(&mut scratch.chunk, last.end - first.start)?;
-        let fetch = |start: usize, out: &mut [u8]| {
-            if value.read_at(start as u64, out)? < out.len() {
-                return Err(Error::broken("the value became shorter"));
-            }
-            Ok(())
-        };
-        let encoded = Encoded { length, fetch: &fetch };
-        if !codec.fetch_runs(&encoded, self.layout.nbytes, &runs, chunk).unwrap_or(false) {
-            return Ok(false);
+        for run in runs {
+            elements.decode(&mut chunk[run.start - span.start..run.end - span.start])?;
         }
-        for run in &runs {
-            elements.decode(&mut chunk[run.start - first.start..run.end - first.start])?;
-        }
-        memory.scatter(&self.layout, chunk, first.start, selection)?;
         Ok(true)
+    }
+
+    /// Return the ranges of bytes that [`Chain::decode_runs`] fetches of a value, of which at least the beginning must be
+    /// there. Return None if the whole chunk should be fetched, or more of its beginning is needed to know.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn blocks_of(&self, value: &dyn Value, runs: &Runs) -> Result<Option<Vec<Range<u64>>>> {
+        let [codec] = self.compressors.as_slice() else { return Ok(None) };
+        let ranges = with_encoded(value, |encoded| codec.ranges_of(encoded, self.layout.nbytes, &runs.runs))?;
+        let ranges = ranges.unwrap_or(None);
+        Ok(ranges.map(|ranges| ranges.iter().map(|range| range.start as u64..range.end as u64).collect()))
+    }
+
+    /// Return the bytes of the decoded chunk that hold what `selection` selects; None if the chunk cannot be decoded in parts,
+    /// if more than one in `share` of its bytes are needed, if very many points are selected, or if `share` is None.
+    ///
+    /// # Errors
+    /// If a place is outside the chunk.
+    pub fn few_runs(&self, selection: &Selection, share: Option<usize>) -> Result<Option<Runs>> {
+        let Some(share) = share.filter(|_| self.reads_blocks()) else { return Ok(None) };
+        if matches!(selection, Selection::Points(points) if points.outer.len() > self.layout.nbytes / BYTES_PER_POINT) {
+            return Ok(None);
+        }
+        let runs = runs_of(&self.layout, selection, GAP)?;
+        Ok(Some(runs).filter(|runs| !runs.runs.is_empty() && runs.nbytes() <= self.layout.nbytes / share))
+    }
+
+    /// Return the bytes that are in any of several results of [`Chain::few_runs`]; None if they probably are in more than half
+    /// of the blocks. This is for remote stores, where it takes a request to find out in which blocks they are.
+    #[must_use]
+    pub fn in_few_blocks(&self, several: Vec<Runs>) -> Option<Runs> {
+        let runs = several.into_iter().reduce(|runs, other| runs.united(other, GAP))?;
+        let blocks = merged(runs.runs.clone(), TYPICAL_BLOCK);
+        let needed: usize = blocks.iter().map(|run| run.len().max(TYPICAL_BLOCK)).sum();
+        (needed <= self.layout.nbytes / LARGEST_SHARE).then_some(runs)
     }
 
     /// Whether parts of a compressed chunk can be fetched and decoded by themselves.
@@ -300,12 +348,13 @@ impl Chain {
             && matches!(self.serializer, Serializer::Elements(_))
     }
 
-    /// The ranges of bytes that [`Chain::read_runs`] reads of a value.
+    /// Return the ranges of bytes that [`Chain::read_runs`] reads of a value.
     ///
     /// # Errors
     /// If a place is outside the chunk.
-    pub fn runs_of(&self, selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
-        Ok(runs_of(&self.layout, selection, GAP)?.iter().map(|run| run.start as u64..run.end as u64).collect())
+    pub fn runs_of(&self, selection: &Selection) -> Result<Vec<Range<u64>>> {
+        let runs = runs_of(&self.layout, selection, GAP)?.runs;
+        Ok(runs.into_iter().map(|run| run.start as u64..run.end as u64).collect())
     }
 
     /// Whether a part of a chunk can be fetched and read by itself.
@@ -314,13 +363,13 @@ impl Chain {
         self.layout.nbytes > SMALL && self.as_elements().is_some()
     }
 
-    /// Whether what is stored, or what is compressed, is a shard.
+    /// Whether the stored bytes are a shard, compressed or not.
     #[must_use]
     pub fn is_made_of_shards(&self) -> bool {
         matches!(self.serializer, Serializer::Shard(_))
     }
 
-    /// The elements of a whole chunk, in the order they are stored.
+    /// Return the elements of a whole chunk, in the order in which they are stored.
     ///
     /// # Errors
     /// If `data` is broken, or of a form that is not known here.
@@ -333,7 +382,7 @@ impl Chain {
         result
     }
 
-    /// Fill `out` with the elements of a whole chunk, in the order they are stored.
+    /// Fill `out` with the elements of a whole chunk, in the order in which they are stored.
     ///
     /// # Errors
     /// If `data` is broken, or of a form that is not known here.
@@ -376,34 +425,7 @@ impl Chain {
         result
     }
 
-    /// Decode the bytes that `selection` spans into the scratch, if that costs less than all; return which they are.
-    fn decode_span(
-        &self,
-        data: &[u8],
-        selection: &Selection,
-        scratch: &mut Scratch,
-    ) -> Result<Option<std::ops::Range<usize>>> {
-        let [codec] = self.compressors.as_slice() else { return Ok(None) };
-        let Serializer::Elements(elements) = &self.serializer else { return Ok(None) };
-        if !self.filters.is_empty() || codec.part_size(data).is_none_or(|size| size >= self.layout.nbytes) {
-            return Ok(None);
-        }
-        let Some(span) = self.layout.span_of(selection)? else { return Ok(None) };
-        if span.len() > self.layout.nbytes / 2 {
-            return Ok(None);
-        }
-        let out = resized(&mut scratch.chunk, span.len())?;
-        match codec.decode_part(data, self.layout.nbytes, span.start, out) {
-            None => Ok(None),
-            Some(result) => {
-                result?;
-                elements.decode(out)?;
-                Ok(Some(span))
-            }
-        }
-    }
-
-    /// Undo all compressors, the size of the result being known.
+    /// Undo all compressors. The result has the size of `out`.
     fn decompress_into(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
         let Scratch { one, other, threads, .. } = scratch;
         let mut data = data;
@@ -415,7 +437,7 @@ impl Chain {
                 data = view?;
                 continue;
             }
-            // The borrow of what was decoded before ends as the two are swapped.
+            // `data` may borrow from `other`, so the new bytes are decoded into the memory of `one`; then the two are swapped.
             let limit = self.sizes[number];
             let target = std::mem::take(one);
             let target = decode_stage(codec.as_ref(), data, limit, target)?;
@@ -429,7 +451,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Undo all compressors, the size of the result being unknown.
+    /// Undo all compressors. The size of the result is not known before.
     fn decompress(&self, data: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) -> Result<()> {
         let Scratch { one, other, .. } = scratch;
         let mut data = data;
@@ -450,18 +472,18 @@ impl Chain {
         Ok(())
     }
 
-    /// Raise unless a raw chunk has the size it should have.
+    /// Check the size of a chunk that is not compressed.
     ///
     /// # Errors
-    /// If it has not.
+    /// If it is wrong.
     pub fn check_size(&self, size: usize) -> Result<()> {
         if size == self.layout.nbytes { Ok(()) } else { Err(Error::broken("the chunk has the wrong size")) }
     }
 
-    /// Set what is selected to the fill value, as a chunk that is not stored is read.
+    /// Set the selected elements to the fill value, because their chunk is not stored.
     ///
     /// # Errors
-    /// If a missing chunk may not be read.
+    /// If to read such a chunk is an error.
     pub fn fill_missing(&self, selection: &Selection, memory: &Memory) -> Result<()> {
         if self.policy.missing_is_error {
             return Err(Error::broken("the chunk is not stored"));
@@ -471,9 +493,9 @@ impl Chain {
 
     // -- encoding -----------------------------------------------------------------
 
-    /// Return the stored form of a chunk that `selection` covers; None if it need not be stored.
+    /// Return the stored form of a chunk, all elements of which are selected; None if it need not be stored.
     ///
-    /// It is in the scratch, in the caller's memory, or in what is returned.
+    /// The returned slice is of the scratch or of the caller's memory.
     ///
     /// # Errors
     /// If these elements cannot be encoded.
@@ -506,7 +528,7 @@ impl Chain {
         self.encode_chunk(scratch).map(Some)
     }
 
-    /// Return the stored form of the chunk in the scratch.
+    /// Return the stored form of the chunk in `scratch.chunk`.
     fn encode_chunk<'a>(&self, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
         if self.is_raw() {
             return Ok(&scratch.chunk[..self.layout.nbytes]);
@@ -517,7 +539,7 @@ impl Chain {
         result.map(|size| &scratch.stored[..size])
     }
 
-    /// Return the stored form of elements, which are as they are stored; it is in the scratch.
+    /// Return the stored form of a chunk whose elements are in the order in which they are stored.
     ///
     /// # Errors
     /// If they cannot be encoded.
@@ -572,7 +594,7 @@ impl Chain {
         self.encode_chunk(scratch)
     }
 
-    /// Compress the bytes in the scratch's `stored`.
+    /// Compress the bytes in `scratch.stored`.
     fn compress_stored<'a>(&self, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
         let Scratch { one, stored, .. } = scratch;
         for codec in &self.compressors {
@@ -582,8 +604,8 @@ impl Chain {
         Ok(stored)
     }
 
-    /// Return the stored form of the chunk `old` (None: nothing was stored) with the selected elements changed;
-    /// None if nothing need be stored.
+    /// Change the selected elements of the stored chunk `old` (None: the chunk is not stored), and return its new stored form;
+    /// None if it need not be stored.
     ///
     /// # Errors
     /// If `old` is broken, or the elements cannot be encoded.
@@ -619,7 +641,24 @@ impl Chain {
     }
 }
 
-/// Decode what one compressor made of another's bytes.
+/// Call `then` with the bytes of a value. They are fetched when `then` reads them.
+///
+/// The outer result is an error if the size of the value cannot be found out. The inner result is that of `then`.
+fn with_encoded<T>(value: &dyn Value, then: impl FnOnce(&Encoded<'_>) -> Result<T>) -> Result<Result<T>> {
+    let length = usize::try_from(value.size()?).unwrap_or(0);
+    let fetch = |start: usize, out: &mut [u8]| {
+        if !value.holds(start as u64, out.len()) {
+            return Err(Error::refused("bytes that were not fetched"));
+        }
+        if value.read_at(start as u64, out)? < out.len() {
+            return Err(Error::broken("the value became shorter"));
+        }
+        Ok(())
+    };
+    Ok(then(&Encoded { length, bytes: value.bytes(), fetch: &fetch }))
+}
+
+/// Undo a compressor whose input came from another compressor.
 fn decode_stage(codec: &dyn Codec, data: &[u8], size: (Option<usize>, usize), mut out: Vec<u8>) -> Result<Vec<u8>> {
     match size.0 {
         Some(exact) => {
@@ -632,7 +671,7 @@ fn decode_stage(codec: &dyn Codec, data: &[u8], size: (Option<usize>, usize), mu
     Ok(out)
 }
 
-/// Decode on several threads what can be decoded in parts.
+/// Undo the first compressor, on several threads if it can decode parts.
 fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> Result<()> {
     let Some(part) = codec.part_size(data).filter(|_| threads > 1 && out.len() >= 2 * LEAST_PART) else {
         return codec.decode(data, out);
@@ -654,14 +693,14 @@ fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> 
     })
 }
 
-/// The first `size` bytes of a buffer, which is made long enough; what they hold means nothing.
+/// Return the first `size` bytes of a buffer, which becomes longer if necessary. They may hold anything.
 ///
 /// # Errors
-/// If there is not so much memory.
+/// If there is too little memory.
 pub fn resized(buffer: &mut Vec<u8>, size: usize) -> Result<&mut [u8]> {
     if buffer.len() < size {
-        // The memory is reserved first, because allocating zeros cannot report a failure. Zeros of the system take no
-        // memory until they are touched, so a chunk that only claims to be large costs nothing.
+        // The memory is reserved first, because `vec!` cannot report a failure. Zeros from the system take no memory until
+        // they are written to, so a chunk with a wrong large size in its header costs nothing.
         Vec::<u8>::new().try_reserve_exact(size).map_err(|_| Error::refused("so much memory"))?;
         *buffer = Vec::new();
         *buffer = vec![0; size];
@@ -669,7 +708,7 @@ pub fn resized(buffer: &mut Vec<u8>, size: usize) -> Result<&mut [u8]> {
     Ok(&mut buffer[..size])
 }
 
-/// Repeat an element.
+/// Fill `out` with copies of an element.
 pub fn fill(out: &mut [u8], element: &[u8]) {
     match element {
         [] => {}
@@ -678,10 +717,10 @@ pub fn fill(out: &mut [u8], element: &[u8]) {
     }
 }
 
-/// Whether bytes are only repetitions of an element.
+/// Whether bytes are only copies of an element.
 #[must_use]
 pub fn holds_only(bytes: &[u8], element: &[u8]) -> bool {
-    // If the first is right, and each equals the one before, then all are.
+    // The first element is compared, and then each element with the one before it.
     let size = element.len();
     size == 0 || bytes.len() < size || (bytes[..size] == *element && bytes[size..] == bytes[..bytes.len() - size])
 }

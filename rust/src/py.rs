@@ -18,7 +18,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PySlice, PyString, PyTuple};
 
-use crate::cache::{Cache, Chunks, Shelf};
+use crate::cache::{Cache, Chunks, SMALLEST_SHARE, Shelf};
 use crate::chain::shard::Shard;
 use crate::chain::{Chain, Policy, Serializer};
 use crate::codecs::bind::{self, Argument};
@@ -847,7 +847,7 @@ impl Engine {
             keys: Keys { head, separator, tail, scalar },
             codecs: Arc::clone(&codecs.0),
             indexes: Cache::new(INDEX_BYTES),
-            chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number }),
+            chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number, share: None }),
         };
         Ok(Self {
             array: Arc::new(array),
@@ -881,7 +881,7 @@ impl Engine {
         stop: Option<PyRef<'py, Stop>>,
         shared: Option<PyRef<'py, PyChunkCache>>,
     ) -> PyResult<Option<Rest<'py>>> {
-        let kept = shared.map(|cache| Shelf { chunks: Arc::clone(&cache.0), number: 0 });
+        let kept = shared.map(|cache| Shelf { chunks: Arc::clone(&cache.0), number: 0, share: Some(SMALLEST_SHARE) });
         let limits = Limits { threads: concurrency, stop: stop.as_ref().map(|stop| &stop.0), shared: kept.as_ref() };
         self.guarded(pieces, out, &limits, Verb::Read)
     }

@@ -1,4 +1,4 @@
-//! A plan, on several threads: what `omnizarr.engine.reference` is in Python.
+//! Runs a plan on several threads: what `omnizarr.engine.reference` is in Python.
 //!
 //! Threads take pieces by number until there are none. What this engine refuses is noted, and left to the caller; any
 //! other error stops all threads after the piece they are at, and is returned with the number of its piece.
@@ -11,34 +11,32 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cache::{Cache, Keep, Shelf};
+use crate::cache::{Cache, Keep, Shelf, share_of};
 use crate::chain::shard::{Entry, Shard};
-use crate::chain::{Chain, Scratch};
+use crate::chain::{Chain, SMALL, Scratch};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
 use crate::scatter::Memory;
 use crate::store::{Stamp, Store, Value};
 use crate::threads::{on_threads, processors};
 
-/// Below so many bytes for each thread, a further one costs more than it saves.
+/// With fewer bytes for each thread, an additional thread costs more time than it saves.
 const BYTES_PER_THREAD: usize = 256 * 1024;
-/// To open a file and to close it costs as much as to copy so many bytes.
+/// Opening and closing a file takes as long as copying this number of bytes.
 const BYTES_PER_PIECE: usize = 16 * 1024;
-/// Threads take pieces of about so many bytes at a time.
+/// A thread takes pieces with about this number of bytes at a time.
 const BYTES_PER_BATCH: usize = 128 * 1024;
-/// Of a chunk that several selections need, less than this part is read by itself.
-const SMALLEST_SHARE: usize = 16;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How the keys of chunks are made of their coordinates.
+/// How the key of a chunk is made from its coordinates.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
-    /// What stands before the coordinates.
+    /// The part of the key before the coordinates.
     pub head: String,
-    /// Between them.
+    /// The text between two coordinates.
     pub separator: String,
-    /// Behind them.
+    /// The part of the key behind the coordinates.
     pub tail: String,
     /// The key of the only chunk of an array without dimensions.
     pub scalar: String,
@@ -51,7 +49,7 @@ impl Keys {
         let [first, rest @ ..] = coords else { return self.scalar.clone() };
         let mut key = String::with_capacity(self.head.len() + self.tail.len() + 4 * coords.len());
         key.push_str(&self.head);
-        // To write into a string never fails.
+        // Writing into a string never fails.
         let _ = write!(key, "{first}");
         for number in rest {
             let _ = write!(key, "{}{number}", self.separator);
@@ -84,11 +82,11 @@ impl Uneven {
     }
 }
 
-/// The codecs of the chunks of an array, and of all that say the same of theirs.
+/// The codecs of chunks, which all arrays with the same chunk metadata share.
 pub struct Codecs {
-    /// Of chunks of one shape; if there are several, of the largest.
+    /// The codecs of a chunk; if chunks have several shapes, of the largest.
     pub chain: Chain,
-    /// Of chunks of several shapes.
+    /// The codecs of all shapes, if there are several.
     pub uneven: Option<Uneven>,
 }
 
@@ -105,15 +103,15 @@ impl Codecs {
     }
 }
 
-/// What there is to know of an array.
+/// An array.
 pub struct Array {
-    /// Of its chunks.
+    /// The keys of its chunks.
     pub keys: Keys,
-    /// Of its chunks.
+    /// The codecs of its chunks.
     pub codecs: Arc<Codecs>,
-    /// Indexes of shards.
+    /// A cache of indexes of shards.
     pub indexes: Cache<Coords, Arc<[Entry]>>,
-    /// Decoded chunks, if they are to be kept.
+    /// A cache of decoded chunks, if the user wants one.
     pub chunks: Option<Shelf>,
 }
 
@@ -122,7 +120,7 @@ pub struct Array {
 pub enum Verb {
     /// Its elements are fetched from the store.
     Read,
-    /// They are put into it.
+    /// Its elements are stored.
     Write,
 }
 
@@ -139,23 +137,23 @@ pub struct Failure {
 pub struct Job<'a> {
     /// The array.
     pub array: &'a Array,
-    /// Decoded chunks that selections read at the same time share, where the array keeps none.
+    /// Decoded chunks that selections which are read at the same time share, if the array has no cache.
     pub shared: Option<&'a Shelf>,
-    /// Where it is.
+    /// The store of the array.
     pub store: &'a dyn Store,
-    /// What of it.
+    /// The pieces of the array that are read or written.
     pub plan: &'a Plan,
     /// The caller's array.
     pub memory: &'a Memory,
-    /// Elements in it.
+    /// Number of elements in the caller's array.
     pub elements: usize,
-    /// How many threads may work; None: as many as there are processors, where there is work for them.
+    /// How many threads may work; None: at most as many as there are processors.
     pub threads: Option<usize>,
     /// Once it is set, no thread goes on to another piece.
     pub stop: Option<&'a AtomicBool>,
-    /// How many pieces were found to have no value.
+    /// How many chunks were not stored.
     pub missing: &'a AtomicUsize,
-    /// Asked now and then by the calling thread: an error ends the work.
+    /// The calling thread calls this now and then; an error ends the work.
     pub interrupted: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
@@ -166,12 +164,12 @@ impl Job<'_> {
     /// The first thing that goes wrong.
     pub fn read(&self) -> Result<Vec<usize>, Failure> {
         let chain = &self.array.codecs.chain;
-        // Parts are refused where the store knows better how to fetch them: then nothing may be fetched before.
+        // If the store fetches parts better than this engine, pieces that are parts will be refused. Then nothing is fetched.
         let may_refuse = !self.store.reads_parts() && (chain.reads_runs() || chain.as_shard().is_some());
         let at_once = if may_refuse { None } else { self.store.at_once(chain.layout.nbytes) };
         let mut pieces = None;
         if self.array.chunks.is_some() && at_once.is_none() && self.array.codecs.chain.as_shard().is_none() {
-            // What is kept is placed by one thread, sooner than another could come to help.
+            // One thread copies the chunks in the cache. Starting another thread would take longer.
             pieces = Some(self.each(None, 1, |piece, _, _| self.place_kept(piece), None)?);
         }
         let threads = self.threads(pieces.as_ref().map_or(self.plan.len(), Vec::len));
@@ -207,11 +205,11 @@ impl Job<'_> {
         let chain = &self.array.codecs.chain;
         let at_once = self.store.concurrency();
         if at_once > 1 {
-            // They wait for answers most of the time.
+            // The threads wait for answers most of the time.
             return self.threads.unwrap_or(at_once).min(self.store.most_in_flight()).clamp(1, pieces.max(1));
         }
         let wanted = self.elements.saturating_mul(chain.layout.item);
-        // What is decoded, which may be much more than what is wanted of it.
+        // The bytes to decode, which may be many more than those that are wanted.
         let nbytes = if chain.as_elements().is_some() {
             wanted
         } else if let Some(shard) = chain.as_shard() {
@@ -228,8 +226,7 @@ impl Job<'_> {
         }
     }
 
-    /// How many bytes of chunks within a shard a piece touches: one from the middle of the plan represents
-    /// all.
+    /// Return how many bytes of inner chunks a piece needs, estimated from the piece in the middle of the plan.
     fn touched(&self, shard: &Shard) -> usize {
         if shard.inner.as_elements().is_some() || self.plan.is_empty() {
             return 0;
@@ -239,9 +236,9 @@ impl Job<'_> {
         chunks.saturating_mul(shard.inner.layout.nbytes)
     }
 
-    /// How many of them take pieces, and how many work on one.
+    /// Return how many threads take pieces, and how many work on one piece.
     fn share(&self, threads: usize, pieces: usize) -> (usize, usize) {
-        // Much of a shard may be kept: help is called for the rest of it only.
+        // Much of a shard may be in the cache: threads are started only for the rest of it.
         let is_kept = self.array.chunks.is_some() && self.array.codecs.chain.as_shard().is_some();
         let outer = if is_kept && self.store.concurrency() == 1 { 1 } else { threads.min(pieces).max(1) };
         (outer, threads / outer)
@@ -350,12 +347,12 @@ impl Job<'_> {
 
     // -- reading ------------------------------------------------------------------
 
-    /// Put a chunk that is kept where it belongs; refuse any other.
+    /// Put a chunk that is in the cache into place; refuse any other chunk.
     fn place_kept(&self, piece: &Piece) -> Result<()> {
         let chain = self.array.codecs.chain_of(&piece.coords)?;
         let missing = || Error::refused("not kept");
         let chunks = self.chunks().ok_or_else(missing)?;
-        // Only the store can tell whether it is still current.
+        // Only the store knows whether the cached chunk is still current.
         let value = self.store.open(&self.array.keys.key(&piece.coords))?.ok_or_else(missing)?;
         let keep = chunks.keep(&piece.coords, value.stamp()?.ok_or_else(missing)?, value.hold());
         self.memory.scatter(&chain.layout, &keep.get().ok_or_else(missing)?, 0, &piece.selection)
@@ -407,7 +404,7 @@ impl Job<'_> {
         (chain.reads_runs() || chain.as_shard().is_some()) && !(piece.whole && is_uncut(chain, &piece.selection))
     }
 
-    /// Whether less than all blocks of a compressed chunk may do.
+    /// Whether a part of the blocks of a compressed chunk may be enough for a piece.
     fn has_blocks(chain: &Chain, piece: &Piece) -> bool {
         chain.reads_blocks() && !(piece.whole && is_uncut(chain, &piece.selection))
     }
@@ -430,12 +427,13 @@ impl Job<'_> {
         {
             return Ok(());
         }
-        if self.array.chunks.is_none() && value.bytes().is_none() && Self::has_blocks(chain, piece) {
-            // Chunks that others need too are kept, unless very little of them is wanted.
-            let share = if keep.is_some() { SMALLEST_SHARE } else { 2 };
-            if chain.read_blocks(value, &piece.selection, share, self.memory, scratch)? {
-                return Ok(());
-            }
+        if value.bytes().is_none()
+            && Self::has_blocks(chain, piece)
+            && value.size()? > SMALL as u64
+            && let Some(runs) = chain.few_runs(&piece.selection, share_of(keep.as_ref()))?
+            && chain.place_blocks(value, &runs, &piece.selection, self.memory, scratch)?
+        {
+            return Ok(());
         }
         with_all(value, scratch, |data, scratch| match &keep {
             Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, keep),
@@ -451,7 +449,7 @@ impl Job<'_> {
         stamp: Option<Stamp>,
         scratch: &mut Scratch,
     ) -> Result<Arc<[Entry]>> {
-        // What has to be kept for a stamp to be true is not kept with an index: it is made of bytes in memory at once.
+        // For bytes in memory, the index is decoded each time: the stamp would need an object that this cache does not keep.
         let stamp = stamp.filter(|_| value.bytes().is_none());
         if let Some(entries) = stamp.and_then(|stamp| self.array.indexes.get(&piece.coords, &stamp)) {
             return Ok(entries);
@@ -477,7 +475,7 @@ impl Job<'_> {
         if !self.store.changes_parts() {
             return Err(Error::refused("a part, of a value that others may be changing"));
         }
-        // A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
+        // A chunk at the edge of the array may hold more elements now, if others have made the array longer.
         self.store.locked(&key, self.interrupted, &mut || {
             let mut fetched = std::mem::take(&mut scratch.fetched);
             let is_there = self.store.read_all(&key, size_hint(chain), &mut fetched);
@@ -494,10 +492,10 @@ impl Job<'_> {
     }
 }
 
-/// What was opened for a piece: nothing, if that was not tried; else the value, if there is one.
+/// The value that was opened for a piece. The outer None: it was not opened; the inner None: there is no value.
 type Opened<'a> = Option<Option<Box<dyn Value + 'a>>>;
 
-/// How many bytes a value probably has.
+/// Return how many bytes a value probably has.
 fn size_hint(chain: &Chain) -> usize {
     chain.encoded_size().0.unwrap_or(chain.layout.nbytes)
 }
@@ -510,7 +508,7 @@ fn is_uncut(chain: &Chain, selection: &Selection) -> bool {
     }
 }
 
-/// Hand all bytes of a value to `then`.
+/// Call `then` with all bytes of a value.
 fn with_all(
     value: &dyn Value,
     scratch: &mut Scratch,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
-/// What changes whenever a value does.
+/// Numbers that are different for each version of a value.
 pub type Stamp = [u64; 5];
 
-/// Something that is kept, and never looked at.
+/// An object that is only kept alive.
 pub type Hold = Arc<dyn Any + Send + Sync>;
 
 /// What is done while a key is locked.
@@ -27,14 +27,19 @@ pub trait Value: Send + Sync {
     /// If the system fails.
     fn size(&self) -> Result<u64>;
 
-    /// Fill `out` from the byte `start` on, and return how many bytes there were: fewer than `out` has
-    /// only if the value ends before.
+    /// Fill `out` with the bytes that begin at `start`, and return how many there were: fewer than `out` has only if the value
+    /// ends before.
     ///
     /// # Errors
     /// If the system fails.
     fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize>;
 
-    /// What tells this version of the value from all others; None if nothing does.
+    /// Whether `size` bytes from `start` on have been fetched, for values of which only parts have been fetched.
+    fn holds(&self, _start: u64, _size: usize) -> bool {
+        true
+    }
+
+    /// Return the stamp of this version of the value; None if versions cannot be distinguished.
     ///
     /// # Errors
     /// If the system fails.
@@ -42,13 +47,13 @@ pub trait Value: Send + Sync {
         Ok(None)
     }
 
-    /// What must be kept for as long as the stamp shall tell the versions apart.
+    /// Return an object that must live as long as the stamp is compared.
     fn hold(&self) -> Option<Hold> {
         None
     }
 }
 
-/// Keys and values. A key that does not exist is ordinary.
+/// Keys and values. A missing key is not an error.
 pub trait Store: Send + Sync {
     /// Open the value of a key; None if there is no such key.
     ///
@@ -56,8 +61,8 @@ pub trait Store: Send + Sync {
     /// If the system fails, or the key is one for the store in Python.
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
 
-    /// How many values of about `nbytes` should be opened at once, as to ask for them costs; None if each
-    /// should be read by itself.
+    /// Return how many values of about `nbytes` should be opened by one call, because calls are slow; None if each value should
+    /// be opened by itself.
     fn at_once(&self, _nbytes: usize) -> Option<usize> {
         None
     }
@@ -67,34 +72,34 @@ pub trait Store: Send + Sync {
         keys.iter().map(|key| self.open(key)).collect()
     }
 
-    /// Do `work` as one of the threads that ask this store again and again.
+    /// Run `work`, which calls this store many times, on this thread.
     fn attached(&self, work: &mut (dyn FnMut() + Send)) {
         work();
     }
 
-    /// How many requests to send at once; 1 if each is answered immediately.
+    /// Return how many requests to send at once; 1 if each is answered immediately.
     fn concurrency(&self) -> usize {
         1
     }
 
-    /// How many chunks may be on their way at once, so that they fit into memory.
+    /// Return how many chunks may be in memory at once while they are fetched or stored.
     fn most_in_flight(&self) -> usize {
         usize::MAX
     }
 
-    /// Whether `locked` keeps others from changing a value while a part of it is written.
+    /// Whether a part of a value can be written: while [`Store::locked`] runs, nothing else changes the value.
     fn changes_parts(&self) -> bool {
         true
     }
 
-    /// Whether reading parts of a value costs less than the whole, and parts are known to be of one version.
+    /// Whether reading parts of a value costs less than reading the whole value, and all parts are of the same version.
     fn reads_parts(&self) -> bool {
         true
     }
 
-    /// Read the value of a key into `into`, in place of what that holds, and say whether there is such a key.
+    /// Replace the contents of `into` by the value of a key; return false if there is no such key.
     ///
-    /// `hint` is the size that the value probably has; with a good one, stores ask the system less.
+    /// `hint` is the probable size of the value. If it is right, some stores need fewer system calls.
     ///
     /// # Errors
     /// If the system fails, or the key is one for the store in Python; then `into` holds anything.
@@ -116,8 +121,8 @@ pub trait Store: Send + Sync {
         Ok(true)
     }
 
-    /// Fill `out` from the value of a key, and return how large that is: if it is larger than `out`, it goes on; if it is
-    /// smaller, the rest of `out` holds anything. None if there is no such key.
+    /// Copy the value of a key into `out`, as far as there is room, and return the size of the value. If the value is smaller
+    /// than `out`, the rest of `out` may hold anything. Return None if there is no such key.
     ///
     /// # Errors
     /// If the system fails, or the key is one for the store in Python; then `out` holds anything.
@@ -135,13 +140,13 @@ pub trait Store: Send + Sync {
         Ok(Some(if read < available { read as u64 } else { size }))
     }
 
-    /// Make `data` the value of a key: seen by others whole or not at all.
+    /// Make `data` the value of a key. Readers see either the old or the new value, never a part of it.
     ///
     /// # Errors
-    /// If the system fails; then the old value is as it was, and nothing is left behind.
+    /// If the system fails. Then the old value is unchanged, and there are no temporary files.
     fn set(&self, key: &str, data: &[u8]) -> Result<()>;
 
-    /// Remove a key; one that does not exist counts as removed.
+    /// Remove a key. A missing key is not an error.
     ///
     /// # Errors
     /// If the system fails.
@@ -149,8 +154,8 @@ pub trait Store: Send + Sync {
 
     /// Run `change` while the key is locked against other threads and processes.
     ///
-    /// `waiting` is called again and again while others hold the lock; an error of it ends the waiting. A thread that
-    /// holds the lock already waits for itself.
+    /// `waiting` is called again and again while others hold the lock; if it returns an error, this method returns it. A thread
+    /// that already holds the lock would wait for ever.
     ///
     /// # Errors
     /// Those of `change` and of `waiting`, and if the key cannot be locked.

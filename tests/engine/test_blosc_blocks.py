@@ -1,8 +1,9 @@
-"""Parts of chunks that Blosc has compressed: the native engine fetches and decodes the blocks that hold them.
+"""Parts of chunks that Blosc has compressed, also in shards: the native engine fetches and decodes only their blocks.
 
 What is right says `numcodecs.blosc.decompress`, of whole chunks; what is wrong, the reference engine.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -73,6 +74,25 @@ def stored(folder: Path, values, data):
     return folder
 
 
+def stored_in_shard(folder: Path, values, data):
+    """Store an array of one shard, which holds `data`, other bytes, and a chunk of the same values in reverse order."""
+    array = stored(folder, values, data)
+    other = blosc.compress(values[::-1].tobytes(), b"lz4", 5, blosc.SHUFFLE, 4096, values.dtype.itemsize)
+    document = json.loads((array / "zarr.json").read_text())
+    inner = {
+        "chunk_shape": SHAPE,
+        "codecs": document["codecs"],
+        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "index_location": "end",
+    }
+    document["codecs"] = [{"name": "sharding_indexed", "configuration": inner}]
+    document["shape"] = document["chunk_grid"]["configuration"]["chunk_shape"] = [2 * SHAPE[0], SHAPE[1]]
+    (folder / "zarr.json").write_text(json.dumps(document))
+    index = np.array([[5, len(data)], [5 + len(data) + 3, len(other)]], "<u8")
+    (folder / "c/0/0").write_bytes(b"first" + data + b"gap" + other + index.tobytes())
+    return folder
+
+
 @settings(max_examples=10 * RUNS, deadline=None)
 @given(frame=frames(), selection=selections)
 def test_parts_are_parts_of_the_whole(tmp_path_factory, frame, selection):
@@ -83,15 +103,35 @@ def test_parts_are_parts_of_the_whole(tmp_path_factory, frame, selection):
     assert bits(part, values.dtype) == bits(expected)
 
 
+@settings(max_examples=10 * RUNS, deadline=None)
+@given(frame=frames(), selection=selections, shift=st.integers(0, SHAPE[0]), cache=st.sampled_from([0, 10**7]))
+def test_parts_of_chunks_in_shards_are_parts_of_the_whole(tmp_path_factory, frame, selection, shift, cache):
+    values, data = frame
+    folder = stored_in_shard(tmp_path_factory.mktemp("shard"), values, data)
+    values = np.concatenate([values, values[::-1]])[shift:]
+    rows, *others = selection
+    if isinstance(rows, slice):
+        moved = slice(rows.start + shift, rows.stop + shift, rows.step)
+    else:
+        moved = [row + shift for row in rows] if isinstance(rows, list) else rows + shift
+    array = omnizarr.open_array(folder, mode="r", config={"engine": "native", "chunk_cache": cache})
+    for _ in range(2):
+        part = array.oindex[moved, *others]
+        columns = np.atleast_1d(np.arange(SHAPE[1])[others[0] if others else slice(None)])
+        expected = values[np.ix_(np.atleast_1d(np.arange(len(values))[rows]), columns)]
+        assert bits(part, values.dtype) == bits(expected.reshape(np.shape(part)))
+
+
 def axes(selection):
     """Return the numbers along each dimension."""
     padded = (*selection, slice(None))[:2]
     return [np.atleast_1d(np.arange(size)[part]) for size, part in zip(SHAPE, padded, strict=True)]
 
 
+@pytest.mark.parametrize("store", [stored, stored_in_shard])
 @settings(max_examples=10 * RUNS, deadline=None)
 @given(frame=frames(), selection=selections, damage=st.data())
-def test_damaged_frames_are_errors_or_read_where_they_are_sound(tmp_path_factory, frame, selection, damage):
+def test_damaged_frames_are_errors_or_read_where_they_are_sound(tmp_path_factory, store, frame, selection, damage):
     values, data = frame
     broken = bytearray(data)
     if damage.draw(st.booleans()):
@@ -100,21 +140,22 @@ def test_damaged_frames_are_errors_or_read_where_they_are_sound(tmp_path_factory
         broken[at] ^= damage.draw(st.integers(1, 255))
     else:
         del broken[damage.draw(st.integers(0, len(data) - 1)) :]
-    folder = stored(tmp_path_factory.mktemp("damaged"), values, bytes(broken))
+    folder = store(tmp_path_factory.mktemp("damaged"), values, bytes(broken))
     reference, native = (
         outcome(lambda engine=engine: opened(folder, engine, mode="r").oindex[selection])
         for engine in ("reference", "native")
     )
     if native != reference:
-        sound = stored(tmp_path_factory.mktemp("sound"), values, data)
+        sound = store(tmp_path_factory.mktemp("sound"), values, data)
         assert native == outcome(lambda: opened(sound, "reference", mode="r").oindex[selection])
 
 
+@pytest.mark.parametrize("store", [stored, stored_in_shard])
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the bytes that a process reads")
-def test_an_element_is_read_without_the_rest_of_its_chunk(tmp_path):
+def test_an_element_is_read_without_the_rest_of_its_chunk(tmp_path, store):
     values = np.random.default_rng(0).integers(0, 2**62, SHAPE)
     data = blosc.compress(values.tobytes(), b"zstd", 1, blosc.SHUFFLE, 4096, 8)
-    array = opened(stored(tmp_path, values, data), "native", mode="r")
+    array = opened(store(tmp_path, values, data), "native", mode="r")
     array[0, 0]
 
     def read():

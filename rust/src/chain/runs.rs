@@ -1,4 +1,4 @@
-//! Which bytes of a chunk to fetch, where not all of them are needed.
+//! The bytes of a decoded chunk that a selection needs.
 
 use std::ops::Range;
 
@@ -6,17 +6,46 @@ use crate::error::Result;
 use crate::plan::{Places, Scattered, Selection};
 use crate::scatter::Layout;
 
-/// A place that has been checked.
+/// Convert a place that has been checked to be in the chunk.
 fn as_usize(place: i64) -> usize {
     usize::try_from(place).unwrap_or(0)
 }
 
-/// The runs of bytes that hold what is selected, in order; those with gaps of no more than `gap` bytes are one.
+/// Bytes of a decoded chunk that are needed.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// The needed bytes, in order, and perhaps some between them.
+    pub runs: Vec<Range<usize>>,
+    /// [`Layout::span_of`] the selection, or of all selections that need these bytes. All runs are within it. It may be longer
+    /// than from the first run to the last one: of points it is a bounding box.
+    pub span: Range<usize>,
+}
+
+impl Runs {
+    /// Return how many bytes the runs have.
+    #[must_use]
+    pub fn nbytes(&self) -> usize {
+        self.runs.iter().map(Range::len).sum()
+    }
+
+    /// Return the runs of both. Those with at most `gap` bytes between them become one.
+    #[must_use]
+    pub fn united(mut self, other: Self, gap: usize) -> Self {
+        if self.runs.is_empty() {
+            return other;
+        }
+        self.runs.extend(other.runs);
+        let span = self.span.start.min(other.span.start)..self.span.end.max(other.span.end);
+        Self { runs: merged(self.runs, gap), span }
+    }
+}
+
+/// Return the bytes that hold what is selected. Runs with at most `gap` bytes between them are one.
 ///
 /// # Errors
 /// If a place is outside the chunk.
-pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec<Range<usize>>> {
-    let Some(span) = layout.span_of(selection)? else { return Ok(Vec::new()) };
+pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Runs> {
+    let Some(span) = layout.span_of(selection)? else { return Ok(Runs::default()) };
     let mut places: Vec<Option<&Places>> = vec![None; layout.shape.len()];
     let mut points = None;
     match selection {
@@ -38,7 +67,7 @@ pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec
             is_over = true;
             continue;
         };
-        let Some((low, high)) = places.bounds() else { return Ok(Vec::new()) };
+        let Some((low, high)) = places.bounds() else { return Ok(Runs::default()) };
         let (low, high) = (as_usize(low), as_usize(high));
         let is_close = match places {
             Places::Range { step, len, .. } => {
@@ -57,11 +86,13 @@ pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec
     let mut starts = match points {
         None => vec![base],
         Some(Scattered { dims, inner, outer, .. }) => {
-            let columns: Vec<_> =
-                dims.iter().zip(inner).map(|(&dim, list)| (layout.strides[dim], list.as_slice())).collect();
-            let offset =
-                |point: usize| columns.iter().map(|(stride, list)| as_usize(list[point]) * stride).sum::<usize>();
-            (0..outer.len()).map(|point| base + offset(point)).collect()
+            // One dimension after the other: there may be very many points.
+            let mut starts = vec![base; outer.len()];
+            for (list, &dim) in inner.iter().zip(dims.iter()) {
+                let stride = layout.strides[dim];
+                starts.iter_mut().zip(list.as_slice()).for_each(|(start, &place)| *start += as_usize(place) * stride);
+            }
+            starts
         }
     };
     for (axis, places) in outer {
@@ -72,15 +103,21 @@ pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec
             })
             .collect();
     }
-    starts.sort_unstable();
-    let mut starts: Vec<_> = starts.into_iter().map(|start| start..start + run).collect();
-    debug_assert!(starts.iter().all(|run| span.start <= run.start && run.end <= span.end));
-    starts.dedup_by(|next, run| {
+    debug_assert!(starts.iter().all(|start| span.start <= *start && start + run <= span.end));
+    let runs = starts.into_iter().map(|start| start..start + run).collect();
+    Ok(Runs { runs: merged(runs, gap), span })
+}
+
+/// Sort runs, and join those with at most `gap` bytes between them.
+#[must_use]
+pub fn merged(mut runs: Vec<Range<usize>>, gap: usize) -> Vec<Range<usize>> {
+    runs.sort_unstable_by_key(|run| run.start);
+    runs.dedup_by(|next, run| {
         let is_near = next.start <= run.end + gap;
         if is_near {
             run.end = run.end.max(next.end);
         }
         is_near
     });
-    Ok(starts)
+    runs
 }

@@ -1,57 +1,69 @@
 //! Many chunks and an index of where they are, in one value: what `omnizarr.codecs.sharding` is in Python.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cache::Keep;
-use crate::chain::{Chain, Scratch, resized};
+use crate::cache::{Keep, share_of};
+use crate::chain::runs::Runs;
+use crate::chain::{Chain, SMALL, Scratch, resized};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Plan, Selection};
 use crate::scatter::Memory;
 use crate::store::Value;
 use crate::threads::{joined, on_threads};
 
-/// Chunks are fetched together if no more bytes than these are between them.
+/// Chunks with at most this number of bytes between them are fetched together.
 const GAP: u64 = 16 * 1024;
-/// Chunks are fetched together until they have as many bytes: what fits into a processor's cache.
+/// Chunks that are fetched together have at most this number of bytes, which fits into a processor's cache.
 const LARGEST: u64 = 1024 * 1024;
-/// The least that a group may be bounded to.
+/// If several threads share the work, groups of chunks may be smaller, but their limit is not below this.
 const SMALLEST: u64 = 32 * 1024;
-/// A writer may align chunks, and leave unused bytes between them.
+/// Writers may align chunks to a multiple of this number, which leaves unused bytes between them.
 const ALIGNMENT: usize = 4096;
 const MISSING: u64 = u64::MAX;
 
-/// Where a chunk is in the shard: offset and size; None if it is not stored.
+/// Offset and size of a chunk in the shard; None if the chunk is not stored.
 pub type Entry = Option<(u64, usize)>;
 
 /// A shard.
 pub struct Shard {
-    /// Number of chunks along each dimension of the array.
+    /// Number of inner chunks along each dimension.
     grid: Vec<usize>,
-    /// What the number of a chunk in the index grows by along each dimension.
+    /// Difference between the numbers in the index of neighbouring chunks along each dimension.
     strides: Vec<usize>,
     count: usize,
-    /// Of a chunk.
+    /// The codecs of an inner chunk.
     pub inner: Chain,
     index: Chain,
     index_size: usize,
     index_at_end: bool,
 }
 
-/// Appends the chunk of a number to a shard; returns false if it is not to be stored.
+/// Appends the encoded chunk with this number to a shard; returns false if the chunk is not to be stored.
 type Encode<'a> = dyn Fn(usize, &mut Scratch, &mut Vec<u8>) -> Result<bool> + Sync + 'a;
 
 /// A chunk that is to be placed.
 struct Wanted {
-    /// In the plan.
+    /// The number of its piece in the plan.
     at: usize,
-    /// In the index.
+    /// Its number in the index.
     number: usize,
     offset: u64,
     size: usize,
+    /// The bytes of the decoded chunk that are needed, if they are so few that fetching a part of the chunk may be enough.
+    runs: Option<Runs>,
+}
+
+/// What a selection needs of one chunk of a shard.
+pub struct Need {
+    /// The range of bytes of the chunk in the shard.
+    pub bytes: Range<u64>,
+    /// The bytes of the decoded chunk that are needed, if they are so few that fetching a part of the chunk may be enough.
+    pub runs: Option<Runs>,
 }
 
 impl Shard {
-    /// Chunks in a grid of the shape `grid`, counted in C order of the axes as `order` permutes them.
+    /// Make a shard of a grid of chunks. Chunks are numbered in C order of the axes as permuted by `order`.
     ///
     /// # Errors
     /// If the parts do not fit.
@@ -69,7 +81,7 @@ impl Shard {
         Ok(Self { grid, strides, count, inner, index, index_size, index_at_end })
     }
 
-    /// How large a shard can reasonably be.
+    /// Return how many bytes a shard can have at most, if its writer did not waste space.
     #[must_use]
     pub fn bound(&self) -> usize {
         let largest = self.inner.encoded_size().1;
@@ -100,10 +112,10 @@ impl Shard {
         self.entries(&stored, size, scratch)
     }
 
-    /// Decode an index; `size` is that of the shard.
+    /// Decode an index. `size` is the size of the shard.
     ///
     /// # Errors
-    /// If it is broken, or has entries that are outside the shard.
+    /// If the index is broken, or has entries outside the shard.
     pub fn entries(&self, stored: &[u8], size: u64, scratch: &mut Scratch) -> Result<Vec<Entry>> {
         let mut numbers = filled(0, self.count * 16)?;
         self.index.decode(stored, &mut numbers, scratch)?;
@@ -122,31 +134,56 @@ impl Shard {
             .collect()
     }
 
-    /// Bytes of the stored index.
+    /// Number of bytes of the stored index.
     #[must_use]
     pub fn index_size(&self) -> usize {
         self.index_size
     }
 
-    /// Whether the index is at the end, and not at the beginning.
+    /// Whether the index is at the end of the shard, and not at its beginning.
     #[must_use]
     pub fn index_at_end(&self) -> bool {
         self.index_at_end
     }
 
-    /// The ranges of bytes of the chunks that a selection needs.
+    /// Return what a selection needs of each chunk. [`Need::runs`] is None for a chunk that should be fetched as a whole: it has
+    /// fewer than `least` bytes, or more of it is needed than [`share_of`] says, or probably more than half of its blocks.
     ///
     /// # Errors
     /// If the selection does not fit.
-    pub fn wanted(&self, entries: &[Entry], selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
+    pub fn needs(
+        &self,
+        entries: &[Entry],
+        selection: &Selection,
+        least: usize,
+        keep: Option<&Keep<'_>>,
+    ) -> Result<Vec<Need>> {
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
-        let mut wanted = Vec::new();
+        let mut needs = Vec::new();
         for at in 0..plan.len() {
-            if let Some((offset, size)) = entries[self.number_of(&plan.piece(at))?] {
-                wanted.push(offset..offset + size as u64);
+            let piece = plan.piece(at);
+            if let Some((offset, size)) = entries[self.number_of(&piece)?] {
+                let share = share_of(keep).filter(|_| size >= least);
+                let runs = self.inner.few_runs(&piece.selection, share)?;
+                let runs = runs.and_then(|runs| self.inner.in_few_blocks(vec![runs]));
+                needs.push(Need { bytes: offset..offset + size as u64, runs });
             }
         }
-        Ok(wanted)
+        Ok(needs)
+    }
+
+    /// Return the ranges of bytes of the shard that hold the blocks for a need. At least the beginning of the chunk has been
+    /// fetched into `value`. Return the range of the whole chunk if it should be fetched as a whole.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn blocks_of(&self, need: &Need, value: &dyn Value) -> Result<Vec<Range<u64>>> {
+        let Need { bytes, runs } = need;
+        let size = usize::try_from(bytes.end - bytes.start).map_err(|_| Error::refused("so many bytes"))?;
+        let part = Part { value, start: bytes.start, size };
+        let blocks = runs.as_ref().map_or(Ok(None), |runs| self.inner.blocks_of(&part, runs))?;
+        let within = |block: Range<u64>| bytes.start + block.start..bytes.start + block.end;
+        Ok(blocks.map_or_else(|| vec![bytes.clone()], |blocks| blocks.into_iter().map(within).collect()))
     }
 
     fn number_of(&self, piece: &Piece) -> Result<usize> {
@@ -160,7 +197,7 @@ impl Shard {
 
     // -- reading ------------------------------------------------------------------
 
-    /// Put what is selected of the shard that `data` is into `memory`.
+    /// Put what is selected of the shard `data` into `memory`.
     ///
     /// # Errors
     /// If the shard is broken.
@@ -170,7 +207,7 @@ impl Shard {
         self.read(&value, &entries, selection, memory, scratch, None)
     }
 
-    /// Put what is selected of the shard into `memory`, fetching no more than needed.
+    /// Put what is selected of the shard into `memory`, and fetch only what is needed.
     ///
     /// # Errors
     /// If the shard is broken.
@@ -198,13 +235,15 @@ impl Shard {
                     if self.inner.encoded_size().0.is_some_and(|exact| exact != size) {
                         return Err(Error::broken("a chunk of the wrong size"));
                     }
-                    wanted.push(Wanted { at, number, offset, size });
+                    let share = share_of(keep).filter(|_| size > SMALL && value.bytes().is_none());
+                    let runs = self.inner.few_runs(&piece.selection, share)?;
+                    wanted.push(Wanted { at, number, offset, size, runs });
                 }
             }
         }
         wanted.sort_by_key(|chunk| chunk.offset);
         let total: usize = wanted.iter().map(|chunk| chunk.size).sum();
-        // Several threads need as many groups, and some more for the one that is done first.
+        // There are several groups for each thread, so that all threads have work until the end.
         let largest = (total / (4 * scratch.threads.max(1))) as u64;
         let groups = grouped(&wanted, if scratch.threads > 1 { largest.clamp(SMALLEST, LARGEST) } else { LARGEST });
         if scratch.threads <= 1 || groups.len() <= 1 {
@@ -250,6 +289,15 @@ impl Shard {
         else {
             return Ok(());
         };
+        if let Wanted { runs: Some(runs), offset, size, .. } = first {
+            let part = Part { value, start: *offset, size: *size };
+            if self.inner.place_blocks(&part, runs, &plan.piece(first.at).selection, memory, scratch)? {
+                return Ok(());
+            }
+        }
+        if !group.iter().all(|chunk| value.holds(chunk.offset, chunk.size)) {
+            return Err(Error::refused("bytes that were not fetched"));
+        }
         let start = first.offset;
         let too_large = |_| Error::refused("so many bytes");
         let mut fetched = Vec::new();
@@ -294,7 +342,8 @@ impl Shard {
 
     // -- writing ------------------------------------------------------------------
 
-    /// Put the shard of the selected elements, which cover it, into `out`; return false if it need not be stored.
+    /// Put the shard with the selected elements, which are all of its elements, into `out`; return false if it need not be
+    /// stored.
     ///
     /// # Errors
     /// If they cannot be encoded.
@@ -330,7 +379,7 @@ impl Shard {
         })
     }
 
-    /// Put the shard `old` with the selected elements changed into `out`; return false if no chunk is left to store.
+    /// Change the selected elements of the shard `old`, and put it into `out`; return false if it has no chunks then.
     ///
     /// # Errors
     /// If the shard is broken, or the elements cannot be encoded.
@@ -376,8 +425,7 @@ impl Shard {
         })
     }
 
-    /// Make a shard of what `encode` appends for each chunk, whose return value says whether it is to be stored;
-    /// return false if none is.
+    /// Make a shard of the chunks that `encode` appends. Return false if it stores no chunk.
     fn assemble(&self, out: &mut Vec<u8>, scratch: &mut Scratch, encode: &Encode<'_>) -> Result<bool> {
         out.clear();
         if !self.index_at_end {
@@ -405,7 +453,7 @@ impl Shard {
             }
         }
         if entries.iter().all(Option::is_none) {
-            // An empty shard that is to be stored holds chunks; one that holds none need not be.
+            // If chunks that hold only the fill value are to be stored, `encode` has stored them.
             return Ok(false);
         }
         let table: Vec<u8> = entries
@@ -426,10 +474,10 @@ impl Shard {
     }
 }
 
-/// Append chunks to a shard, and say where they are.
+/// Append chunks to a shard, and their places to `entries`.
 fn encode_run(
     encode: &Encode<'_>,
-    numbers: std::ops::Range<usize>,
+    numbers: Range<usize>,
     out: &mut Vec<u8>,
     entries: &mut Vec<Entry>,
     scratch: &mut Scratch,
@@ -442,12 +490,13 @@ fn encode_run(
     Ok(())
 }
 
-/// A number of eight bytes, in the order of the machine.
+/// Return the number that eight bytes in the byte order of the machine are.
 fn number(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(MISSING, u64::from_ne_bytes)
 }
 
-/// Divide chunks, sorted by offset, into groups that are fetched together.
+/// Divide chunks, sorted by offset, into groups that are fetched together. A chunk that may be fetched in part is a group
+/// of its own.
 fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
     let mut groups = Vec::new();
     let mut rest = wanted;
@@ -455,7 +504,9 @@ fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
         let mut end = first.offset + first.size as u64;
         let together = rest[1..].iter().take_while(|chunk| {
             let here = chunk.offset + chunk.size as u64;
-            let is_near = chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= largest;
+            let is_whole = first.runs.is_none() && chunk.runs.is_none();
+            let is_near =
+                is_whole && chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= largest;
             end = end.max(here);
             is_near
         });
@@ -467,7 +518,7 @@ fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
 }
 
 /// Bytes in memory as a value.
-struct Bytes<'a>(&'a [u8]);
+pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Value for Bytes<'_> {
     fn bytes(&self) -> Option<&[u8]> {
@@ -486,7 +537,7 @@ impl Value for Bytes<'_> {
     }
 }
 
-/// A part of a value as a value: a shard within a shard.
+/// A part of a value as a value of its own: a chunk of a shard.
 struct Part<'a> {
     value: &'a dyn Value,
     start: u64,
@@ -508,9 +559,13 @@ impl Value for Part<'_> {
         let size = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
         self.value.read_at(self.start.saturating_add(start), &mut out[..size])
     }
+
+    fn holds(&self, start: u64, size: usize) -> bool {
+        self.value.holds(self.start.saturating_add(start), size)
+    }
 }
 
-/// So many times the same.
+/// Return `count` copies of a value.
 fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
     let mut all = Vec::new();
     all.try_reserve_exact(count).map_err(|_| Error::refused("so much memory"))?;

@@ -1,12 +1,13 @@
 //! Blosc: blocks that are shuffled and compressed, as C-Blosc 1 writes them.
 //!
-//! Encoding is the library's. Decoding takes the buffer apart here, where each length can be checked, so that blocks
-//! can be decoded one by one, by several threads, and straight into the caller's memory; the streams within are
-//! decoded by the other modules here, and of C-Blosc only its own compressor and the shuffles are called.
+//! The library C-Blosc encodes. Decoding is done here, so that each length is checked, and blocks can be fetched and
+//! decoded one by one, by several threads, and directly into the caller's memory. Other modules decode the streams. Only
+//! the decompressor of `BloscLZ` and the functions that undo the shuffles are those of C-Blosc.
 //!
-//! A buffer is a header of 16 bytes, where each block starts, and for each block one stream, or one per byte of
-//! the item size, behind its length. A stream as long as what it holds is not compressed; neither is anything in a
-//! buffer that says it is a copy. Snappy, and Zstandard as it was before its format was settled, are refused.
+//! A buffer has a header of 16 bytes, then the offset of each block (for each 4 bytes), then the blocks. A block is one
+//! stream, or as many streams as an item has bytes; before each stream is its length. A stream that is as long as its
+//! decoded bytes is not compressed. If the header has the flag `COPIED`, there are no offsets and no blocks: after the
+//! header come the decoded bytes. Snappy is refused, and so is Zstandard older than version 0.8, whose format was different.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -24,7 +25,7 @@ const FORMAT: u8 = 2;
 /// The format of the streams, for every compressor.
 const STREAM_FORMAT: u8 = 1;
 const LARGEST: usize = i32::MAX as usize - HEADER;
-/// What the library takes at most: two blocks and some numbers per byte of an item are one buffer of it.
+/// The largest block that C-Blosc decodes: its buffer holds two blocks, and some numbers for each byte of an item.
 const LARGEST_BLOCK: usize = (i32::MAX as usize - 255 * NUMBER) / 3;
 const LARGEST_ITEM: usize = 255;
 
@@ -38,13 +39,13 @@ const UNSPLIT: u8 = 0x10;
 const MOST_SPLITS: usize = 16;
 const SHORTEST_SPLIT: usize = 128;
 
-/// It takes some bytes to be worth waking a thread.
+/// To start a thread for fewer bytes takes longer than to decode them.
 const SMALLEST_PART: usize = 1 << 16;
-/// What a thread keeps for the next block.
+/// Each thread keeps buffers of up to this size for the next block.
 const LARGEST_KEPT: usize = 1 << 22;
 
 unsafe extern "C" {
-    // These are inside the library, and so are not in its header.
+    // Internal functions of the library, which its header does not declare.
     fn blosclz_decompress(input: *const c_void, length: c_int, output: *mut c_void, maxout: c_int) -> c_int;
     fn blosc_internal_unshuffle(typesize: usize, size: usize, src: *const u8, dest: *mut u8);
     fn blosc_internal_bitunshuffle(typesize: usize, size: usize, src: *const u8, dest: *mut u8, tmp: *mut u8) -> c_int;
@@ -89,8 +90,8 @@ impl Codec for Blosc {
         }
         let bound = data.len() + HEADER;
         room::clear(out, bound)?;
-        // SAFETY: pointers and lengths are those of a slice, of the room behind an empty vector, and of a string with
-        // a zero at its end; with one thread the library keeps its state on the stack.
+        // SAFETY: pointers and lengths are those of a slice, of the capacity of an empty vector, and of a string that
+        // ends with a zero; with one thread the library keeps its state on the stack.
         let written = unsafe {
             blosc_compress_ctx(
                 c_int::from(self.clevel),
@@ -107,7 +108,7 @@ impl Codec for Blosc {
         };
         match usize::try_from(written) {
             Ok(written) if (HEADER..=bound).contains(&written) => {
-                // SAFETY: the library wrote so many bytes, into room that there was.
+                // SAFETY: the library wrote this number of bytes, and it is within the capacity.
                 unsafe { out.set_len(written) };
                 Ok(())
             }
@@ -151,38 +152,77 @@ impl Codec for Blosc {
         true
     }
 
-    fn fetch_runs(&self, encoded: &Encoded<'_>, size: usize, runs: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
+    fn ranges_of(
+        &self,
+        encoded: &Encoded<'_>,
+        size: usize,
+        runs: &[Range<usize>],
+    ) -> Result<Option<Vec<Range<usize>>>> {
+        let located = Located::of(encoded, size, runs)?;
+        Ok(located.map(|located| located.ranges.into_iter().map(|(_, range)| range).collect()))
+    }
+
+    fn fetch_runs(
+        &self,
+        encoded: &Encoded<'_>,
+        size: usize,
+        runs: &[Range<usize>],
+        start: usize,
+        out: &mut [u8],
+    ) -> Result<bool> {
+        if runs.iter().any(|run| run.start < start || run.end > start.saturating_add(out.len())) {
+            return Err(Error::refused("a part outside the whole"));
+        }
+        let Some(Located { header, ranges }) = Located::of(encoded, size, runs)? else { return Ok(false) };
+        if header.is_copied() {
+            for (run, range) in ranges {
+                encoded.read(range.start, &mut out[run - start..][..range.len()])?;
+            }
+            return Ok(true);
+        }
+        with_scratch(|scratch| {
+            let mut fetched = std::mem::take(&mut scratch.fetched);
+            let result = ranges.into_iter().try_for_each(|(block, range)| {
+                header.place_block(block, encoded.view(range, &mut fetched)?, start, out, scratch)
+            });
+            scratch.fetched = fetched;
+            result
+        })?;
+        Ok(true)
+    }
+}
+
+/// Where a buffer holds some runs of decoded bytes.
+struct Located {
+    header: Header,
+    /// For each needed block its number and the range of its streams. For each run of a copy where the run starts and
+    /// the range of its bytes.
+    ranges: Vec<(usize, Range<usize>)>,
+}
+
+impl Located {
+    /// Read the header and the offsets of the blocks; return None if so many blocks are needed that all should be decoded.
+    fn of(encoded: &Encoded<'_>, size: usize, runs: &[Range<usize>]) -> Result<Option<Self>> {
         let mut header = [0; HEADER];
         encoded.read(0, &mut header)?;
         let header = Header::of(&header, encoded.length)?;
         header.check_size(size)?;
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(true) };
-        if last.end > size || out.len() != last.end - first.start {
+        if runs.iter().any(|run| run.start > run.end || run.end > size) {
             return Err(Error::refused("a part outside the whole"));
         }
-        if header.is_copied() {
-            for run in runs {
-                encoded.read(HEADER + run.start, &mut out[run.start - first.start..run.end - first.start])?;
-            }
-            return Ok(true);
+        if header.is_copied() || runs.is_empty() {
+            let ranges = runs.iter().map(|run| (run.start, HEADER + run.start..HEADER + run.end)).collect();
+            return Ok(Some(Self { header, ranges }));
         }
         let mut blocks: Vec<_> = runs.iter().flat_map(|run| header.blocks_of(run)).collect();
         blocks.dedup();
         if blocks.len() > header.blocks() / 2 {
-            return Ok(false);
+            return Ok(None);
         }
         let table = Table::of(&header, encoded)?;
-        let mut streams = Vec::new();
-        with_scratch(|scratch| {
-            for block in blocks {
-                let range = table.streams_of(block).ok_or_else(cut_off)?;
-                let streams = sized(&mut streams, range.len());
-                encoded.read(range.start, streams)?;
-                header.place_block(block, streams, first.start, out, scratch)?;
-            }
-            Ok(())
-        })?;
-        Ok(true)
+        let range_of = |block| table.streams_of(block).map(|range| (block, range)).ok_or_else(cut_off);
+        let ranges = blocks.into_iter().map(range_of).collect::<Result<_>>()?;
+        Ok(Some(Self { header, ranges }))
     }
 }
 
@@ -195,19 +235,19 @@ enum Compressor {
     Zstd,
 }
 
-/// A header that is sound.
+/// A header whose numbers have been checked.
 struct Header {
     compressor: Compressor,
     flags: u8,
     typesize: usize,
     size: usize,
     block_size: usize,
-    /// Bytes of the whole buffer.
+    /// Number of bytes of the whole buffer.
     stored: usize,
 }
 
 impl Header {
-    /// Check what the engine in Python and the library check in the header of a buffer of at most `length` bytes.
+    /// Parse the header of a buffer of at most `length` bytes; check what the engine in Python and the library check.
     fn of(header: &[u8; HEADER], length: usize) -> Result<Self> {
         let [format, stream_format, flags, typesize, numbers @ ..] = header;
         let number = |at: usize| number_at(numbers, at).unwrap_or_default();
@@ -253,21 +293,21 @@ impl Header {
         self.size.div_ceil(self.block_size)
     }
 
-    /// Return where the bytes of a block are in the whole.
+    /// Return which of the decoded bytes are in a block.
     fn range_of(&self, block: usize) -> Range<usize> {
         let start = block * self.block_size;
         start..(start + self.block_size).min(self.size)
     }
 
-    /// The blocks that hold some bytes of the whole.
+    /// Return the numbers of the blocks that hold a range of the decoded bytes.
     fn blocks_of(&self, bytes: &Range<usize>) -> Range<usize> {
         bytes.start / self.block_size..bytes.end.div_ceil(self.block_size)
     }
 
-    /// Fill `out` with those bytes of a block that are between `start` and the end of `out`, counted in
-    /// the whole.
+    /// Decode a block, and copy those of its bytes that belong into `out`, which begins at position `start` of all decoded
+    /// bytes.
     ///
-    /// `streams` begins where the block does.
+    /// `streams` begins with the first stream of the block, and may be longer than the block.
     fn place_block(
         &self,
         block: usize,
@@ -276,7 +316,7 @@ impl Header {
         out: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Scratch { part, filtered, bits } = scratch;
+        let Scratch { part, filtered, bits, .. } = scratch;
         let range = self.range_of(block);
         let (low, high) = (range.start.max(start), range.end.min(start + out.len()));
         let target = &mut out[low - start..high - start];
@@ -289,7 +329,7 @@ impl Header {
         Ok(())
     }
 
-    /// Fill `out`, of its size, with a block.
+    /// Fill `out`, which has the size of the block, with the decoded block.
     fn decode_block(&self, streams: &[u8], out: &mut [u8], filtered: &mut Vec<u8>, bits: &mut Vec<u8>) -> Result<()> {
         let size = out.len();
         if self.flags & SHUFFLED != 0 && self.typesize > 1 {
@@ -311,7 +351,7 @@ impl Header {
         }
     }
 
-    /// Fill `out`, of its size, with what the streams of a block hold.
+    /// Fill `out`, which has the size of the block, with its decompressed streams; they are still shuffled.
     fn decompress_block(&self, streams: &[u8], out: &mut [u8]) -> Result<()> {
         let size = out.len();
         let is_split = self.flags & UNSPLIT == 0
@@ -320,7 +360,7 @@ impl Header {
             && size / self.typesize >= SHORTEST_SPLIT;
         let count = if is_split { self.typesize } else { 1 };
         if size % count != 0 {
-            // The library leaves the rest as it was in memory.
+            // The library would not set the rest of the block.
             return Err(Error::broken("a block of Blosc that cannot be split"));
         }
         let mut position = 0;
@@ -338,7 +378,7 @@ impl Header {
         Ok(())
     }
 
-    /// Fill `out` with what a stream holds.
+    /// Fill `out` with the decompressed bytes of a stream.
     fn decompress(&self, stream: &[u8], out: &mut [u8]) -> Result<()> {
         match self.compressor {
             Compressor::Blosclz => decompress_blosclz(stream, out),
@@ -349,7 +389,7 @@ impl Header {
     }
 }
 
-/// A buffer whose header is sound.
+/// A buffer whose header has been checked.
 struct Frame<'a> {
     header: Header,
     data: &'a [u8],
@@ -364,7 +404,7 @@ impl<'a> Frame<'a> {
         Ok(Self { data: &data[..header.stored], header })
     }
 
-    /// Fill `out` with the bytes from `start` on, which must be there.
+    /// Fill `out` with the decoded bytes that begin at `start`; the caller has checked that there are as many.
     fn decode(&self, start: usize, out: &mut [u8]) -> Result<()> {
         if out.is_empty() {
             return Ok(());
@@ -385,11 +425,11 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Where the streams of blocks are. Threads write blocks in any order, so each ends where the next larger
-/// start is.
+/// Where the streams of each block are. The buffer says only where they start, and blocks may lie in any order because
+/// threads write them, so the streams of a block end where the next ones start.
 struct Table {
     starts: Vec<usize>,
-    /// In order, and the end of the last.
+    /// All starts and the end of the buffer, sorted.
     bounds: Vec<usize>,
 }
 
@@ -398,13 +438,13 @@ impl Table {
         let mut numbers = vec![0; NUMBER * header.blocks()];
         encoded.read(HEADER, &mut numbers)?;
         let starts: Vec<_> = (0..header.blocks()).filter_map(|block| number_at(&numbers, NUMBER * block)).collect();
-        let mut bounds = starts.clone();
+        let mut bounds: Vec<_> = starts.iter().map(|&start| start.min(header.stored)).collect();
         bounds.push(header.stored);
         bounds.sort_unstable();
         Ok(Self { starts, bounds })
     }
 
-    /// Where the streams of a block are, as far as they do not overlap with others.
+    /// Return where the streams of a block are; None if they start behind the end of the buffer.
     fn streams_of(&self, block: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(block)?;
         let end = *self.bounds.get(self.bounds.partition_point(|&bound| bound <= start))?;
@@ -424,7 +464,7 @@ fn with_scratch(work: impl FnOnce(&mut Scratch) -> Result<()>) -> Result<()> {
     })
 }
 
-/// Fill `out` with what a stream of Blosc's own compressor holds.
+/// Fill `out` with the decompressed bytes of a stream of `BloscLZ`, Blosc's own compressor.
 fn decompress_blosclz(stream: &[u8], out: &mut [u8]) -> Result<()> {
     let (Ok(length), Ok(size)) = (c_int::try_from(stream.len()), c_int::try_from(out.len())) else {
         return Err(Error::refused("too many bytes for Blosc"));
@@ -440,6 +480,8 @@ fn decompress_blosclz(stream: &[u8], out: &mut [u8]) -> Result<()> {
 /// Buffers for one block each.
 #[derive(Default)]
 struct Scratch {
+    /// Encoded.
+    fetched: Vec<u8>,
     part: Vec<u8>,
     filtered: Vec<u8>,
     bits: Vec<u8>,
@@ -447,7 +489,7 @@ struct Scratch {
 
 impl Scratch {
     fn forget_large(&mut self) {
-        for buffer in [&mut self.part, &mut self.filtered, &mut self.bits] {
+        for buffer in [&mut self.fetched, &mut self.part, &mut self.filtered, &mut self.bits] {
             if buffer.capacity() > LARGEST_KEPT {
                 *buffer = Vec::new();
             }
@@ -627,8 +669,15 @@ mod tests {
             Ok(())
         };
         let base = runs[0].start;
+        let base = base.saturating_sub(5); // a buffer may begin before the first run
         let mut out = vec![0x5a; runs[runs.len() - 1].end - base];
-        let is_done = codec().fetch_runs(&Encoded { length: data.len(), fetch: &fetch }, size, runs, &mut out)?;
+        let is_done = codec().fetch_runs(
+            &Encoded { length: data.len(), bytes: None, fetch: &fetch },
+            size,
+            runs,
+            base,
+            &mut out,
+        )?;
         let found = runs.iter().flat_map(|run| &out[run.start - base..run.end - base]).copied().collect();
         Ok(is_done.then(|| (found, count.get())))
     }
@@ -652,6 +701,53 @@ mod tests {
                 assert_eq!(most.is_some(), encoded[2] & COPIED != 0);
             }
         }
+    }
+
+    /// Replace all bytes by others but those of header, offsets and `ranges`.
+    fn only(data: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
+        let header = Header::of(data.first_chunk().unwrap(), data.len()).expect("a sound buffer");
+        let offsets = if header.is_copied() { 0 } else { NUMBER * header.blocks() };
+        let mut others: Vec<u8> = data.iter().map(|byte| !byte).collect();
+        for range in ranges.iter().cloned().chain([0..HEADER + offsets]) {
+            others[range.clone()].copy_from_slice(&data[range]);
+        }
+        others
+    }
+
+    #[test]
+    fn ranges_are_all_that_is_fetched() {
+        let mut encoded = Vec::new();
+        let data = numbers(100_000);
+        for compressor in COMPRESSORS {
+            for (clevel, runs) in
+                [(5, &[0..9, 700..1500, 9000..9001][..]), (5, &[99_999..100_000]), (0, &[5..9, 20..70])]
+            {
+                let codec = Blosc::new(compressor, clevel, 1, 4, 512).expect("a configuration");
+                codec.encode(&data, &mut encoded).expect("bytes");
+                let fetch = |start: usize, out: &mut [u8]| {
+                    out.copy_from_slice(&encoded[start..start + out.len()]);
+                    Ok(())
+                };
+                let whole = Encoded { length: encoded.len(), bytes: None, fetch: &fetch };
+                let ranges = codec.ranges_of(&whole, data.len(), runs).expect("a sound buffer").expect("few blocks");
+                assert!(ranges.iter().map(Range::len).sum::<usize>() < encoded.len());
+                let (found, _) = fetched(&only(&encoded, &ranges), data.len(), runs).unwrap().expect("few blocks");
+                let expected: Vec<_> = runs.iter().flat_map(|run| &data[run.clone()]).copied().collect();
+                assert_eq!(found, expected, "{compressor} {clevel} {runs:?}");
+                let all = codec.ranges_of(&whole, data.len(), &[0..90_000]).expect("a sound buffer");
+                assert_eq!(all.is_none(), clevel > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_behind_the_end_of_the_buffer_are_errors() {
+        let mut data = hex(ZSTD_BLOCKS);
+        let (end, block) = (data.len(), data[28..111].to_vec());
+        data.extend(block);
+        data[16..18].copy_from_slice(&u16::try_from(end).unwrap().to_le_bytes());
+        assert!(fetched(&data, 1200, &[0..4]).is_err());
+        assert!(decoded(&codec(), &data, 1200).is_err());
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! Codecs, each knowing only itself.
+//! Codecs. No codec depends on another codec of a chunk.
 //!
-//! Decoding never makes more bytes than it is allowed to, and whatever a codec cannot read exactly as the
-//! engine in Python does, it refuses (`Error::refused`): streams of an unusual form are rare, and that engine
-//! reads them all.
+//! Decoding never produces more bytes than the caller allows. A codec refuses (`Error::refused`) whatever it cannot read
+//! exactly as the engine in Python does: streams of an unusual form are rare, and that engine reads them all.
 
 use std::ops::Range;
 
@@ -27,28 +26,46 @@ pub mod shuffle;
 mod testing;
 pub mod zstd;
 
-/// Encoded bytes that are fetched as they are needed.
+/// Encoded bytes, of which only the needed ones are fetched.
 pub struct Encoded<'a> {
-    /// How many there are.
+    /// How many encoded bytes there are.
     pub length: usize,
-    /// Fills a buffer from somewhere on.
+    /// The bytes themselves, if they are in memory.
+    pub bytes: Option<&'a [u8]>,
+    /// Fills a buffer with the bytes that begin at a position.
     pub fetch: &'a dyn Fn(usize, &mut [u8]) -> Result<()>,
 }
 
 impl Encoded<'_> {
-    /// Fill `out` with the bytes from `start` on.
+    /// Fill `out` with the bytes that begin at `start`.
     ///
     /// # Errors
-    /// If there are fewer, or they cannot be had.
+    /// If there are fewer bytes, or they cannot be fetched.
     pub fn read(&self, start: usize, out: &mut [u8]) -> Result<()> {
         if start.checked_add(out.len()).is_none_or(|end| end > self.length) {
             return Err(Error::broken("the value is too short"));
         }
         (self.fetch)(start, out)
     }
+
+    /// Return a range of the bytes: where they are in memory, or fetched into `buffer`, which becomes longer if necessary.
+    ///
+    /// # Errors
+    /// As [`Encoded::read`].
+    pub fn view<'b>(&'b self, range: Range<usize>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        if let Some(bytes) = self.bytes {
+            return bytes.get(range).ok_or_else(|| Error::broken("the value is too short"));
+        }
+        if buffer.len() < range.len() {
+            *buffer = vec![0; range.len()];
+        }
+        let out = &mut buffer[..range.len()];
+        self.read(range.start, out)?;
+        Ok(out)
+    }
 }
 
-/// Bytes become other bytes.
+/// A codec that encodes bytes as bytes.
 pub trait Codec: Send + Sync {
     /// Put the encoded form of `data` into `out`, which is emptied first.
     ///
@@ -59,8 +76,8 @@ pub trait Codec: Send + Sync {
     /// Fill `out`, which has exactly the decoded size.
     ///
     /// # Errors
-    /// If `data` is broken, or decodes to more or fewer bytes (then nothing beyond `out` was decoded), or
-    /// has a form that is not known here. `out` may then hold anything.
+    /// If `data` is broken, decodes to more or fewer bytes, or has a form that is not known here. Then `out` may hold
+    /// anything, but nothing was written beyond it.
     fn decode(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
 
     /// Put the decoded form of `data`, of at most `limit` bytes, into `out`, which is emptied first.
@@ -69,50 +86,67 @@ pub trait Codec: Send + Sync {
     /// As [`Codec::decode`].
     fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Bytes of the encoded form, if `decoded` bytes always make as many.
+    /// Number of encoded bytes, if it depends only on the number of decoded bytes.
     fn encoded_size(&self, _decoded: usize) -> Option<usize> {
         None
     }
 
-    /// Return the decoded bytes where they are a part of `data`, as with a checksum that was found right.
+    /// Return the decoded bytes if they are a part of `data`, as for a checksum, which is verified first.
     fn decode_view<'a>(&self, _data: &'a [u8]) -> Option<Result<&'a [u8]>> {
         None
     }
 
-    /// Fill `out` with the decoded bytes from `start` on, of which there are `size` in all, if that costs
-    /// less than decoding them all. May be called for several parts by several threads.
+    /// Fill `out` with the decoded bytes that begin at `start`, if that costs less than decoding all `size` bytes; return
+    /// None otherwise. Several threads may decode several parts at once.
     fn decode_part(&self, _data: &[u8], _size: usize, _start: usize, _out: &mut [u8]) -> Option<Result<()>> {
         None
     }
 
-    /// Whether [`Codec::fetch_runs`] may fetch less than all.
+    /// Whether [`Codec::ranges_of`] and [`Codec::fetch_runs`] may need only a part of the encoded bytes.
     fn fetches_runs(&self) -> bool {
         false
     }
 
-    /// Fill `out`, which begins with the first of `runs` and ends with the last, with the decoded bytes within them, of
-    /// which there are `size` in all; fetch only what it takes. What is between runs may be filled with
-    /// anything. Return false, with `out` left alone, if all should be fetched.
+    /// Return the ranges of encoded bytes that [`Codec::fetch_runs`] reads for the same runs, besides those that this
+    /// method reads; None if all encoded bytes should be decoded. The ranges are in no order, and may overlap.
     ///
     /// # Errors
-    /// If what was fetched is broken, or of a form that can be decoded as a whole only.
+    /// If the bytes that were read are broken, or of a form that can only be decoded as a whole.
+    fn ranges_of(
+        &self,
+        _encoded: &Encoded<'_>,
+        _size: usize,
+        _runs: &[Range<usize>],
+    ) -> Result<Option<Vec<Range<usize>>>> {
+        Ok(None)
+    }
+
+    /// Decode the bytes within `runs`, and read only the encoded bytes that hold them.
+    ///
+    /// `runs` are ranges of the decoded bytes, in order; there are `size` decoded bytes in all. `out` begins with the decoded
+    /// byte `start`, and all runs are within it. The other bytes of `out` may hold anything afterwards. Return false, with
+    /// `out` unchanged, if all encoded bytes should be decoded.
+    ///
+    /// # Errors
+    /// If the bytes that were read are broken, or of a form that can only be decoded as a whole.
     fn fetch_runs(
         &self,
         _encoded: &Encoded<'_>,
         _size: usize,
         _runs: &[Range<usize>],
+        _start: usize,
         _out: &mut [u8],
     ) -> Result<bool> {
         Ok(false)
     }
 
-    /// How many bytes should be decoded at least by one call of [`Codec::decode_part`], if possible.
+    /// The least number of bytes that one call of [`Codec::decode_part`] should decode; None if it cannot decode parts.
     fn part_size(&self, _data: &[u8]) -> Option<usize> {
         None
     }
 }
 
-/// The elements of a chunk, in the order they are stored, become other elements.
+/// A codec that encodes the elements of a chunk, in the order in which they are stored, as other elements.
 pub trait Filter: Send + Sync {
     /// Bytes of all elements, encoded.
     fn encoded_size(&self) -> usize;
@@ -126,6 +160,6 @@ pub trait Filter: Send + Sync {
     /// Fill `out` (as long as the encoded elements) from `data` (as long as the decoded ones).
     ///
     /// # Errors
-    /// If these elements cannot be encoded, or only with a warning of NumPy's.
+    /// If these elements cannot be encoded, or NumPy would warn about encoding them.
     fn encode(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Plans whose chunks are in remote stores: what [`crate::run`] is for those that are near.
+//! Plans whose chunks are in remote stores. [`crate::run`] is the same for local stores.
 //!
 //! Tasks take units of work by number until there are none: they fetch a chunk, decode it, and put what is selected of it
 //! into place, while others fetch. Pieces of several plans that need the same chunk are one unit. To write, they encode a
@@ -20,15 +20,16 @@ use smallvec::{SmallVec, smallvec};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, block_in_place};
 
-use crate::cache::{Cache, Keep};
-use crate::chain::shard::{Entry, Shard};
+use crate::cache::{Cache, Keep, LARGEST_SHARE, SMALLEST_SHARE};
+use crate::chain::runs::Runs;
+use crate::chain::shard::{Entry, Need, Shard};
 use crate::chain::{Chain, Scratch};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
 use crate::remote::change::{Conditions, Pauses, Put, too_slow, unchanged};
 use crate::remote::client::{Answered, Client, Live};
-use crate::remote::fetch::{Parts, Place};
-use crate::remote::flights::{Pilot, Seat};
+use crate::remote::fetch::{HEAD, LEAST_IN_PARTS, Part, Parts, Place, names_version};
+use crate::remote::flights::{Flights, Pilot, Seat};
 use crate::remote::process::runtime;
 use crate::run::{Array, Failure, Verb};
 use crate::scatter::Memory;
@@ -500,7 +501,7 @@ impl Shared {
         }
     }
 
-    /// Fetch what the targets, all of one chunk, need of it, and put it into place.
+    /// Fetch what the targets need of a chunk, and put it into place. All targets are pieces of the same chunk.
     async fn fetch(&self, targets: &[Target<'_>]) -> Result<()> {
         let Some(Target { job, piece, .. }) = targets.first() else { return Ok(()) };
         let chain = job.order.array.codecs.chain_of(&piece.coords)?;
@@ -523,7 +524,66 @@ impl Shared {
                 });
             }
         }
+        if are_parts
+            && let Some(runs) = few_runs(chain, targets)?
+            && self.read_blocks(&place, &key, chain, &runs, targets).await?
+        {
+            return Ok(());
+        }
         self.read_whole(&place, &key, chain, targets).await
+    }
+
+    /// Fetch the beginning of a compressed chunk and then the blocks that hold `runs`, and put what the targets need into place.
+    /// Return false, with nothing put into place, if the whole chunk should be fetched.
+    async fn read_blocks(
+        &self,
+        place: &Place<'_>,
+        key: &str,
+        chain: &Chain,
+        runs: &Runs,
+        targets: &[Target<'_>],
+    ) -> Result<bool> {
+        if place.live.ignores_ranges.load(Ordering::Relaxed) || place.live.lacks_versions.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let name = targets[0].job.name(key);
+        let head = match shared(&place.live.heads, &name, place.edge(HEAD, false)).await {
+            Ok(Some(head)) => head,
+            Ok(None) => return self.each(targets, |target, _| target.fill_missing(chain)).map(|()| true),
+            Err(error) if error.kind == Kind::Refused => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let (data, meta) = &head;
+        let is_all = data.len() as u64 == meta.size;
+        if !is_all && !names_version(meta) {
+            place.live.lacks_versions.store(true, Ordering::Relaxed);
+            return Ok(false);
+        }
+        if meta.size > place.most {
+            return Ok(false);
+        }
+        let fetched = Parts::of_head(&head);
+        let parts = match chain.blocks_of(&fetched, runs)? {
+            Some(blocks) => match place.more(fetched, blocks, meta).await {
+                Ok(parts) => parts,
+                Err(error) if error.kind == Kind::Refused => return Ok(false),
+                Err(error) => return Err(error),
+            },
+            None if is_all => fetched,
+            None => return Ok(false),
+        };
+        let is_done = self.with_scratch(|scratch| {
+            let is_done = chain.decode_runs(&parts, runs, &mut scratch.chunk)?;
+            if is_done {
+                let bytes = &scratch.chunk[..runs.span.len()];
+                self.each(targets, |target, _| target.scatter(chain, bytes, runs.span.start))?;
+            }
+            Ok(is_done)
+        })?;
+        if !is_done && is_all {
+            self.each(targets, |target, scratch| target.place(chain, data, scratch))?;
+        }
+        Ok(is_done || is_all)
     }
 
     async fn read_whole(&self, place: &Place<'_>, key: &str, chain: &Chain, targets: &[Target<'_>]) -> Result<()> {
@@ -533,7 +593,7 @@ impl Shared {
                 let chunk = chunk.map_err(Error::from)?;
                 return self.each(targets, |target, scratch| match &chunk {
                     None => target.fill_missing(chain),
-                    Some(Stored::Decoded(chunk)) => target.scatter(chain, chunk),
+                    Some(Stored::Decoded(chunk)) => target.scatter(chain, chunk, 0),
                     Some(Stored::Raw(data)) => target.place(chain, data, scratch),
                 });
             }
@@ -567,7 +627,7 @@ impl Shared {
             }
         };
         pilot.land(Ok(Some(Stored::Decoded(Arc::clone(&chunk)))));
-        self.each(targets, |target, _| target.scatter(chain, &chunk))
+        self.each(targets, |target, _| target.scatter(chain, &chunk, 0))
     }
 
     async fn read_shard(
@@ -584,14 +644,33 @@ impl Shared {
         let Some(index) = self.index_of(place, key, shard, targets[0].job).await? else {
             return self.each(targets, |target, _| target.fill_missing(chain));
         };
-        let mut wanted = Vec::new();
-        for target in targets {
-            wanted.extend(shard.wanted(&index.entries, &target.piece.selection)?);
-        }
-        let parts = place.parts(wanted, Some(index.meta.clone())).await?.ok_or_else(|| Error::refused("deleted"))?;
-        // What several targets need is decoded once.
+        // A chunk that several targets need is decoded once, unless each of them needs only a small part of it.
         let decoded = (targets.len() > 1).then(|| Cache::new(usize::MAX));
-        let keep = decoded.as_ref().map(|chunks| Keep { chunks, place: Coords::new(), stamp: [0; 5], hold: None });
+        let keep = decoded.as_ref().map(|chunks| Keep {
+            chunks,
+            place: Coords::new(),
+            stamp: [0; 5],
+            hold: None,
+            share: Some(SMALLEST_SHARE),
+        });
+        let least = if names_version(&index.meta) { LEAST_IN_PARTS } else { usize::MAX };
+        let mut needs = Vec::new();
+        for target in targets {
+            needs.extend(shard.needs(&index.entries, &target.piece.selection, least, keep.as_ref())?);
+        }
+        let first = needs.iter().map(|Need { bytes, runs }| match runs {
+            Some(_) => bytes.start..bytes.end.min(bytes.start + HEAD as u64),
+            None => bytes.clone(),
+        });
+        let parts = place.parts(first.collect(), Some(index.meta.clone())).await?;
+        let mut parts = parts.ok_or_else(|| Error::refused("deleted"))?;
+        let mut blocks = Vec::new();
+        for need in needs.iter().filter(|need| need.runs.is_some()) {
+            blocks.extend(shard.blocks_of(need, &parts)?);
+        }
+        if !blocks.is_empty() {
+            parts = place.more(parts, blocks, &index.meta).await?;
+        }
         self.each(targets, |target, scratch| {
             let (selection, memory) = (&target.piece.selection, &target.job.order.memory);
             shard.read(&parts, &index.entries, selection, memory, scratch, keep.as_ref())
@@ -599,23 +678,14 @@ impl Shared {
     }
 
     async fn index_of(&self, place: &Place<'_>, key: &str, shard: &Shard, job: &Job) -> Result<Option<Arc<Index>>> {
-        let mut pilot: Pilot<'_, Indexed> = match place.live.indexes.board(&job.name(key)).await {
-            Seat::Passenger(index) => return index.map_err(Error::from),
-            Seat::Pilot(pilot) => pilot,
+        let fetch = async {
+            let Some((data, meta)) = place.edge(shard.index_size(), shard.index_at_end()).await? else {
+                return Ok(None);
+            };
+            let entries = self.with_scratch(|scratch| shard.entries(&data, meta.size, scratch))?;
+            Ok(Some(Arc::new(Index { entries, meta })))
         };
-        pilot.depart();
-        let index = match place.edge(shard.index_size(), shard.index_at_end()).await {
-            Ok(None) => Ok(None),
-            Ok(Some((data, meta))) => self
-                .with_scratch(|scratch| shard.entries(&data, meta.size, scratch))
-                .map(|entries| Some(Arc::new(Index { entries, meta }))),
-            Err(error) => Err(error),
-        };
-        pilot.land(match &index {
-            Ok(index) => Ok(index.clone()),
-            Err(error) => Err(Reason::of(error)),
-        });
-        index
+        shared(&place.live.indexes, &job.name(key), fetch).await
     }
 
     /// Store a chunk, or a part of one; delete one that need not be stored.
@@ -772,8 +842,9 @@ impl Target<'_> {
         chain.place(data, &self.piece, &self.job.order.memory, scratch)
     }
 
-    fn scatter(&self, chain: &Chain, chunk: &[u8]) -> Result<()> {
-        self.job.order.memory.scatter(&chain.layout, chunk, 0, &self.piece.selection)
+    /// Put elements into place from the bytes of a decoded chunk that begin at `start`.
+    fn scatter(&self, chain: &Chain, bytes: &[u8], start: usize) -> Result<()> {
+        self.job.order.memory.scatter(&chain.layout, bytes, start, &self.piece.selection)
     }
 
     fn read_runs(&self, chain: &Chain, parts: &Parts, scratch: &mut Scratch) -> Result<()> {
@@ -783,6 +854,18 @@ impl Target<'_> {
             Err(Error::refused("more than a part"))
         }
     }
+}
+
+/// Return the runs that hold what the targets need of a compressed chunk; None if the whole chunk should be fetched.
+fn few_runs(chain: &Chain, targets: &[Target<'_>]) -> Result<Option<Runs>> {
+    // The number of stored bytes is not known yet. It is assumed to be half the number of decoded bytes.
+    let share = (chain.layout.nbytes >= 2 * LEAST_IN_PARTS).then_some(LARGEST_SHARE);
+    let mut all = Vec::new();
+    for target in targets {
+        let Some(runs) = chain.few_runs(&target.piece.selection, share)? else { return Ok(None) };
+        all.push(runs);
+    }
+    Ok(chain.in_few_blocks(all))
 }
 
 fn is_part(chain: &Chain, piece: &Piece) -> bool {
@@ -795,28 +878,30 @@ fn is_part(chain: &Chain, piece: &Piece) -> bool {
 
 // -- shared requests ------------------------------------------------------------------------
 
-/// A chunk that was asked for on behalf of several; None: there is none.
+/// The answer to a request for a chunk, which readers share; None: there is no chunk.
 pub type Chunk = Result<Option<Stored>, Reason>;
-/// The index of a shard, the same.
+/// The answer to a request for the index of a shard; None: there is no shard.
 pub type Indexed = Result<Option<Arc<Index>>, Reason>;
+/// The answer to a request for the beginning of a chunk; None: there is no chunk.
+pub type Headed = Result<Option<Part>, Reason>;
 
-/// A chunk as it came, or unchanged.
+/// A chunk, encoded or decoded.
 #[derive(Clone, Debug)]
 pub enum Stored {
-    /// As it is stored.
+    /// The stored bytes.
     Raw(Bytes),
-    /// Its elements.
+    /// The bytes of the elements.
     Decoded(Arc<[u8]>),
 }
 
-/// The index of a shard, and what was told of the shard.
+/// The index of a shard, and what the server said about the shard.
 #[derive(Debug)]
 pub struct Index {
     entries: Vec<Entry>,
     meta: ObjectMeta,
 }
 
-/// An error that several get.
+/// An error that several readers get.
 #[derive(Clone, Debug)]
 pub struct Reason {
     kind: Kind,
@@ -840,4 +925,23 @@ impl From<Reason> for Error {
 
 fn copied(error: &Error) -> Error {
     Reason::of(error).into()
+}
+
+/// Send a request; or if another reader is about to send the same request, wait for the answer to that one.
+async fn shared<T: Clone>(
+    flights: &Flights<Result<T, Reason>>,
+    name: &str,
+    request: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut pilot = match flights.board(name).await {
+        Seat::Passenger(answer) => return answer.map_err(Error::from),
+        Seat::Pilot(pilot) => pilot,
+    };
+    pilot.depart();
+    let answer = request.await;
+    pilot.land(match &answer {
+        Ok(answer) => Ok(answer.clone()),
+        Err(error) => Err(Reason::of(error)),
+    });
+    answer
 }

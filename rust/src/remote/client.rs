@@ -15,17 +15,17 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
-use crate::remote::batch::{Chunk, Indexed};
+use crate::remote::batch::{Chunk, Headed, Indexed};
 use crate::remote::change::Turns;
 use crate::remote::failures::Declined;
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
 use crate::remote::transport::{Gate, Transport};
 
-/// Of which kind a store is.
+/// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cloud {
-    /// S3, and what speaks its language.
+    /// S3, and servers with the same protocol.
     S3,
     /// Google Cloud Storage.
     Google,
@@ -61,13 +61,13 @@ pub struct Setup {
     pub config: Vec<(String, String)>,
     /// Options of its client, by name.
     pub options: Vec<(String, String)>,
-    /// What is sent along with each request.
+    /// Headers of each request.
     pub headers: HeaderMap,
-    /// Repetitions; None: as the crate has them.
+    /// Repetitions; None: the default of the crate.
     pub retries: Option<Retries>,
-    /// Requests at once.
+    /// How many requests may be under way at once.
     pub concurrency: usize,
-    /// What an answer that says "not found" has in it if not the key is missing, but the place of all keys.
+    /// Texts in an answer "not found" that mean that the bucket or container is missing, and not only the key.
     pub missing_places: Vec<String>,
 }
 
@@ -83,25 +83,30 @@ pub struct Client {
 pub struct Live {
     /// The store.
     pub store: Arc<dyn ObjectStore>,
-    /// Before its requests.
+    /// Limits how many requests are under way at once.
     pub gate: Arc<Gate>,
-    /// The server has answered with the whole value when it was asked for a part.
+    /// The server has once sent the whole value when it was asked for a part. So it is not asked for parts any more.
     pub ignores_ranges: AtomicBool,
-    /// Something was declined that only obstore can do; so nothing is tried any more.
+    /// The server has once sent neither a strong `ETag` nor a version. So compressed chunks are fetched by one request, because
+    /// parts could be of different versions.
+    pub lacks_versions: AtomicBool,
+    /// The server needs something that only obstore can do. So obstore sends all requests.
     pub is_declined: AtomicBool,
-    /// The server can be asked for the end of a value.
+    /// The server understands requests for the last bytes of a value.
     pub knows_suffixes: bool,
-    /// Requests at once.
+    /// How many requests may be under way at once.
     pub most_at_once: usize,
-    /// Chunks that several ask for.
+    /// Requests for chunks, which readers share.
     pub chunks: Flights<Chunk>,
-    /// Indexes of shards that several ask for.
+    /// Requests for indexes of shards, which readers share.
     pub indexes: Flights<Indexed>,
-    /// Of those that change a value.
+    /// Requests for the beginnings of chunks, which readers share.
+    pub heads: Flights<Headed>,
+    /// Lets one writer at a time change a value in part.
     pub turns: Turns,
-    /// Set once the server was seen to take notice of conditions.
+    /// Set once the server was seen to obey conditions.
     pub conditions: OnceCell<()>,
-    /// A request is not sent again before so much time has passed.
+    /// A request is not sent again before this time has passed.
     pub soonest_repetition: Duration,
     missing_places: Vec<String>,
 }
@@ -133,6 +138,7 @@ impl Setup {
             store: self.store(Transport::new(self.headers.clone(), Arc::clone(&gate)))?,
             gate,
             ignores_ranges: AtomicBool::new(false),
+            lacks_versions: AtomicBool::new(false),
             is_declined: AtomicBool::new(false),
             knows_suffixes: self.cloud != Cloud::Azure,
             most_at_once: self.concurrency,
@@ -141,6 +147,7 @@ impl Setup {
             turns: Turns::default(),
             conditions: OnceCell::new(),
             soonest_repetition: self.retries().backoff.init_backoff,
+            heads: Flights::default(),
             missing_places: self.missing_places.clone(),
         })
     }
@@ -180,7 +187,7 @@ impl Setup {
     }
 
     fn client_options(&self) -> Result<ClientOptions> {
-        // Without any, those of the environment stay.
+        // Without any options, those of the environment apply.
         self.options.iter().try_fold(ClientOptions::new(), |options, (name, value)| {
             Ok(options.with_config(name.parse().map_err(refused)?, value))
         })
@@ -200,10 +207,10 @@ impl Setup {
     }
 }
 
-/// What a server has answered, or why it has not, as obstore would say it.
+/// An error of a server or a connection, as obstore reports it.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// The exception of obstore.
+    /// The name of obstore's exception.
     pub kind: &'static str,
     /// Its text.
     pub text: String,
@@ -216,7 +223,7 @@ impl Live {
         self.missing_places.iter().any(|sign| text.contains(sign))
     }
 
-    /// What an error means: None if there is no such key.
+    /// Translate an error; return None if it says that there is no such key.
     pub fn meaning(&self, error: &object_store::Error) -> Option<Error> {
         if is_by::<Declined>(error) {
             self.is_declined.store(true, Ordering::Relaxed);
@@ -226,7 +233,7 @@ impl Live {
         let kind = match error {
             object_store::Error::NotFound { .. } => {
                 let text = text();
-                // The crate takes 405, "method not allowed", for 404.
+                // The crate reports 405, "method not allowed", as 404.
                 let is_other = text.contains("status code: 405") || self.is_without_place(&text);
                 return is_other.then(|| refused("not the key is missing"));
             }
@@ -239,16 +246,16 @@ impl Live {
     }
 }
 
-/// Whether an error, or what has caused it, is of some kind.
+/// Whether an error, or one of its causes, is of the type `T`.
 fn is_by<T: StdError + 'static>(error: &(dyn StdError + 'static)) -> bool {
     error.is::<T>() || error.source().is_some_and(is_by::<T>)
 }
 
-/// Whether obstore would be answered the same, in as long a time.
+/// Whether obstore would get the same error, after as long a time.
 fn is_final(error: &(dyn StdError + 'static)) -> bool {
     let is_http = is_by::<HttpError>(error);
     let text = error.to_string();
     let is_status = text.contains("non-2xx status code: 4") || text.contains("non-2xx status code: 5");
-    // A range that cannot be had is asked for otherwise.
+    // 416 is the answer to a range outside the value. Python then asks in another way.
     is_http || (is_status && !text.contains("status code: 416"))
 }

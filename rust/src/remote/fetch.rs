@@ -1,4 +1,4 @@
-//! Values, and parts of them, from a store and into it.
+//! Requests for values and for parts of values.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -8,26 +8,34 @@ use futures_util::StreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt as _, PutOptions};
 
+use crate::chain::SMALL;
 use crate::error::{Error, Result};
 use crate::remote::client::Live;
 use crate::store::Value;
 
-/// Bytes between two parts that arrive sooner than another request would be answered.
+/// Parts with at most this number of bytes between them are fetched by one request, because an additional request would take
+/// longer than these bytes.
 const GAP: u64 = 128 * 1024;
-/// Bytes of parts that are fetched as one.
+/// Largest number of bytes that one request for several parts fetches.
 const LARGEST: u64 = 8 * 1024 * 1024;
+/// Number of bytes at the beginning of a compressed chunk that are fetched first, to find out which other parts are needed.
+/// So few bytes hardly make a request slower, and small chunks are complete with them.
+pub const HEAD: usize = SMALL;
+/// Compressed chunks with fewer stored bytes are fetched by one request. This takes less time than two requests of which the
+/// second can be sent only after the answer to the first.
+pub const LEAST_IN_PARTS: usize = 1024 * 1024;
 
 /// A value of a store: its place, and how large it may be.
 pub struct Place<'a> {
     /// The store.
     pub live: &'a Live,
-    /// In the store.
+    /// The path of the value in the store.
     pub path: Path,
-    /// Larger ones are not fetched.
+    /// Values with more bytes are not fetched.
     pub most: u64,
 }
 
-/// Bytes, and what was told of the value that they are of.
+/// Bytes of a value, and what the server said about the value.
 pub type Part = (Bytes, ObjectMeta);
 
 impl Place<'_> {
@@ -70,10 +78,10 @@ impl Place<'_> {
         }
     }
 
-    /// Fetch the value; None if there is none. One of another size than `expected` is broken.
+    /// Fetch the value; return None if there is none.
     ///
     /// # Errors
-    /// If the store fails, or what it answers cannot be a chunk.
+    /// If the store fails, or the value is too large or not of the size `expected`.
     pub async fn whole(&self, expected: Option<usize>) -> Result<Option<Bytes>> {
         let Some(result) = self.ask(None, None).await? else { return Ok(None) };
         if expected.is_some_and(|expected| result.meta.size != expected as u64) {
@@ -114,10 +122,10 @@ impl Place<'_> {
         }
     }
 
-    /// Fetch the first `size` bytes of a value, or its last; None if there is none.
+    /// Fetch the first or the last `size` bytes of a value; return None if there is no value.
     ///
     /// # Errors
-    /// If the store fails, or what it answers cannot be a chunk.
+    /// If the store fails, or the answer is not what was asked for.
     pub async fn edge(&self, size: usize, is_end: bool) -> Result<Option<Part>> {
         let size = size as u64;
         if !is_end {
@@ -139,10 +147,10 @@ impl Place<'_> {
         self.range(GetRange::Bounded(meta.size - size..meta.size), strong(&meta)).await
     }
 
-    /// Fetch parts of the version of the value that `pin` tells of, or of any one version; None if there is no value.
+    /// Fetch parts of one version of a value: that of `pin`, if given. Return None if there is no value.
     ///
     /// # Errors
-    /// If the store fails, or what it answers cannot be a chunk.
+    /// If the store fails, the answer is not what was asked for, or the value has changed.
     pub async fn parts(&self, wanted: Vec<Range<u64>>, pin: Option<ObjectMeta>) -> Result<Option<Parts>> {
         let if_match = pin.as_ref().and_then(strong);
         let requests = together(wanted).into_iter().map(|range| {
@@ -164,9 +172,22 @@ impl Place<'_> {
         }
         Ok(Some(parts))
     }
+
+    /// Fetch those of the `wanted` ranges that are not in `fetched` yet, and return all together. `pin` is the version of the
+    /// value that `fetched` is from.
+    ///
+    /// # Errors
+    /// Those of [`Place::parts`], and if the value has been deleted.
+    pub async fn more(&self, mut fetched: Parts, wanted: Vec<Range<u64>>, pin: &ObjectMeta) -> Result<Parts> {
+        let missing: Vec<_> = wanted.into_iter().filter_map(|range| fetched.missing(&range)).collect();
+        let more = self.parts(missing, Some(pin.clone())).await?.ok_or_else(|| Error::refused("deleted meanwhile"))?;
+        fetched.parts.extend(more.parts);
+        Ok(fetched)
+    }
 }
 
-/// The bytes of an answer; None if they are more or fewer than announced. No more of them are collected.
+/// Return the bytes of an answer; None if there are more or fewer than the server has announced. Additional bytes are not
+/// collected.
 async fn body(result: GetResult, announced: u64) -> object_store::Result<Option<Bytes>> {
     let mut stream = result.into_stream();
     let mut bytes = Bytes::new();
@@ -195,20 +216,25 @@ fn ignores_ranges(error: &object_store::Error) -> bool {
     text.contains("Range request not supported") || text.contains("non-partial response")
 }
 
-/// The `ETag`, if it changes whenever the bytes do.
+/// Return the `ETag`, if it is strong: two versions with different bytes never share it.
 pub(super) fn strong(meta: &ObjectMeta) -> Option<String> {
     meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
 }
 
-/// Whether both tell of the same version: by its `ETag`, or if that is weak or none, by size and date too.
-fn are_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
-    let is_certain = strong(one).is_some() || one.version.is_some();
-    one.e_tag == other.e_tag
-        && one.version == other.version
-        && (is_certain || (one.size == other.size && one.last_modified == other.last_modified))
+/// Whether the server has sent a strong `ETag` or a version, which two versions with different bytes never share.
+#[must_use]
+pub fn names_version(meta: &ObjectMeta) -> bool {
+    strong(meta).is_some() || meta.version.is_some()
 }
 
-/// What to ask for to have all ranges: near ones as one.
+/// Whether both describe the same version. If there is no strong `ETag` and no version, size and date must be the same too.
+fn are_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    one.e_tag == other.e_tag
+        && one.version == other.version
+        && (names_version(one) || (one.size == other.size && one.last_modified == other.last_modified))
+}
+
+/// Return the ranges to ask for so that all given ranges are fetched. Ranges that are near each other become one.
 fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by_key(|range| range.start);
@@ -228,15 +254,43 @@ fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     groups
 }
 
-/// Parts of a value that have been fetched. To read what was not is to read zeros.
+/// Parts of a value that have been fetched. Other bytes are read as zeros; [`Value::holds`] says which have been fetched.
 pub struct Parts {
     size: u64,
     parts: Vec<(u64, Bytes)>,
 }
 
+impl Parts {
+    /// Make parts of the beginning of a value.
+    #[must_use]
+    pub fn of_head((bytes, meta): &Part) -> Self {
+        Self { size: meta.size, parts: vec![(0, bytes.clone())] }
+    }
+
+    /// Return the position of the first byte at or after `start` that has not been fetched.
+    fn gap(&self, mut start: u64) -> u64 {
+        let end = |(at, bytes): &(u64, Bytes)| at + bytes.len() as u64;
+        while let Some(part) = self.parts.iter().find(|part| part.0 <= start && start < end(part)) {
+            start = end(part);
+        }
+        start
+    }
+
+    /// Return the rest of a range, from the first byte that has not been fetched; None if all have been fetched.
+    fn missing(&self, range: &Range<u64>) -> Option<Range<u64>> {
+        let start = self.gap(range.start);
+        (start < range.end).then_some(start..range.end)
+    }
+}
+
 impl Value for Parts {
     fn size(&self) -> Result<u64> {
         Ok(self.size)
+    }
+
+    fn holds(&self, start: u64, size: usize) -> bool {
+        let end = self.size.min(start.saturating_add(size as u64));
+        self.missing(&(start..end)).is_none()
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
@@ -272,5 +326,17 @@ mod tests {
         assert_eq!(parts.read_at(3, &mut out).unwrap(), 8);
         assert_eq!(&out, b"b\0\0cdef\0");
         assert_eq!(parts.read_at(10, &mut out).unwrap(), 2);
+    }
+
+    #[test]
+    fn parts_that_were_not_fetched_are_known() {
+        let part = |at, bytes| (at, Bytes::from_static(bytes));
+        let parts = Parts { size: 12, parts: vec![part(6, b"cdef"), part(2, b"abab"), part(11, b"g")] };
+        let held = |start, size| parts.holds(start, size);
+        assert_eq!([held(2, 8), held(3, 1), held(5, 2), held(0, 0), held(11, 9), held(12, 1)], [true; 6]);
+        assert_eq!([held(1, 2), held(2, 9), held(0, 1), held(10, 2), held(0, 12)], [false; 5]);
+        assert_eq!(parts.missing(&(4..12)), Some(10..12));
+        assert_eq!(parts.missing(&(0..4)), Some(0..4));
+        assert_eq!(parts.missing(&(4..10)), None);
     }
 }
