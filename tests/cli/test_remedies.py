@@ -91,6 +91,8 @@ def test_all_that_a_tool_advises_can_be_typed(command, module):
         ("convert", "leave out zarr_format, or pass zarr_format='2'", "leave out --from, or pass --from 2"),
         ("convert", "max_memory=10: one chunk has 80 bytes", "--max-memory 10: one chunk has 80 bytes"),
         ("convert", "verify=False", "--no-verify"),
+        ("show", "limits=(5.0, 1.0): expected two rising numbers", "--limits 5.0,1.0: expected two rising numbers"),
+        ("advise", "as in 'time=*'", "as in 'time=*'"),
         ("ls", "zarr_format='2' opens them", "zarr_format='2' (in Python) opens them"),
         ("ls", "raise `list_timeout` if there is so much", "raise -o list_timeout=... if there is so much"),
         ("get", "raise `timeout`, or wait", "raise --storage-option timeout=..., or wait"),

@@ -16,8 +16,8 @@ import click
 
 from omnizarr.cli.commands import omnizarr
 
-_VALUE: Final = r"(?P<value>\{[^{}]*\}|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
-_keyword: Final = re.compile(rf"(?<![\w-])(?P<name>(?!storage_options)[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
+_VALUE: Final = r"(?P<value>\{[^{}]*\}|\([^()]*\)|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
+_keyword: Final = re.compile(rf"(?<![\w'-])(?P<name>(?!storage_options)[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
 _storage: Final = re.compile(r"storage_options=(?P<options>\{[^{}]*\})")
 _pair: Final = re.compile(r"['\"](\w+)['\"]: *('[^']*'|\"[^\"]*\"|[\w.]+)")
 _name: Final = re.compile(r"`(?P<quoted>[a-z]+(?:_[a-z]+)*)`|\b(?P<plain>[a-z]+(?:_[a-z]+)+)\b(?![=(:.])")
@@ -63,6 +63,12 @@ def typed(words: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         _command.reset(token)
+
+
+def typed_command() -> str:
+    """Return the program with the name of the typed command, if there is such a command."""
+    command = _command.get()
+    return "omnizarr" if command is None else f"omnizarr {command.name}"
 
 
 def in_words(text: str) -> str:
@@ -116,6 +122,8 @@ def _options_of(command: click.Command) -> dict[str, click.Option]:
 def _option(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
     """Return a keyword with its value as an option."""
     name, value = found["name"], (found["value"] or "").strip("'\"")
+    if value.startswith("("):
+        value = re.sub(r",? *\)$|^\(|(?<=,) +", "", value)
     option = options.get(name)
     if option is None:
         return found[0] if name == "key" else f"{found[0]} (in Python)"

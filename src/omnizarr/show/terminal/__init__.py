@@ -25,6 +25,8 @@ _LEAST_BAR: Final = 4
 # Cells for the title, the name of the axis above, two lines of the axis below, its name, the legend and the prompt.
 _LINES_AROUND: Final = 7
 _LEAST_ROWS: Final = 4
+_LEAST_CELL: Final = 11
+_MORE: Final = "  …"
 _PLAIN: Final = str.maketrans({"│": "|", "┤": "+", "└": "+", "┬": "+", "─": "-", "…": "~", "·": "-", "×": "x"})
 
 
@@ -242,12 +244,22 @@ def _table(table: Table, terminal: Terminal) -> Iterator[str]:
     rows = [table.names, *table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     shown, used = 0, 0
-    for width in widths:
-        if shown and used + width > terminal.columns:
+    for column, width in enumerate(widths):
+        room = terminal.columns - used
+        if width > room >= _LEAST_CELL:
+            widths[column] = room if column == len(widths) - 1 else room - len(_MORE)
+            shown += 1
+            break
+        if shown and width > room:
             break
         shown, used = shown + 1, used + width + 2
     for number, row in enumerate(rows):
-        cut = "  …" if shown < len(widths) else ""
-        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row[:shown], widths, strict=False)).rstrip() + cut
+        more = _MORE if shown < len(widths) else ""
+        shortened = zip(row[:shown], widths, strict=False)
+        line = "  ".join(f"{_cut(cell, width):<{width}}" for cell, width in shortened).rstrip() + more
         if number or line:
             yield _faint(line, terminal) if number == 0 else line
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

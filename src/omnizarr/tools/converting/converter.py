@@ -22,6 +22,7 @@ from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
     NodeExistsError,
+    NodeNameError,
     NotRepresentableError,
     OmnizarrError,
     SchedulerError,
@@ -101,7 +102,7 @@ def run(
             raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
         place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
         if place is not None:
-            hierarchy.refuse_overlap(found.where, place)
+            _refuse_overlap(found.where, place)
             plans = fitted(plans, place)
             if strict and plans.losses:
                 raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
@@ -138,6 +139,18 @@ def run(
         work = _Work(plans, place, workers, move_options, overwrite, strict, elsewhere)
         nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _refuse_overlap(source: StorePath, target: StorePath) -> None:
+    """Raise NodeNameError if a hierarchy would be converted into itself, or over itself."""
+    try:
+        hierarchy.refuse_overlap(source, target)
+    except NodeNameError as error:
+        raise NodeNameError(
+            "a hierarchy cannot be converted into itself or over itself",
+            found=f"the target {target} in the source {source}",
+            remedy="choose a target elsewhere, or convert with in_place=True",
+        ) from error
 
 
 def _with_repairs(
