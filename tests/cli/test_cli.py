@@ -133,6 +133,18 @@ def test_selection_without_sense_is_a_usage_error_on_one_line(run, path, text):
     assert err.count("\n") == 1
 
 
+def test_times_without_a_unit_are_numbers(run, tmp_path):
+    times = np.array([5, 7, -(2**63)], "i8").view("M8")
+    omnizarr.create_array(tmp_path / "t.zarr", data=times)
+    assert run("get", tmp_path / "t.zarr")[1] == "[5 7 NaT]\n"
+    assert run("get", tmp_path / "t.zarr", "1")[1] == "7\n"
+    assert run("get", "--csv", tmp_path / "t.zarr")[1] == "5\n7\nNaT\n"
+    code, out, _ = run("stat", tmp_path / "t.zarr")
+    assert code == 0
+    assert out.splitlines()[1].split()[1:3] == ["5", "7"]
+    assert run("show", tmp_path / "t.zarr")[0] == 0
+
+
 def test_csv_has_lines_and_columns(run, path):
     code, out, _ = run("get", path / "ocean/temp", "--csv", "3")
     assert code == 0

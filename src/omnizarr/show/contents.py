@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from omnizarr.show import colours
 from omnizarr.show.axes import Axis, titled
 from omnizarr.show.colours import Pixels
-from omnizarr.show.numbers import Numbers, are_numbers, numbers_of
-from omnizarr.support.text import visible
+from omnizarr.show.numbers import Numbers, are_numbers, between, numbers_of
+from omnizarr.support.text import text_of_time, visible
 
 DEFAULT_PERCENTILES: Final = (2.0, 98.0)
 _LONGEST_CELL: Final = 40
+_MOST: Final = float(np.finfo(np.float64).max)
+_LEAST: Final = 1e-300
+"""Magnitude up to which the half of a number may be 0."""
 # An element of an image is not drawn longer than so many times its width.
 _MOST_STRETCHED: Final = 4.0
 
@@ -79,7 +82,7 @@ class Legend:
         yield from counted(self.numbers)
 
     def _label(self, value: float) -> str:
-        text = self.numbers.label(value, (self.high - self.low) / 100)
+        text = self.numbers.label(value, self.high / 100 - self.low / 100)
         return text.rstrip("0").removesuffix(".") if "." in text and "e" not in text else text
 
 
@@ -156,7 +159,7 @@ class Chart:
     @property
     def levels(self) -> NDArray[np.float64]:
         """The values from 0, the lower end, to 1; NaN where there is none."""
-        return (self.numbers.values - self.low) / (self.high - self.low)
+        return between(self.numbers.values, self.low, self.high)
 
     @property
     def remarks(self) -> Iterator[str]:
@@ -298,9 +301,7 @@ def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
 
 def _between(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     """Return where values are between two, from 0 to 1."""
-    # Each by itself: the difference of two finite numbers may be none.
-    scale = max(abs(low), abs(high))
-    return ((values / scale - low / scale) / (high / scale - low / scale)).clip(0, 1)
+    return between(values, low, high).clip(0, 1)
 
 
 def _ends(numbers: Numbers, style: Style) -> tuple[float, float]:
@@ -308,8 +309,8 @@ def _ends(numbers: Numbers, style: Style) -> tuple[float, float]:
     if low < high:
         return low, high
     # One value only: it is in the middle.
-    width = abs(low) or 1.0
-    return low - width / 2, low + width / 2
+    width = abs(low) if abs(low) > _LEAST else 1.0
+    return max(low - width / 2, -_MOST), min(low + width / 2, _MOST)
 
 
 def _proportion(subject: Subject) -> float:
@@ -374,7 +375,7 @@ def _coordinates(axis: Axis) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    text = visible(str(value.item() if isinstance(value, np.bytes_) else value))
+    text = visible(text_of_time(value.item() if isinstance(value, np.bytes_) else value))
     return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.support.text import text_of_time
+
 _LARGEST: Final = 2**53
 """From here on a double, which is all that a browser has for a number, does not hold every integer."""
 _LONGEST: Final = 1000
@@ -115,7 +117,7 @@ def _text(value: Any) -> str:
         return _joined(map(_text, value.reshape(-1)[:_LONGEST] if isinstance(value, np.ndarray) else value.item()))
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=str)
-    return "" if value is None else str(value)
+    return "" if value is None else text_of_time(value) if isinstance(value, np.datetime64) else str(value)
 
 
 def _of_bytes(value: bytes) -> str:

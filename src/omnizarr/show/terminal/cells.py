@@ -111,6 +111,7 @@ def _dots(chart: Chart, width: int, height: int) -> NDArray[np.bool_]:
     dots = np.zeros((height, width), np.bool_)
     levels = _along(chart.levels, width)
     heights = (1 - levels) * (height - 1)
+    heights = np.where(np.isinf(heights), heights.clip(-1, height), heights)  # beyond the edge
     for x in np.flatnonzero(~np.isnan(heights)):
         around = heights[max(0, x - 1) : x + 2]
         here = heights[x]
@@ -129,6 +130,7 @@ def _along(levels: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     left = np.floor(places).astype(np.intp).clip(0, len(levels) - 2)
     part = places - left
     # Beside NaN, a line ends where its last value is.
-    between = levels[left] * (1 - part) + levels[left + 1] * part
+    with np.errstate(invalid="ignore"):  # an infinite level beside a column that is exactly at another one
+        between = levels[left] * (1 - part) + levels[left + 1] * part
     nearest = levels[np.round(places).astype(np.intp)]
     return np.where(np.isnan(between), nearest, between)
