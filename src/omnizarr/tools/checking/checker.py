@@ -1,4 +1,4 @@
-"""One check, from a place in a store to the account of what was found."""
+"""One check: from a place in a store to the report of its findings."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def run(
 
 
 def _not_looked_at(*, has_names: bool, data: bool) -> str:
-    """Return what was not looked at in a store that cannot list."""
+    """Describe what the check left out because the store cannot list."""
     missed = ["strays"] if has_names else ["members of this group, which nothing names", "strays"]
     return f"the server cannot list: {', '.join(missed if data else [*missed, 'chunks'])} were not looked at"
 
@@ -132,7 +132,7 @@ def _nothing(where: StorePath) -> NodeNotFoundError:
 
 
 def _forget(node: inventory.Node) -> None:
-    """Let go of what is not needed any more: there may be many nodes."""
+    """Release data that is no longer needed: there may be many nodes."""
     for document in node.documents.values():
         document.value, document.data = None, b""
     if node.metadata is not None:

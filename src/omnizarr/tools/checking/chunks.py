@@ -243,7 +243,7 @@ def _inflater() -> Any:
 
 
 class _Zlib:
-    """A decompressor of zlib with the manners of those of bz2 and lzma."""
+    """A decompressor of zlib with the interface of the decompressors of bz2 and lzma."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream

@@ -33,7 +33,7 @@ Use = tuple[str, str, Named]
 
 
 def check_extensions(findings: Findings, node: Node) -> Binding | None:
-    """Enter what is wrong with the extensions of an array; return what reading its chunks needs, or None."""
+    """Report problems of the extensions of an array. Return what is necessary to read its chunks, or None."""
     metadata = node.metadata
     if not isinstance(metadata, ArrayMetadata) or not node.is_sound:
         return None
@@ -156,7 +156,7 @@ def _codecs(value: JSON, pointer: str) -> Iterator[Use]:
 
 
 def _check_use(findings: Findings, node: Node, use: Use) -> bool:
-    """Enter what there is to say of one extension; return whether it is unknown."""
+    """Report findings on one extension. Return whether it is unknown."""
     point, pointer, named = use
 
     def add(code: str, message: str) -> None:

@@ -26,7 +26,7 @@ def essence(node: Node) -> Metadata | None:
 
 
 def check_conventions(findings: Findings, where: str, inventory: Inventory, essences: dict[str, Metadata]) -> None:
-    """Enter what is wrong with the conventions of all nodes below the path `where`.
+    """Report violations of conventions by the nodes below the path `where`.
 
     `essences` are by full path; conventions see paths below `where`.
     """

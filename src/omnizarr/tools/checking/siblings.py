@@ -21,7 +21,7 @@ _OF_GROUPS = {"v2": 'Zarr v2, "Hierarchies"', "v3": 'Zarr v3, "Conceptual model"
 
 
 def check_places(findings: Findings, where: StorePath, inventory: Inventory) -> None:
-    """Enter what is wrong with where nodes are."""
+    """Report nodes in the wrong places."""
     for path, nodes in inventory.nodes.items():
         _check_side_by_side(findings, path, nodes)
         for node in nodes:
@@ -59,7 +59,7 @@ def _check_side_by_side(findings: Findings, path: str, nodes: list[Node]) -> Non
 
 
 def _difference(one: Metadata, other: Metadata) -> str:
-    """Return what two documents of one node say differently; "" if they agree."""
+    """Return the difference between two documents of one node; "" if they agree."""
     if isinstance(one, GroupMetadata) and isinstance(other, GroupMetadata):
         return ""
     if not isinstance(one, ArrayMetadata) or not isinstance(other, ArrayMetadata):

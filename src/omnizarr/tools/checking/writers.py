@@ -51,7 +51,7 @@ def is_netcdf(node: Node) -> bool:
 
 
 def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> None:
-    """Enter what the netCDF view of the nodes reads otherwise than their documents say."""
+    """Report where the netCDF view of the nodes departs from their documents."""
     told = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
     try:
         told_by_path = repairs(where)

@@ -78,7 +78,7 @@ def run(
     progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Conversion:
-    """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source.
+    """Convert, as `omnizarr.convert` says; `options` are the wanted changes from the source.
 
     Without `zarr_format` the format does not change.
     """
@@ -156,7 +156,8 @@ def _refuse_overlap(source: StorePath, target: StorePath) -> None:
 def _with_repairs(
     where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
 ) -> Iterator[NodeReport]:
-    """Yield reports with a remark where netCDF reads a node otherwise than its documents say, which stays so."""
+    """Yield reports. Where netCDF reads a node differently from its documents, which the conversion keeps, add a
+    remark."""
     for each in nodes:
         told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
         remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
@@ -168,7 +169,7 @@ def _matters(note: Note) -> bool:
 
 
 def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
-    """Return a node in the format that it is to be converted from in place, if documents of that are beside others.
+    """Return a node in the format from which it will be converted in place, if it has documents of several formats.
 
     They do if this was done already, or interrupted.
     """
@@ -215,7 +216,7 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
 
 
 def _temporary(opened: ExitStack, given: Any, target: StorePath, storage_options: Any) -> StorePath | None:
-    """Return where temporary objects are, if not below the target: as the user says, or beside its file."""
+    """Return the place of temporary objects if it is not below the target: the user's choice, or beside the file."""
     if given is not None:
         is_new = isinstance(given, (str, os.PathLike)) and "://" not in str(given) and not Path(given).exists()
         options = storage_options if isinstance(given, str) and "://" in given else None
@@ -241,7 +242,7 @@ def _remove_if_empty(folder: str) -> None:
 def _with_passes(
     nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any], *, estimates: bool
 ) -> tuple[NodeReport, ...]:
-    """Return what would become of each node, with the passes that moving its elements would take, and the time."""
+    """Return the planned result for each node, with the passes that move its elements, and the estimated time."""
     made = []
     for step, node in zip(plans.steps, nodes, strict=True):
         if not step.is_array or step.found is None or step.translation is None:
@@ -254,7 +255,7 @@ def _with_passes(
 
 
 def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
-    """Return options for source and target: where only one of them is a URL, that one's."""
+    """Return options for source and target. If only one of them is a URL, only that one gets the options."""
     are_urls = [isinstance(place, str) and "://" in place for place in (source, target)]
     if len(set(are_urls)) == 1:
         return options, options
@@ -274,7 +275,7 @@ class _Work:
     overwrite: bool
     strict: bool
     elsewhere: StorePath | None = None
-    """Where temporary objects are, if not beside the target."""
+    """Place of temporary objects, if not beside the target."""
     root: StorePath = field(init=False)
     """The same as `place`, in the hierarchy that it belongs to."""
     resumed: Journal | None = None

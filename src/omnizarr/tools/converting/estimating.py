@@ -127,7 +127,7 @@ def _samples(move: Move, sides: Sides) -> Iterator[_Sample]:
 
 
 def _fine_target(sides: Sides) -> tuple[Grid, ArrayMetadata]:
-    """Return the grid of the smallest parts of the target, and an array's metadata that encodes one of them."""
+    """Return the grid of the smallest parts of the target, and metadata of an array that encodes one such part."""
     target = sides.target
     inner = chunking.inner_chunk_shape(target.metadata.codecs)
     if inner is None or len(target.metadata.codecs) > 1:

@@ -26,7 +26,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "source_digest": "documents of the source",
     "target_digest": "documents of the target",
 }
-"""What must be the same, and what it is called."""
+"""Options that must be the same on resuming, with their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
     """Return a digest of documents, given by the path of their node and their name."""
     found = hashlib.sha256()
     for path, named in nodes:
-        # What they say counts, not how they are spelled.
+        # Compare their meaning, not their spelling.
         said = documents.to_json({"path": path, "documents": dict(sorted(named.items()))})
         found.update(documents.render(said))
     return found.hexdigest()

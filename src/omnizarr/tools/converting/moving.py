@@ -436,7 +436,7 @@ class _Copying(_OfChunks):
 
 @dataclass(frozen=True)
 class _Recompressing(_Copying):
-    """Copy what is compressed in it, and compress that otherwise."""
+    """Copy its decompressed bytes, compressed by another codec."""
 
     @property
     def finds_broken(self) -> bool:

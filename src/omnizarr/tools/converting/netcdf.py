@@ -41,7 +41,7 @@ _NOTHING_SAID: Final = {"filters": "keep", "serializer": "keep", "compressors": 
 _TOLD: Final = 3  # losses that an error tells
 
 
-# -- what is a file ---------------------------------------------------------------------------------
+# -- files ------------------------------------------------------------------------------------------
 
 
 def concerns(source: Any, target: Any) -> bool:
@@ -271,7 +271,7 @@ def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
 
 
 def _remove(target: Any, made: Path | None) -> None:
-    """Remove what was made: a directory or file, or a node."""
+    """Remove an unfinished target: a directory, a file or a node."""
     if made is not None and made.is_dir():
         shutil.rmtree(made, ignore_errors=True)
     elif made is not None:

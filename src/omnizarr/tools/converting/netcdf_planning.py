@@ -1,7 +1,6 @@
-"""What a netCDF file, or a layout of NCZarr, holds of a dataset; and whether what was written is that.
+"""Find out what a netCDF file or an NCZarr layout can store of a dataset, and verify what was written.
 
-What a layout cannot hold is found by asking it: the definitions are made in memory, and what they are then is compared
-with what they should be.
+To find what a layout cannot store, the definitions are created in memory and compared with the wanted ones.
 
 Spec: NCZarr, "The NCZarr Data Model".
 """
@@ -40,7 +39,7 @@ _TOO_SHORT: Final = "a string is longer, and netCDF-C would cut it"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be written, and what is lost.
+    """The definitions to write, and the losses.
 
     Attributes
     ----------
@@ -69,7 +68,7 @@ def for_file(root: GroupHeader) -> Plan:
 
 
 def with_told(plan: Plan, told: Iterable[Loss]) -> Plan:
-    """Return a plan with what a file could not hold; what is only stored otherwise is not a loss."""
+    """Return a plan with the losses of a file. Data that is only stored differently is not a loss."""
     losses = dict.fromkeys(plan.losses)
     remarks = {name: dict.fromkeys(each) for name, each in plan.remarks.items()}
     for each in told:
@@ -261,7 +260,7 @@ def _same(one: NDArray[Any], other: NDArray[Any], header: VariableHeader) -> boo
         return one.tobytes() == other.tobytes()
     pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
     if header.type is types.STRING:
-        # Of a string, a file holds what stands before its first NUL, and Zarr v3 what is UTF-8; the account says so.
+        # A file stores a string up to its first NUL; Zarr v3 stores only UTF-8. The report says so.
         return all(
             ours == theirs or ours.split("\0")[0] == theirs or chars.as_utf8(np.array([ours], object))[0] == theirs
             for ours, theirs in pairs

@@ -1,4 +1,4 @@
-"""What a reader sees otherwise of a netCDF dataset in Zarr, and what is stored otherwise than in the file.
+"""Remarks on a netCDF dataset in Zarr: what readers see differently, and what is stored differently from the file.
 
 Spec: xarray, "Zarr Encoding Specification"; the limits of netCDF-C are those of 4.10.
 """

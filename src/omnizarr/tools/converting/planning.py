@@ -29,7 +29,7 @@ from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, transl
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user wants otherwise than it is in the source; see `omnizarr.convert`."""
+    """The user's changes from the source; see `omnizarr.convert`."""
 
     chunks: Any = None
     shards: Any = None
@@ -50,7 +50,7 @@ class Options:
 
     @property
     def compressors_left(self) -> Any:
-        """What becomes of compressors where others are not given."""
+        """The treatment of compressors if the user gives none."""
         return self.compressors if is_kept(self.compressors) else PORTABLE
 
     def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Step:
         return isinstance(self.target, ArrayMetadata)
 
     def report(self, *, in_place: bool = False) -> NodeReport:
-        """Return what will become of the node."""
+        """Return the plan for the node."""
         node_type = "" if self.found is None else self.found.metadata.node_type
         how: How = "left out" if self.target is None else "documents"
         if self.is_array and self.translation is not None and not in_place:
@@ -244,7 +244,7 @@ def step_of(
     in_place: bool = False,
     looks: bool = True,
 ) -> Step:
-    """Return what will become of a node.
+    """Return the plan for a node.
 
     Parameters
     ----------

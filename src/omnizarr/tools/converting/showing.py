@@ -67,7 +67,7 @@ class ShownArray:
         return recompressing(self._sides)
 
     def coords_of(self, key: str) -> Coords | None:
-        """Return the coordinates of the chunk with a key; None if it is none of a chunk."""
+        """Return the coordinates of the chunk with a key; None if the key is not a chunk's."""
         prefix = self.target.prefix
         return self.target.encoding.decode(key[len(prefix) :], len(self.target.grid.shape))
 
@@ -76,7 +76,7 @@ class ShownArray:
         return all(map(operator.lt, coords, self._counts))
 
     def value(self, coords: Coords, span: Span | None = None) -> Buffer | None:
-        """Return what is stored of a chunk, or a part of it; None if nothing is.
+        """Return the stored bytes of a chunk, or a part of them; None if the chunk is missing.
 
         Raises
         ------
@@ -324,7 +324,7 @@ class ShownHierarchy:
                 yield found
 
     def step(self, shown: Shown) -> Step:
-        """Return what becomes of a node.
+        """Return the translated node.
 
         Raises
         ------
@@ -438,7 +438,7 @@ class ShownHierarchy:
                 yield path, each
 
     def names(self, shown: Shown) -> set[str]:
-        """Return the names of the documents of a node; what they say is not looked at."""
+        """Return the names of the documents of a node, without reading them."""
         found = set(self._documents(self.step(shown)))
         apart = self.wishes.dialect.consolidated.document
         return {*found, apart} if apart is not None and found and self._has_copies(shown) else found

@@ -138,7 +138,7 @@ class Source:
         return Node(path, found, siblings, is_copy=is_copy)
 
     def _whole(self, node: Node, above: Snapshot | None) -> Node:
-        """Return a node with what else there is to know of it; `above`: consolidated metadata of a group above."""
+        """Return a node with all its details; `above` is the consolidated metadata of a group above."""
         if self._has_objects and isinstance(node.found, Found):
             node = node._replace(found=_with_objects(node.found))
         if node.group is None:
@@ -219,7 +219,7 @@ def _lists(where: StorePath) -> bool:
 
 
 def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[StoreError]:
-    """Return whether the store has failed, so that what exists is unknown."""
+    """Return whether the store has failed, so it is unknown which nodes exist."""
     return isinstance(found, StoreError) and not isinstance(found, InvalidKeyError)
 
 
