@@ -1,4 +1,4 @@
-"""What is along the sides of a picture: coordinates, and the few of them that are written beside it."""
+"""Axes of a picture: coordinates, and the few of them that label it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Axis:
 
     @property
     def title(self) -> str:
-        """Name and unit, as they stand beside the axis."""
+        """Name and unit, as written beside the axis."""
         return titled(self.name, self.unit)
 
     def ticks(self, most: int) -> list[Tick]:

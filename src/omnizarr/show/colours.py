@@ -53,7 +53,7 @@ _OF_NOTHING: Final = {"gray": _RED, "cividis": _RED, "coolwarm": _OLIVE}
 
 @cache
 def table(name: str) -> Pixels:
-    """Return the 256 colours of a map. Raises ValueError if there is none of that name.
+    """Return the 256 colours of a map. Raises ValueError for an unknown name.
 
     >>> table("gray")[[0, 255]].tolist(), table("gray_r")[0].tolist()
     ([[0, 0, 0], [255, 255, 255]], [255, 255, 255])

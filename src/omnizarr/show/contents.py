@@ -1,4 +1,4 @@
-"""What a picture holds, made of NumPy arrays: an image, a line or a table."""
+"""Contents of a picture, made from NumPy arrays: an image, a line or a table."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def counted(numbers: Numbers) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """What a channel of an image is drawn with.
+    """How a channel of an image is drawn.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class Table:
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     omitted: str = ""
-    """What of the values is left out."""
+    """A note on omitted values."""
 
 
 Content: TypeAlias = Image | Chart | Table
@@ -191,15 +191,15 @@ class Subject:
     axes : tuple of Axis
         None to two.
     missing : numpy.ndarray of bool, optional
-        Where a value says that there is none.
+        Where a value means that data is missing.
     element : float
         Height of an element for its width.
     omitted : str
-        What of the values was not read, where a table cannot show all.
+        A note on values that were not read, because a table cannot show all.
     label : callable, optional
         Returns how a value is written, as `Numbers.label`; None: as its data type says.
     lights : tuple of Light
-        What each channel of an image is drawn with; none: the channels are red, green and blue.
+        The colour and window of each channel of an image; empty: the channels are red, green and blue.
     """
 
     values: NDArray[Any]
@@ -332,7 +332,7 @@ def proportion(height: int, width: int, element: float = 1.0) -> float:
 
 def _chart(subject: Subject, style: Style) -> Chart:
     numbers = _numbers(subject)
-    # A line that left the picture at its peaks would be misread: all values are shown, unless limits are asked for.
+    # A line that leaves the picture at its peaks is easily misread. Show all values, unless limits are given.
     low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
     name = " ".join(part for part in (numbers.remark, subject.name) if part)
     return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high)
@@ -384,7 +384,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A picture with what is written above and below it."""
+    """A picture with its title and notes."""
 
     title: str
     content: Content
@@ -392,7 +392,7 @@ class Page:
 
     @property
     def notes(self) -> str:
-        """What is written below: of the selection, and of the values."""
+        """The notes below: on the selection, and on the values."""
         content = self.content
         if isinstance(content, Table):
             of_values: tuple[str, ...] = (content.omitted,) if content.omitted else ()

@@ -24,13 +24,13 @@ class Numbers:
     Attributes
     ----------
     values : numpy.ndarray of float64
-        NaN where there is no number, or none to be shown.
+        NaN where there is no number, or where it is not shown.
     missing : numpy.ndarray of bool
-        Where a value says that there is none; `values` is NaN there.
+        Where a value means that data is missing; `values` is NaN there.
     label : callable
-        Returns how a number is written, given too how far apart those beside it are (0: not known).
+        Returns the text of a number, given the number and its distance from its neighbours (0: unknown).
     remark : str
-        What was done to the values; "" if nothing.
+        How the values were changed, such as "magnitude"; "" if they were not.
     """
 
     values: NDArray[np.float64]
@@ -135,7 +135,7 @@ def dates(values: NDArray[Any]) -> list[str]:
 
 
 def _is_small_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether it is a type of ml_dtypes, which NumPy does not know as a number."""
+    """Return whether it is a type of ml_dtypes, which is not a number to NumPy."""
     return dtype.kind == "V" and dtype.names is None and dtype.type.__module__.startswith("ml_dtypes")
 
 

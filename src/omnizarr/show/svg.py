@@ -1,4 +1,4 @@
-"""Figures as SVG. Colours are those of the page it stands on, so it suits light and dark ones."""
+"""Figures as SVG. They take the colours of the page around them, light or dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page asks of a hierarchy: its tree, the facts of a node, labels, values, chunks and findings, as JSON.
+"""Answers to the page of `view` as JSON: the tree, facts of a node, labels, values, chunks and findings.
 
 Paths are relative to the node that was opened. All functions read from the store, and are to be called in threads.
 """
@@ -59,7 +59,7 @@ _MOST_COUNTED: Final = 50_000
 _MOST_COUNTED_FAR: Final = 1000
 """Keys that are listed to say how much of an array is stored; of a remote store, as many as one request lists."""
 _STORED: Final = 30.0
-"""Seconds for which it is remembered which chunks are stored."""
+"""Seconds for which the list of stored chunks is kept."""
 _MOST_STORED: Final = 16
 _MOST_ASKED: Final = 400
 """Chunks that are asked for one by one where a store cannot list."""
@@ -73,7 +73,7 @@ _PATIENCE: Final = 10.0
 """Seconds of one search."""
 _MOST_REMEMBERED: Final = 512
 _CACHE: Final = 2**27
-"""Bytes of decoded chunks that are kept of a hierarchy."""
+"""Bytes of decoded chunks that are kept for a hierarchy."""
 
 
 Stop: TypeAlias = Callable[[], bool]
@@ -466,7 +466,7 @@ class Dataset:
         Raises
         ------
         StoppedError
-            If `stop` says so while chunks are looked at.
+            If `stop` returns True while chunks are checked.
         """
         where = self.root.store_path
         where = where.at(f"{where.prefix}{normalize(path)}".rstrip("/"))
@@ -722,7 +722,7 @@ def _times(attributes: Mapping[str, Any]) -> Times | None:
 
 
 def _moment(times: Times, value: float) -> str | None:
-    """Return a time in ISO 8601; a number that is none unchanged."""
+    """Return a time in ISO 8601. Other numbers are returned unchanged."""
     if not np.isfinite(value):
         return None
     text = times.text(value)

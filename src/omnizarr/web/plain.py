@@ -1,4 +1,4 @@
-"""Values as JSON has them: what a page shows of attributes and elements."""
+"""Attributes and elements as JSON for the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omnizarr.support.text import text_of_time
 
 _LARGEST: Final = 2**53
-"""From here on a double, which is all that a browser has for a number, does not hold every integer."""
+"""Browsers have only doubles, which cannot represent every integer from here on."""
 _LONGEST: Final = 1000
 """Characters of an element."""
 

@@ -1,8 +1,8 @@
 """The dialect ``v3-draft2019``: the draft of Zarr v3 of May 2019, documents ``array`` and ``group``.
 
-The text of May 2019 defines documents and no keys. The keys, and the entry point ``zarr.json``, are those of the
-next text, of June 2019. Documents of that and of later texts are read by `omnizarr.formats.history.draft2020`: `load`
-leaves alone what has none of the marks of May 2019, a ``zarr_format`` of its own and ``chunk_codecs``.
+The text of May 2019 defines documents, but no keys. The keys and the entry point ``zarr.json`` come from the next text,
+of June 2019. `omnizarr.formats.history.draft2020` reads documents of that and of later texts: `load` ignores documents
+without the marks of May 2019, which are a ``zarr_format`` of its own and ``chunk_codecs``.
 
 What the text leaves open is decided in ``docs/formats/v3-draft-2019.md``.
 
@@ -198,7 +198,7 @@ def _read_unknown(
 
 
 def _read_point(reader: Reader, value: JSON, pointer: str, expected: str) -> Named | None:
-    """Return what an extension defines, under the URI of the extension; None if `value` is no such object."""
+    """Return what an extension defines, under the URI of the extension; None if `value` is not such an object."""
     if not isinstance(value, Mapping):
         reader.problem(pointer, "not understood", found=value, expected=expected, spec=_ARRAY)
         return None

@@ -73,7 +73,7 @@ _MEMBERS = (
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what the documents ``array`` and ``group`` of a node say, of which the first counts; None without any.
+    """Return the metadata in the documents ``array`` and ``group`` of a node; the first takes precedence.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Data types and fill values of the drafts of v3, in the terms of the model, and back.
 
 Both drafts take their identifiers from NumPy, with the byte order in front (``<i4``; ``bool``, ``i1`` and ``u1`` have
-none), and know extension types, objects of which ``type`` is left to the extension. Those that programs wrote, and
-the two that have a text (moments and durations), all have NumPy's string or descr as ``type``: it tells what they are,
-whatever the URI says. An unknown extension is read as its fallback; without one it keeps its URI as its name.
+none), and know extension types, objects of which ``type`` is left to the extension. Those that programs wrote, and the
+two that have a text (moments and durations), all have NumPy's string or descr as ``type``: it identifies the type,
+regardless of the URI. An unknown extension is read as its fallback; without one it keeps its URI as its name.
 
 Spec: Zarr v3 draft of 2019, "Data types", "Array metadata"; draft of 2020, the same; "Extension data types" of the
 extension datetime-dtypes/1.0.
@@ -46,14 +46,14 @@ _TODO = "TODO:"
 
 
 class Elements(NamedTuple):
-    """What a document says of the elements."""
+    """The members of a document that describe elements."""
 
     data_type: Named
     byte_order: ByteOrder
     bound: DataType | None
     """None if the type is unknown: only reading chunks needs it."""
     is_core: bool = True
-    """False: the type is that of an extension, which also says what fill values look like."""
+    """False: the type comes from an extension, which also defines the form of fill values."""
     is_fallback: bool = False
     """The type is what an unknown extension uses instead."""
 
@@ -99,11 +99,11 @@ def read_elements(
     value : JSON
         Of the member.
     steps : sequence of Step
-        The codecs, which tell what Python objects are.
+        The codecs, which determine the type of Python objects.
     spec : str
         Section of the specification.
     has_complex : bool
-        The text has complex types among its own (that of 2019 has, others get a note).
+        The text defines complex types (only the text of 2019 does; for the others there is a note).
     has_names : bool
         Types may be called as in the final v3 (the drafts of November 2022 do so, others get a note).
     """

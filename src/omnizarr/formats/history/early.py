@@ -233,7 +233,7 @@ def stored_documents(metadata: Metadata, form: Format) -> Mapping[str, JSON]:
 
 
 def stack_of(metadata: ArrayMetadata, form: Format) -> Stack:
-    """Return order and compressor; there are no filters. Raises NotRepresentableError for what has no place."""
+    """Return order and compressor. Raises NotRepresentableError for codecs that the format does not have."""
     for codec in metadata.codecs:
         if codec.name not in ("transpose", "bytes", *form.codecs):
             raise form.refuse(

@@ -331,7 +331,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
 
     @property
     def info(self) -> Any:
-        """What it is, as a card to be printed."""
+        """A printable summary of the node."""
         return Info(plain(self).info, self)
 
     def info_complete(self) -> Any:
@@ -544,7 +544,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
     @property
     def metadata(self) -> GroupMetadata:  # type: ignore[override]
-        """What its documents say, with the copies of metadata that its members are taken from."""
+        """The metadata in its documents, with the consolidated metadata of its members."""
         return metadata_of(self)
 
     def tree(  # type: ignore[override]
@@ -562,7 +562,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
     @property
     def info(self) -> Any:
-        """What it is, as a card to be printed."""
+        """A printable summary of the node."""
         return Info(plain(self).info, self)
 
     def info_complete(self) -> Any:
@@ -613,7 +613,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
 
 def metadata_of(group: CoreGroup) -> GroupMetadata:
-    """Return the metadata of a group, with that of all below it if it was opened from consolidated metadata."""
+    """Return the metadata of a group, with that of the nodes below it if it was opened from consolidated metadata."""
     snapshot, own = group._snapshot, group._metadata  # noqa: SLF001 - parts of it
     if snapshot is not None:
         return GroupMetadata(group.attrs.asdict(), group.zarr_format, _copies(group, snapshot))
@@ -627,7 +627,7 @@ def metadata_of(group: CoreGroup) -> GroupMetadata:
 
 _MOST_REMEMBERED: Final = 64
 _remembered: Final[dict[int, tuple[ModelOfGroup, GroupMetadata]]] = {}
-"""Metadata of groups, by the identity of that of omnizarr: the same one as long as a group does not change."""
+"""Metadata of groups, by the identity of omnizarr's metadata, which stays the same until the group changes."""
 
 
 def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:
@@ -697,7 +697,7 @@ class AsyncGroup(aio.AsyncGroup):
 
     @property
     def metadata(self) -> GroupMetadata:  # type: ignore[override]
-        """What its documents say, with the copies of metadata that its members are taken from."""
+        """The metadata in its documents, with the consolidated metadata of its members."""
         return metadata_of(self.group)
 
     _member = _awaited_method("getitem")

@@ -162,7 +162,7 @@ def _cells(image: Image, terminal: Terminal, columns: int, rows: int) -> list[st
 
 
 def _pixels(image: Image, terminal: Terminal, columns: int, rows: int, left: int) -> str:
-    """Return what paints the image over the cells above the line on which the cursor stands."""
+    """Return the control sequences that paint the image over the cells above the line of the cursor."""
     if terminal.protocol not in GRAPHICS:
         return ""
     pixels = stretched(image.pixels, columns * terminal.cell[0], rows * terminal.cell[1])
@@ -219,7 +219,7 @@ def _cell_of(place: float, count: int, samples: float) -> int:
 
 
 def _beside(ticks: list[Tick], rows: int, width: int, samples: float) -> list[str]:
-    """Return what stands before each line of a picture."""
+    """Return the text before each line of a picture."""
     texts = {_cell_of(place, rows, samples): text for place, text in ticks}
     return [f"{texts.get(row, ''):>{width}} {'┤' if row in texts else '│'}" for row in range(rows)]
 

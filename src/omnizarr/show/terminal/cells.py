@@ -78,9 +78,9 @@ def numbers_of_256(pixels: Pixels) -> NDArray[np.intp]:
 
 
 def shades(image: Image, columns: int, rows: int) -> list[str]:
-    """Return lines of cells that are the darker the smaller the value: in ASCII, without colours.
+    """Return lines of cells in ASCII, without colours. Smaller values are darker.
 
-    "?" is NaN, and what is missing is blank.
+    "?" is NaN; missing values are blank.
     """
     chosen = np.ix_(sampled(image.levels.shape[0], rows), sampled(image.levels.shape[1], columns))
     levels, is_shown = image.levels[chosen], image.pixels[..., 3][chosen] >= 128

@@ -156,8 +156,7 @@ def _refuse_overlap(source: StorePath, target: StorePath) -> None:
 def _with_repairs(
     where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
 ) -> Iterator[NodeReport]:
-    """Yield reports. Where netCDF reads a node differently from its documents, which the conversion keeps, add a
-    remark."""
+    """Yield reports, with a remark where netCDF reads a node differently from its documents."""
     for each in nodes:
         told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
         remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)

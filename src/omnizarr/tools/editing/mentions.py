@@ -1,7 +1,7 @@
-"""What groups say of the nodes below them: copies of documents, NCZarr's lists, references of conventions.
+"""References in groups to the nodes below them: copies of documents, NCZarr's lists, references of conventions.
 
-Groups above a node that came, went or changed are brought up to date as far as that takes no guessing: consolidated
-metadata is renewed, and NCZarr's lists of members are. Other references to a removed node are reported.
+Groups above a node that was added, removed or changed are updated where no guessing is necessary: their consolidated
+metadata and NCZarr's lists of members. Other references to a removed node are reported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def refresh(where: StorePath, *, own: bool = False) -> None:
     passed: list[str] = []
     for place in (*([where] if own else []), *reversed(list(where.ancestors()))):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is broken stays so: `check` tells
+            warnings.simplefilter("ignore")  # leave broken documents as they are: `check` reports them
             copies = consolidated.snapshot(place, None)
         if copies is not None:
             known = {f"{place.prefix}{path}".rstrip("/") for path in copies.nodes}
@@ -79,7 +79,7 @@ def listed(where: StorePath) -> Listed:
 
 
 def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:
-    """Let the group directly above a node list it as what it is, or not at all if it is gone."""
+    """Update the entry of a node in the list of the group directly above it; remove the entry if the node is gone."""
     group = _group_above(where)
     if group is None:
         return

@@ -1,4 +1,4 @@
-"""Giving an array another shape: what that means for its chunks, and for the arrays beside it."""
+"""Resize an array, with the consequences for its chunks and for the arrays in the same group."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _names(metadata: ArrayMetadata) -> tuple[str | None, ...]:
 
 
 def _disagreements(where: StorePath, metadata: ArrayMetadata, new: Shape) -> Iterator[str]:
-    """Yield the arrays beside an array that share a dimension that changes, and have another length along it."""
+    """Yield the arrays in the same group that share a changed dimension and have another length along it."""
     changed = {
         name: length
         for name, had, length in zip(_names(metadata), metadata.shape, new, strict=False)

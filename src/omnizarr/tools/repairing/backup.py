@@ -125,7 +125,7 @@ class Backup:
         return kept or ""
 
     def finish(self, account: str) -> None:
-        """Write the account beside the old values, if there are any."""
+        """Write the report beside the old values, if there are any."""
         if self._count and self.folder is not None:
             _write(self.folder / ACCOUNT, account.encode())
 
@@ -185,9 +185,9 @@ def _append(path: Path, line: dict[str, Any]) -> None:
 
 
 def read(account: str | os.PathLike[str]) -> tuple[Path, dict[str, str] | None, list[Entry]]:
-    """Return the directory of a backup, what it is of, and its changes; given the directory or the account in it.
+    """Return the directory, the hierarchy and the changes of a backup, given the directory or the report in it.
 
-    Raises StoreError if it is none.
+    Raises StoreError if it is not a backup.
     """
     folder = Path(account)
     if not folder.is_dir():

@@ -1,7 +1,7 @@
 """Known mistakes of writers, corrected within the document that has them.
 
-Each correction is tried on a copy. It counts only if readers here take the new document for exactly the same node as
-the old one, and no longer find the mistake; so what a document means is never guessed.
+Each correction is tried on a copy. It counts only if the new document is read as exactly the same node as the old one,
+without the mistake. So the meaning of a document is never guessed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNCERTAIN: Final = "correct the document by hand: readers would not take what c
 
 
 class _CannotBeMendedError(Exception):
-    """Something is left; the message says why, and what to do."""
+    """A finding was not repaired; the message gives the reason and a remedy."""
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ def _write(bench: Bench, node: Node, drafts: Mapping[str, _Draft], entered: list
 
 
 def _try(bench: Bench, case: _Case) -> Action | None:
-    """Make one correction, and return what it was; None if it could not be, and why is entered."""
+    """Make one correction and return it. If that is not possible, record the reason and return None."""
     draft, before = case.draft, case.draft.text.text
     old, mark = case.node, draft.has_mark
     try:
@@ -188,7 +188,7 @@ def _fresh(key: str, data: bytes) -> Document:
 
 
 def _with(node: Node, drafts: Mapping[str, _Draft]) -> Node:
-    """Return a node with what is in the drafts for its documents, understood."""
+    """Return a node with the metadata that its corrected documents mean."""
     own = {
         name: _fresh(document.key, drafts[document.key].data if document.key in drafts else bytes(document.data))
         for name, document in node.documents.items()
@@ -276,7 +276,7 @@ def _meaning(metadata: Metadata) -> dict[str, object]:
     return {**meaning, "consolidated": documents.to_json(meaning.get("consolidated"), quotes_nonfinite=True)}
 
 
-# The corrections: what is done, what stood there, and what stands there now
+# The corrections: the action, the old value, and the new value
 
 Made = tuple[str, str, str]
 
@@ -497,7 +497,7 @@ def _axes(case: _Case, old: str) -> JSON:
 
 
 def _canonical(case: _Case, _: object) -> JSON:
-    """Return what stands at the place in a document that was written again."""
+    """Return the value at this place in a document that was written again."""
     array = case.array
     if case.pointer.startswith("/fill_value"):
         array = replace(array, fill_value=_fill_of(array))

@@ -49,7 +49,7 @@ def run(
     concurrency: int | None,
     progress: Callable[[int], object] | bool | None,
 ) -> Account:
-    """Mend what is found at a place and below it; see `omnizarr.repair`."""
+    """Repair the findings at a place and below it; see `omnizarr.repair`."""
     chosen = wanted(codes)
     data = data or (codes is not None and bool(chosen & NEEDS_DATA))
     where, _ = opening.locate(store, path, "r" if dry_run else "r+", None)
@@ -121,7 +121,7 @@ def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
 
 
 def _left(bench: Bench, found: list[Finding]) -> tuple[Finding, ...]:
-    """Return what was found and not mended, each with the reason and what to do."""
+    """Return the findings that were not repaired, each with the reason and a remedy."""
     left: dict[object, Finding] = {}
     for one in found:
         key = identity(one)

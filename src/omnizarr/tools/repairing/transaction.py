@@ -114,5 +114,5 @@ class Bench:
         self.settled.add(identity(finding))
 
     def refuse(self, finding: Finding, why: str) -> None:
-        """Enter why a finding was not mended, and what to do."""
+        """Record why a finding was not repaired, and the remedy."""
         self.reasons[identity(finding)] = why

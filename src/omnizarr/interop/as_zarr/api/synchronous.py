@@ -179,7 +179,7 @@ def save_group(store: Any, *args: Any, zarr_format: Any = None, path: str | None
 
 
 def _refuse_others(arrays: Mapping[Any, Any]) -> None:
-    """Raise TypeError for a keyword that should be an array and is none, such as ``mode="w"``."""
+    """Raise TypeError for a keyword that should be an array but is not, such as ``mode="w"``."""
     for name, value in arrays.items():
         if not isinstance(value, NDArrayLike):
             raise TypeError(f"argument {name!r} must be a numpy or other NDArrayLike array, and is {value!r:.80}")

@@ -56,7 +56,7 @@ class Config:
     """
 
     def get(self, key: str, default: Any = _MISSING) -> Any:
-        """Return a setting, or all that begin with a name. Raises KeyError if there is none, and no `default`."""
+        """Return a setting, or all that begin with a name. Raises KeyError without a setting and a `default`."""
         value = settings.get(key, _MISSING)
         if value is None or value is _MISSING:
             value = _THEIRS.get(key, value)

@@ -90,7 +90,7 @@ class CalledStore(stores.Store):
         sync(self.outer.set(key, default_buffer_prototype().buffer.from_bytes(memoryview(value).tobytes())))
 
     def delete(self, key: str) -> None:
-        """Remove the key; a directory of that name, which a `LocalStore` would remove, is none."""
+        """Remove the key. A directory with this name is not a key, although a `LocalStore` would remove it."""
         self.check_writable()
         check_key(key)
         store = self._innermost

@@ -521,7 +521,7 @@ class WrapperStore(Store, Generic[T_Store]):
 
 
 class LoggingStore(WrapperStore[T_Store]):
-    """A store that counts what it is asked for, and logs it.
+    """A store that counts and logs requests.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metadata, with what zarr-python's has beside that of omnizarr."""
+"""Metadata of omnizarr, with the additional members of zarr-python's metadata."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ArrayV2Metadata(_ArrayMetadata):
 
     @property
     def dimension_separator(self) -> str:
-        """What stands between the numbers of a chunk's key."""
+        """The separator of the numbers in a chunk's key."""
         return keys.bind(self.own.chunk_key_encoding).separator
 
 
