@@ -36,7 +36,7 @@ mod far;
 const INDEX_BYTES: usize = 16 * 1024 * 1024;
 /// Values in memory are asked for in batches, as that takes the interpreter.
 const AT_ONCE: usize = 64;
-/// As many objects, and as many bytes of them, wait for the interpreter to be let go of.
+/// The number of objects, and their bytes, that may wait for the interpreter to be released.
 const MOST_DROPPED: usize = 256;
 const MOST_DROPPED_BYTES: usize = 1024 * 1024;
 /// Values are fetched together until they have so many bytes.
@@ -54,8 +54,8 @@ fn unknown(what: &str) -> PyErr {
 
 /// Names that are looked up in Python.
 ///
-/// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would let go of
-/// the interpreter in the midst of that, and a child forked by another thread at that moment would wait for ever.
+/// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would release the
+/// interpreter meanwhile, and a child forked by another thread at that moment would wait for ever.
 struct Names {
     #[cfg(feature = "remote")]
     answered: Py<PyString>,
@@ -194,7 +194,7 @@ mod calls {
         unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(|object| Object(ManuallyDrop::new(object)))
     }
 
-    /// Let go of an exception, and of the frames that it holds.
+    /// Release an exception, and the frames that it holds.
     pub fn forget(error: PyErr) {
         attached(|py| drop(Object(ManuallyDrop::new(error.into_value(py).into_bound(py).into_any()))));
     }
@@ -521,7 +521,7 @@ impl<T: Send + 'static> Drop for Held<T> {
     }
 }
 
-/// Let go of what was dropped without the interpreter.
+/// Release objects that were dropped without the interpreter.
 fn clear_dropped(_: Python<'_>) {
     // Taken first, as the lock must not be held while Python does whatever it does with objects that die.
     let objects = DROPPED.try_lock().map(|mut dropped| std::mem::take(&mut *dropped));
@@ -1096,7 +1096,7 @@ fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResul
     Err(unknown("files of this system"))
 }
 
-/// Let go of what only the parent of a process that was forked may hold.
+/// Release resources that only the parent of a forked process may hold.
 #[pyfunction]
 fn forget_after_fork() {
     #[cfg(unix)]

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// The filter of numcodecs.
 ///
-/// Floats that do not fit into integers are refused: what becomes of them depends on the processor.
+/// Floats that do not fit into integers are refused: the result would depend on the processor.
 #[derive(Clone, Copy, Debug)]
 pub struct AsType {
     rows: Rows,

@@ -12,11 +12,11 @@ const PIECE: usize = 1 << 15;
 pub enum Kind {
     /// CRC-32C (Castagnoli).
     Crc32c,
-    /// CRC-32, as gzip has it.
+    /// CRC-32, as in gzip.
     Crc32,
-    /// Adler-32, as zlib has it.
+    /// Adler-32, as in zlib.
     Adler32,
-    /// Fletcher-32 over big-endian numbers of 16 bits, as HDF5 has it.
+    /// Fletcher-32 over big-endian numbers of 16 bits, as in HDF5.
     Fletcher32,
 }
 

@@ -95,13 +95,13 @@ pub(super) fn inflate_zlib(data: &[u8], out: &mut [u8]) -> Result<()> {
     exactly(inflate(Format::Zlib, data, as_room(out))?.map(|(_, size)| size), out.len())
 }
 
-/// CRC-32, as gzip has it, of `data` behind bytes that have the CRC-32 `before`; that of no bytes is 0.
+/// CRC-32, as in gzip, of `data` behind bytes that have the CRC-32 `before`; that of no bytes is 0.
 pub(super) fn crc32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and the length are those of a slice, never null.
     unsafe { sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
 }
 
-/// Adler-32, as zlib has it, of `data` behind bytes that have the Adler-32 `before`; that of no bytes is 1.
+/// Adler-32, as in zlib, of `data` behind bytes that have the Adler-32 `before`; that of no bytes is 1.
 pub(super) fn adler32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and the length are those of a slice, never null.
     unsafe { sys::libdeflate_adler32(before, data.as_ptr().cast(), data.len()) }

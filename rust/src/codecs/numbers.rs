@@ -251,7 +251,7 @@ macro_rules! fractions {
 }
 fractions!(f32, 8_388_608.0; f64, 4_503_599_627_370_496.0;);
 
-/// What becomes of a number in another type.
+/// The result of converting a number to another type.
 pub trait Cast<T> {
     /// The same number, cut to what the type can hold as NumPy does it; and whether NumPy does it without a warning, and
     /// in the same way on all machines. A float that is out of range becomes an infinity with a warning, or an

@@ -153,7 +153,7 @@ impl<'a> Lock<'a> {
 }
 
 impl Drop for Lock<'_> {
-    /// Remove the lock file, if it is ours, and let go of it.
+    /// Remove the lock file, if it is ours, and release the lock.
     fn drop(&mut self) {
         let Some(mut guard) = self.file() else {
             return; // in a child that was forked since: the lock is the parent's
@@ -192,7 +192,7 @@ fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL)
 }
 
-/// Let go of the lock, also if a forked child still has the descriptor.
+/// Release the lock, also if a forked child still has the descriptor.
 fn unlock(file: &OwnedFd) {
     let _ = fs::flock(file, FlockOperation::Unlock);
 }

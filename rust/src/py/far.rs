@@ -233,7 +233,7 @@ impl Drop for PyBatch {
         if self.process != std::process::id() {
             return;
         }
-        // Not before every task has let go of the caller's memory; they only finish what they are decoding.
+        // Wait until no task uses the caller's memory any more. Tasks only finish the chunk that they are decoding.
         if !self.batch.is_over() {
             self.batch.stop();
             let _ = self.batch.wait(&|| Ok(()));

@@ -186,7 +186,7 @@ def translate(
         else:
             found = _translate_group(carried.metadata, account)
     except CannotCarryError:
-        # what else there was to say is of no matter
+        # other remarks do not matter
         return Translation(metadata, None, (account.losses[-1],))
     return replace(
         found,

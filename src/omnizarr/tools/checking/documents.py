@@ -24,7 +24,7 @@ _JSON: Final = "RFC 8259"
 
 
 def check_json(findings: Findings, path: str, document: Document) -> None:
-    """Enter what keeps a document from being JSON, once."""
+    """Report why a document is not JSON, once."""
     if document.is_read:
         return
     document.is_read = True

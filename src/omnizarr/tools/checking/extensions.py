@@ -201,7 +201,7 @@ def _is_known(point: str, named: Named) -> bool:
 
 
 def check_keys_in_use(findings: Findings, node: Node, binding: Binding | None) -> None:
-    """Enter that the chunks of an array have other keys than its document says."""
+    """Report that the chunks of an array have other keys than its document says."""
     metadata = node.metadata
     if binding is None or not isinstance(metadata, ArrayMetadata):
         return

@@ -139,7 +139,7 @@ def _check_groups(findings: Findings, where: StorePath, inventory: Inventory) ->
 
 
 def _check_reach(findings: Findings, where: StorePath, inventory: Inventory) -> None:
-    """Enter what may be nodes, but the store has no keys for them."""
+    """Report possible nodes for which the store has no keys."""
     groups = {node.path: node.where for node in inventory if isinstance(node.metadata, GroupMetadata)}
     for place in {where.path: where, **groups}.values():
         if len(inventory.nodes.get(place.path, ())) and place.path not in groups:

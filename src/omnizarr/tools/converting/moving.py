@@ -226,7 +226,7 @@ class Move:
         return None if len(wanted) == blocks.nchunks else wanted
 
     def _fill_of(self, sides: Sides) -> AnyArray:
-        """Return what missing chunks of the source hold, as the target has it."""
+        """Return the value of missing chunks of the source, in the form of the target."""
         value = box_of(sides.reading.spec.fill_value, sides.reading.spec.dtype)
         carried: AnyArray = self.translation.carry(value).astype(sides.writing.spec.dtype, copy=False)
         return carried

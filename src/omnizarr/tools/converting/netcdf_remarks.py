@@ -47,7 +47,7 @@ def _on_readers(
         yield "xarray unpacks to double, and not to float: attributes of Zarr are of no such type"
     if layout in {"D", "A", "B", "C"}:
         if header.type is types.CHAR:
-            yield "zarr-python 3 and xarray cannot open char as NCZarr has it"
+            yield "zarr-python 3 and xarray cannot open char in the form of NCZarr"
         elif not header.dimensions:
             yield "zarr-python and xarray see a scalar of NCZarr as a vector of length 1"
         elif header.type is types.STRING:

@@ -177,7 +177,7 @@ class ShownArray:
 
 @dataclass
 class Shown:
-    """A node as another format has it."""
+    """A node in another format."""
 
     node: Node
     metadata: Metadata

@@ -45,7 +45,7 @@ class Resize:
         return any(map(operator.lt, self.new, self.old))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return everything as JSON."""
         return {
             "old": list(self.old),
             "new": list(self.new),

@@ -36,7 +36,7 @@ def write_copied(bench: Bench, inventory: Inventory, findings: list[Finding]) ->
             continue
         for node in inventory.nodes.get(finding.path, ()):
             own = _copied(node, finding)
-            if own and _write(bench, node.where, node, own, finding, "write the document as its copy has it"):
+            if own and _write(bench, node.where, node, own, finding, "write the document like its copy"):
                 wrote = True
     return wrote
 

@@ -542,7 +542,7 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "legacy-struct": _replace("write an object, as the text of struct does", _struct),
     "missing-parameter": _missing_parameter,
     "invalid-typesize": _replace("name the item size that is taken", _typesize),
-    "shuffle-of-other-format": _replace("write the shuffle as this format has it", _shuffle),
+    "shuffle-of-other-format": _replace("write the shuffle in the form of this format", _shuffle),
     "short-name": _replace("write an object with this name", _as_object),
 }
 

@@ -110,7 +110,7 @@ class Bench:
         self.actions.append(replace(action, done=not self.is_dry, kept=kept))
 
     def settle(self, finding: Finding) -> None:
-        """Enter that a finding was mended."""
+        """Record that a finding was repaired."""
         self.settled.add(identity(finding))
 
     def refuse(self, finding: Finding, why: str) -> None:

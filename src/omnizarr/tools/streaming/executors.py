@@ -489,7 +489,7 @@ _guard = threading.Lock()
 def _work(
     place: tuple[str, int], task: Task[Item, Outcome], share: list[Item], witnesses: tuple[_Witness, ...]
 ) -> tuple[int, Outcome]:
-    """Do a part of a task; return bytes of elements, and what came of it."""
+    """Do a part of a task; return the bytes of its elements, and its result."""
     name, number = place
     reports = _Reports(name, number)
 

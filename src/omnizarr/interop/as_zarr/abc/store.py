@@ -180,7 +180,7 @@ class Store(ABC):
             await self.delete(key)
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
         self._is_open = False
 
     async def _get_many(

@@ -173,7 +173,7 @@ class OwnStore(Store):
         return size
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
         super().close()
         if self._opened is not None:
             self._opened.close()
@@ -259,7 +259,7 @@ class ZipStore(OwnStore):
     read_only : bool, optional
         By default, if `mode` is "r".
     compression : int
-        How new entries are compressed, as `zipfile` has it.
+        How new entries are compressed, as in `zipfile`.
     allowZip64 : bool
         Let the archive grow beyond 4 GiB.
     """

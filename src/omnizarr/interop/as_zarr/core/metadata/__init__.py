@@ -131,7 +131,7 @@ class ConsolidatedMetadata:
     must_understand: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document has it."""
+        """Return it in the form of a document."""
         return {
             "kind": self.kind,
             "must_understand": self.must_understand,
@@ -186,7 +186,7 @@ class GroupMetadata:
         return cls(data.get("attributes") or {}, data["zarr_format"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document has it."""
+        """Return it in the form of a document."""
         found: dict[str, Any] = {"attributes": self.attributes, "zarr_format": self.zarr_format}
         if self.zarr_format == 3:
             found["node_type"] = "group"
