@@ -1,4 +1,4 @@
-//! What is kept between calls, as long as it is still true: decoded chunks, and indexes of shards.
+//! Data that is kept between calls while it is valid: decoded chunks, and indexes of shards.
 //! If a process forks while another thread uses a cache, the cache is locked forever in the child. So a thread waits
 //! for a cache only briefly, and then does without it.
 
@@ -16,7 +16,7 @@ use crate::store::{Hold, Stamp};
 /// for each shard.
 pub type Chunks = Cache<Coords, (Arc<[u8]>, Option<Hold>)>;
 
-/// Where the decoded chunks of one array are kept, perhaps beside those of others.
+/// The place of one array's decoded chunks in a cache that arrays may share.
 pub struct Shelf {
     /// All that is kept.
     pub chunks: Arc<Chunks>,
@@ -25,7 +25,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Where what is decoded of one value is kept.
+    /// The place of the decoded parts of one value.
     #[must_use]
     pub fn keep(&self, coords: &[u64], stamp: Stamp, hold: Option<Hold>) -> Keep<'_> {
         let place = std::iter::once(self.number).chain(coords.iter().copied()).collect();
@@ -75,7 +75,7 @@ const ATTEMPTS: usize = 1000;
 const NAPS: usize = 40;
 const NAP: Duration = Duration::from_micros(200);
 
-/// Values that are dropped, those not used for longest first, as soon as there are too many bytes of them.
+/// Values that are kept up to a number of bytes. The least recently used ones are dropped first.
 pub struct Cache<K, V> {
     limit: usize,
     state: Mutex<State<K, V>>,
@@ -103,7 +103,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Self { limit, state: Mutex::new(State { kept: HashMap::new(), used: BTreeMap::new(), clock: 0, nbytes: 0 }) }
     }
 
-    /// Return what is kept for a key, if it was made of the value that has this stamp.
+    /// Return the data that is kept for a key, if it was made from the value with this stamp.
     #[must_use]
     pub fn get(&self, key: &K, stamp: &Stamp) -> Option<V> {
         let mut state = self.lock()?;

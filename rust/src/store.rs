@@ -11,7 +11,7 @@ pub type Stamp = [u64; 5];
 /// Something that is kept, and never looked at.
 pub type Hold = Arc<dyn Any + Send + Sync>;
 
-/// What is done while a key is locked.
+/// Work that is done while a key is locked.
 pub type Change<'a> = dyn FnMut() -> Result<()> + Send + 'a;
 
 /// One version of a value, open for reading.
@@ -34,7 +34,7 @@ pub trait Value: Send + Sync {
     /// If the system fails.
     fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize>;
 
-    /// What tells this version of the value from all others; None if nothing does.
+    /// A stamp that distinguishes this version of the value from all others; None if there is none.
     ///
     /// # Errors
     /// If the system fails.
@@ -42,7 +42,7 @@ pub trait Value: Send + Sync {
         Ok(None)
     }
 
-    /// What must be kept for as long as the stamp shall tell the versions apart.
+    /// A resource to keep for as long as the stamp must distinguish the versions.
     fn hold(&self) -> Option<Hold> {
         None
     }
@@ -116,8 +116,8 @@ pub trait Store: Send + Sync {
         Ok(true)
     }
 
-    /// Fill `out` from the value of a key, and return how large that is: if it is larger than `out`, it goes on; if it is
-    /// smaller, the rest of `out` holds anything. None if there is no such key.
+    /// Fill `out` from the value of a key, and return the size of the value. If it is larger than `out`, only its
+    /// beginning is read; if it is smaller, the rest of `out` is undefined. None if there is no such key.
     ///
     /// # Errors
     /// If the system fails, or the key is one for the store in Python; then `out` holds anything.
@@ -138,7 +138,7 @@ pub trait Store: Send + Sync {
     /// Make `data` the value of a key: seen by others whole or not at all.
     ///
     /// # Errors
-    /// If the system fails; then the old value is as it was, and nothing is left behind.
+    /// If the system fails; then the old value is unchanged, and no temporary files remain.
     fn set(&self, key: &str, data: &[u8]) -> Result<()>;
 
     /// Remove a key; one that does not exist counts as removed.

@@ -22,7 +22,7 @@ impl AsType {
     }
 }
 
-/// Make numbers of one type numbers of another; return whether all of them could be.
+/// Convert numbers to another type. Return whether all of them could be converted.
 pub(crate) fn convert(data: &[u8], from: Type, out: &mut [u8], to: Type) -> bool {
     with_number!(from.number, S => with_number!(to.number, T => {
         map::<S, T>(data, from.swapped, out, to.swapped, Cast::cast)

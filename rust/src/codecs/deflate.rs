@@ -1,12 +1,11 @@
 //! gzip and zlib: deflate streams between a header and a checksum, by libdeflate.
 //!
-//! What the engine in Python says of them in `omnizarr.codecs.gzip` and `zlib` holds here: several gzip members
+//! The rules of the engine in Python, in `omnizarr.codecs.gzip` and `zlib`, apply here: several gzip members
 //! are one value, zeros may follow the last, and what follows a zlib stream is ignored. libdeflate skips the checksum of
 //! a gzip header, which zlib verifies, so members that have one are refused.
 //!
-//! One difference is left: libdeflate takes some streams that zlib finds broken, such as those with a code
-//! that means no length. No program writes them, and the checksum behind them says that what they decode to
-//! is what was meant.
+//! One difference remains: libdeflate accepts some streams that zlib refuses, such as streams with a code without a
+//! length. No program writes them, and the checksum after them verifies the decoded bytes.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

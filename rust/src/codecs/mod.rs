@@ -69,7 +69,7 @@ pub trait Codec: Send + Sync {
     /// As [`Codec::decode`].
     fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Bytes of the encoded form, if `decoded` bytes always make as many.
+    /// The size of the encoded form, if it depends only on the number of `decoded` bytes.
     fn encoded_size(&self, _decoded: usize) -> Option<usize> {
         None
     }

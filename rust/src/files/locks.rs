@@ -1,7 +1,7 @@
-//! Locks among processes (and threads): one lock file beside what is locked, there only while it is.
-//! The protocol is that of `omnizarr.stores.local.filelocks`, which explains it. To acquire a lock, a writer creates
-//! the file (or opens the existing one), takes the system's lock on it, and checks that the path still leads to the
-//! locked file. To release it, it removes the file while still holding the lock.
+//! Locks among processes (and threads): one lock file beside each locked file, which exists only while the lock is
+//! held. `omnizarr.stores.local.filelocks` explains the protocol. To acquire a lock, a writer creates the file (or
+//! opens the existing one), takes the system's lock on it, and checks that the path still leads to the locked file. To
+//! release it, it removes the file while still holding the lock.
 //!
 //! Waiting
 //!     is looking again and again, at growing intervals: a thread that waits in the system cannot be told that the

@@ -203,17 +203,17 @@ impl PyBatch {
         self.batch.done()
     }
 
-    /// Whether nothing is under way any more.
+    /// Whether no request is running any more.
     fn is_over(&self) -> bool {
         self.batch.is_over()
     }
 
-    /// Give up what is not done yet.
+    /// Cancel unfinished requests.
     fn stop(&self) {
         self.batch.stop();
     }
 
-    /// Give up one request. Then nothing more is written into its memory.
+    /// Cancel one request. After that, nothing is written into its memory.
     fn give_up(&self, py: Python<'_>, number: usize) {
         py.detach(|| self.batch.give_up(number));
     }
