@@ -79,8 +79,8 @@ pub struct Files {
     /// The directory of the array whose chunks these are, and a document that it has: if that is gone, the directory is not
     /// made again.
     home: Option<(Vec<u8>, Vec<u8>)>,
-    /// Parents of keys: they exist, and no part of their paths is a link. Locked only with `try_lock`: a child that is
-    /// forked while a thread of the parent holds it continues without it.
+    /// Parents of keys: they exist, and no part of their paths is a link. Threads only try to lock it: a child that is
+    /// forked while a thread of the parent holds the lock continues without.
     known: RwLock<HashSet<String>>,
 }
 

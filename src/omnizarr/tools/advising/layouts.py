@@ -188,8 +188,8 @@ class Layout:
         requests, most_requests, indexes = outer, most, 0.0
         if self.shards is not None:
             shard_nbytes = math.prod(self.shards) * self.item_bytes
-            # Small shards are fetched whole, and shards of which every inner chunk is needed; otherwise the index
-            # comes first.
+            # Small shards are fetched whole, as are shards whose inner chunks are all needed. Otherwise the index is
+            # fetched first.
             if shard_nbytes + self.index_nbytes > spans.GAP:
                 full = math.prod(self._touched(window, self.outer, self.inner, "full"))
                 requests, most_requests, indexes = 2 * outer - full, 2 * most, outer

@@ -124,7 +124,7 @@ def _not_looked_at(*, has_names: bool, data: bool) -> str:
 
 
 def _nothing(where: StorePath) -> NodeNotFoundError:
-    """Return the error that says that there is nothing to check, and which names come near."""
+    """Return the error for a place without a node, with similar names."""
     error = detection.not_found(where, NodeNotFoundError)
     if error.remedy is not None and error.remedy.startswith("create"):
         error.remedy = None
@@ -146,7 +146,7 @@ def _workers(keys: keyspace.Keys, concurrency: int | None, *, data: bool) -> int
 def _check_digests(
     findings: Findings, where: StorePath, expected: dict[str, str], effort: Effort, workers: Executor
 ) -> None:
-    """Enter the nodes that are not what their digests say; nothing without digests."""
+    """Report the nodes that differ from their digests, if there are digests."""
     if not expected:
         return
     with ExitStack() as opened:

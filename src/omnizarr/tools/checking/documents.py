@@ -114,7 +114,7 @@ def understand(findings: Findings, node: Node) -> None:
 
 
 def _has_own_error(findings: Findings, node: Node, before: int) -> bool:
-    """Whether the documents of a node leave in doubt what the node is; a member too many does not."""
+    """Whether the documents of a node leave the node uncertain. Additional members do not."""
     keys = {document.key for name, document in node.documents.items() if name != node.dialect.consolidated.document}
     return any(
         finding.severity == "error" and finding.key in keys and finding.code != "unknown-member"
@@ -192,7 +192,7 @@ def _enter(findings: Findings, code: str, path: str, key: str | None, problem: P
 
 
 class _Rule(NamedTuple):
-    """Notes with this pointer and message, of these dialects, have this code; None: told otherwise already."""
+    """The codes of notes with this pointer and message, in these dialects. None: another finding reports it already."""
 
     code: str | None
     pointer: str

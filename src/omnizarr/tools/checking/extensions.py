@@ -57,7 +57,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
 
 
 def _has_no_object_codec(metadata: ArrayMetadata) -> bool:
-    """Whether a note says already why chunks cannot be read."""
+    """Whether a note already explains why chunks cannot be read."""
     named = metadata.data_type
     return named.name == "omnizarr.object" and named.configuration.get("object_codec") is None
 

@@ -1,6 +1,6 @@
-"""Which documents are where: everything below a place, also what no walk through the hierarchy comes to.
+"""The documents below a place, including those that a walk through the hierarchy does not reach.
 
-One listing finds them by their names. Of hierarchies with an entry point, that says where to look.
+One listing finds them by their names. In hierarchies with an entry point, the entry point says where they are.
 """
 
 from __future__ import annotations

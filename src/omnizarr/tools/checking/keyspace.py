@@ -71,11 +71,11 @@ class Chunk(NamedTuple):
     key: str
     coords: tuple[int, ...]
     size: int | None
-    """Of its value in bytes, where the listing tells."""
+    """Size of its value in bytes, if the listing has it."""
 
 
 class Keys:
-    """All keys below a place, told apart.
+    """All keys below a place, by kind.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Keys:
         self._encodings = [chunk_keys.bind(named) for named in _ENCODINGS]
         self._orphans: dict[str, tuple[str, int]] = {}
         self._last: tuple[str, Sequence[Owner], str] = ("\0", (), "")
-        # What is below a document that cannot be understood may belong to it.
+        # Keys below a document that cannot be interpreted may belong to it.
         self._silent = {prefix(path) for path, _, problems in inventory.entries if problems}
         for node in inventory:
             if node.metadata is None:
@@ -138,7 +138,7 @@ class Keys:
             self._count_missing()
 
     def _listed(self, *, with_sizes: bool) -> Iterator[tuple[str, int | None]]:
-        """Yield every key, with the size of its value if that is wanted, and a listing costs less than to ask."""
+        """Yield every key, with the size of its value if that is wanted and a listing is the cheapest way."""
         if with_sizes and self.where.store.concurrency > 1:
             return sizes_below(self.where)
         return ((key, None) for key in chain(keys_below(self.where), self._others))

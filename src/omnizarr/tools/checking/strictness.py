@@ -61,7 +61,7 @@ class Departure(NamedTuple):
 
 
 def departures(node: Node, values: Mapping[str, JSON]) -> Iterator[Departure]:
-    """Yield what in the document of an array, which could be read, departs from the letter of its format."""
+    """Yield deviations of the document of a readable array from its format."""
     metadata, name = node.metadata, node.dialect.array_document
     document = values.get(name)
     if not isinstance(metadata, ArrayMetadata) or not is_object(document):
@@ -169,7 +169,7 @@ def _units(dtype: JSON, pointer: str) -> Iterator[Departure]:
         yield _departure(pointer, "time-without-unit", "a date or duration without a unit", dtype, f"{dtype}[s], ...")
 
 
-# Drafts of v3: what departs in fill values is noted in reading
+# Drafts of v3: reading notes deviations in fill values
 
 
 def _of_drafts(document: Mapping[str, JSON]) -> Iterator[Departure]:

@@ -1,4 +1,4 @@
-"""Copying nodes to another format one by one, with what they mean: for `omnizarr.copy`."""
+"""Copy nodes to another format one by one, and keep their meaning: for `omnizarr.copy`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Carrying out a conversion.
 
-What is done is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
+The conversion is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
 and gets its document last, so that readers of the target never see an incomplete array. Until the end, a journal in the
 target describes the unfinished conversion; see `omnizarr.tools.converting.journal`.
 """
@@ -194,7 +194,7 @@ def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool
 
 
 def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, scheduler: Any) -> None:
-    """Raise ValueError for what means nothing where chunks stay where they are."""
+    """Raise ValueError for options without meaning where chunks stay in place."""
     if wishes.given:
         raise ValueError(f"in place, chunks stay unchanged: {', '.join(wishes.given)} cannot be given")
     for is_given, what in (
@@ -207,7 +207,7 @@ def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, schedule
 
 
 def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_options: Any) -> StorePath:
-    """Return the place that a user means; a store that is made for it is closed in the end."""
+    """Return the place that the user gave. A store that is opened for it is closed at the end."""
     where, _ = locate(store, path, mode, storage_options)
     if isinstance(store, (str, os.PathLike)):
         opened.callback(where.store.close)
@@ -267,7 +267,7 @@ class _Work:
 
     plan: Plan
     place: StorePath
-    """Where to, as the user says it."""
+    """The target, as the user gave it."""
     executor: Executor
     options: Mapping[str, Any]
     """Of each `Move`."""
@@ -296,7 +296,7 @@ class _Work:
 
     @property
     def temporary(self) -> StorePath:
-        """What all temporary objects are below."""
+        """The prefix of all temporary objects."""
         return self.elsewhere or temporary.home_in(self.root)
 
     def _settled(self) -> StorePath:
@@ -314,7 +314,7 @@ class _Work:
         return root
 
     def run(self, progress: Shows, *, resume: bool) -> tuple[NodeReport, ...]:
-        """Write everything, and return what became of each node."""
+        """Write everything, and return the result for each node."""
         arrays = [step for step in self.plan.steps if step.is_array]
         for step in arrays:
             self._move(step).check_memory()
@@ -449,7 +449,7 @@ class _Work:
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
 
     def _node(self, step: Step, shown: Progress) -> NodeReport:
-        """Write a node, unless it exists, and return what became of it."""
+        """Write a node, unless it exists, and return the result."""
         report = step.report()
         if step.target is None:
             return report
@@ -554,7 +554,7 @@ def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> N
 
 
 def _plain(where: StorePath, metadata: Metadata) -> Metadata:
-    """Return what the documents of a node alone say, without copies of others."""
+    """Return the metadata in the documents of a node, without copies of other nodes' metadata."""
     found = dialect_of(where, metadata).keyspace.unsettle(metadata)
     return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
 
@@ -568,7 +568,7 @@ def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:
 
 
 def _erase(found: Found[Metadata] | None, place: StorePath) -> None:
-    """Remove a node with all below it; of a group that is implied, the nodes in it."""
+    """Remove a node and everything below it. For an implied group, remove the nodes in it."""
     if found is None:
         return
     if isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None:

@@ -65,7 +65,7 @@ class Journal:
         root.store.set(root.prefix + KEY, documents.render({"omnizarr_conversion": asdict(self)}))
 
     def check(self, found: Journal, root: StorePath) -> None:
-        """Raise NodeExistsError if another conversion was begun in the target; it says what differs."""
+        """Raise NodeExistsError, with the differences, if another conversion was begun in the target."""
         for name, title in _NAMES.items():
             ours, theirs = getattr(self, name), getattr(found, name)
             if ours != theirs:

@@ -1,4 +1,4 @@
-"""What a conversion will do: every node of a hierarchy, translated, before anything is written."""
+"""Plan a conversion: translate every node of a hierarchy before anything is written."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def explicit(metadata: GroupMetadata) -> GroupMetadata:
 
 
 def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_place: bool = False) -> Plan:
-    """Return what converting a node, and all below it, will do. Reads documents only.
+    """Return the plan for a node and everything below it. Reads documents only.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
 
 
 def fitted(made: Plan, place: StorePath) -> Plan:
-    """Return a plan without the nodes whose keys the target's store cannot have, which it says are lost."""
+    """Return a plan in which nodes with keys that the target's store cannot have are losses."""
     return made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
 
 

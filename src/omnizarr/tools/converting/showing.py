@@ -33,7 +33,7 @@ from omnizarr.tools.converting.sources import Node, Source
 from omnizarr.tools.streaming.regions import Regions
 
 _REMEMBERED: Final = 5.0
-"""How many seconds the view remembers what a document said, unless you ask for the document again."""
+"""Seconds for which the view remembers a parsed document, unless the document itself is requested."""
 _CROWDED: Final = 60.0
 """How many seconds the nodes below a group are not counted again that were too many for consolidated metadata."""
 _MOST_REMEMBERED: Final = 10_000
@@ -93,7 +93,7 @@ class ShownArray:
         return None if value is None else cut(value, span)
 
     def _stored(self, coords: Coords, span: Span | None) -> Buffer | None:
-        """Return what the source has stored of a chunk of the same elements."""
+        """Return the stored bytes of the source's chunk with the same elements."""
         key = self.source.key_of(coords)
         if self._move.translation.same_bytes:
             return self.source.store.get(key, span)
@@ -142,7 +142,7 @@ class ShownArray:
         return None if value is None else len(value)
 
     def listed(self) -> Iterator[Coords]:
-        """Yield the coordinates of all chunks of which something may be stored.
+        """Yield the coordinates of all chunks that may be stored.
 
         Where chunks are encoded again, there may be some among them that hold only the fill value.
         """
@@ -199,7 +199,8 @@ class Wishes:
     strict: bool
     allow_pickle: bool
     most_copied: int | None = 0
-    """Nodes below a group of which consolidated metadata is made although the source has none; None: all."""
+    """Largest number of nodes below a group for which consolidated metadata is made if the source has none; None: no
+    limit."""
 
     @property
     def dialect(self) -> Dialect:
@@ -387,7 +388,7 @@ class ShownHierarchy:
     def _copied(self, shown: Shown) -> list[Node] | None:
         """Return the nodes of which the consolidated metadata of a group has copies; None if it has no such metadata.
 
-        Those of which the source has copies, or else all that there are.
+        The nodes that the source has copies of, or else all nodes.
         """
         group = shown.node
         if group.has_copies:
@@ -411,7 +412,7 @@ class ShownHierarchy:
         return group.copies is not None or self.source.where.store.supports_listing
 
     def _nodes_below(self, group: Node, most: int | None) -> list[Node] | None:
-        """Return the nodes below a group; None if there are more than `most`, not all of which are then read."""
+        """Return the nodes below a group; None if there are more than `most`."""
         if group.copies is not None and self.source.can_be_copied:
             found = list(itertools.islice(self.source.copied(group), most if most is None else most + 1))
             return None if most is not None and len(found) > most else found
@@ -459,7 +460,7 @@ class ShownHierarchy:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What cannot be shown, of all nodes, as they are at this moment."""
+        """The current losses of all nodes."""
         top = self.look("", again=True)
         if top is None or not isinstance(top.node.found, Found):
             return ()

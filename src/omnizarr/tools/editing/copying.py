@@ -272,7 +272,7 @@ class Copy:
 
 
 def _remove_temporary(target: StorePath) -> None:
-    """Remove what a writer that was killed was writing."""
+    """Remove the unfinished work of a killed writer."""
     folder = places.folder_of(target)
     for file in () if folder is None else folder.rglob(f"{RESERVED}*.tmp"):
         file.unlink(missing_ok=True)
@@ -344,7 +344,7 @@ class _Layout:
                     yield key
 
     def _prefixes(self) -> dict[str, str]:
-        """Return prefixes of the source, none within another, and what they become."""
+        """Return prefixes of the source, none within another, with their new names."""
         pairs = {
             self._old.directory(self.source.path): self._new.directory(self.target.path),
             self._old.chunk_prefix(self.source.path): self._new.chunk_prefix(self.target.path),

@@ -31,9 +31,9 @@ _MOST_LOOKED_AT: Final = 1000
 
 
 def refresh(where: StorePath, *, own: bool = False) -> None:
-    """Renew what consolidated metadata of the groups above a node says of it and of all below it.
+    """Update a node, and everything below it, in the consolidated metadata of the groups above.
 
-    With `own`, a node whose document has changed and nothing else: also what its own consolidated metadata says of it.
+    With `own`, only the document of the node has changed: update its own consolidated metadata, too.
     """
     passed: list[str] = []
     for place in (*([where] if own else []), *reversed(list(where.ancestors()))):
@@ -53,7 +53,7 @@ def refresh(where: StorePath, *, own: bool = False) -> None:
 
 
 class Listed(NamedTuple):
-    """What a group of NCZarr says of one member.
+    """The entry of one member in a group of NCZarr.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Listed(NamedTuple):
 
 
 def listed(where: StorePath) -> Listed:
-    """Return what the group directly above a node says of it."""
+    """Return the entry of a node in the group directly above it."""
     group = _group_above(where)
     if group is None:
         return Listed(is_nczarr=False, marks=None)
@@ -232,7 +232,7 @@ def _readable(where: StorePath) -> Metadata | None:
 
 
 def missed(where: StorePath, nodes: Mapping[str, Metadata]) -> tuple[str, ...]:
-    """Return what the groups above will say of a node that is not true once it has gone, in sentences.
+    """Describe references to a node in the groups above that will be wrong after its removal.
 
     `nodes` are those that `around` returned while it was there.
     """

@@ -1,4 +1,4 @@
-"""From what a user gives to a place in the outermost hierarchy that it is in.
+"""Find the place of a path in its outermost hierarchy.
 
 A path can lead to a node within a hierarchy: ``era5.zarr/ocean/temp``. A change there affects the groups above, which
 keep copies of documents and lists of members. Therefore the store is opened at the outermost group.

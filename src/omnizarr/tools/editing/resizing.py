@@ -56,7 +56,7 @@ class Resize:
 
 
 def plan(where: StorePath, shape: str) -> Resize:
-    """Return what a shape means that is typed as ``400,:,:`` or ``time=400``.
+    """Return the shape that is typed as ``400,:,:`` or ``time=400``.
 
     Raises ShapeError if it is not valid.
     """

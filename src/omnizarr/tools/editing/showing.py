@@ -1,4 +1,4 @@
-"""Telling how far something is, through what the user has given for that."""
+"""Report progress to the user's progress bar."""
 
 from __future__ import annotations
 

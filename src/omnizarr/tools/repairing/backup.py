@@ -1,6 +1,6 @@
-"""What a repair keeps of what it changes, and how that is put back.
+"""Keep the old values that a repair changes, and restore them.
 
-A directory: ``journal.jsonl`` says of each change, before it is made, which value stood there and which will;
+A directory: ``journal.jsonl`` records the old and the new value of each change before it is made;
 ``values/`` has the old values; ``account.json`` is written at the end. A repair that was killed can be undone as well:
 whether a change was made shows the value that exists now.
 """
@@ -214,7 +214,7 @@ def _check_version(first: dict[str, Any]) -> None:
 
 
 def _check_entry(entry: Entry) -> None:
-    """Refuse what would lead out of the backup, or of the store: an account may come from anywhere."""
+    """Refuse paths that lead out of the backup or the store: a report may come from anywhere."""
     if entry.kept is not None and not _KEPT(entry.kept):
         raise ValueError(f"no place of an old value: {entry.kept!r}")
     folder, _, name = entry.key.rpartition("/")

@@ -1,6 +1,6 @@
-"""Documents that are missing, though others say what they hold: groups above nodes, empty attributes, copied documents.
+"""Missing documents whose content is known: groups above nodes, empty attributes, copied documents.
 
-What is there is never overwritten.
+Existing documents are never overwritten.
 """
 
 from __future__ import annotations

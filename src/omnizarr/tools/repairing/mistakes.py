@@ -119,7 +119,7 @@ def _mend_node(bench: Bench, node: Node, codes: frozenset[str]) -> None:
     current = node
     for _ in range(_ROUNDS):
         todo = [one for one in found if one.code in codes and one.key in drafts and identity(one) not in given_up]
-        # What moves the others of a list comes last, and by itself.
+        # Corrections that shift other items of a list come last, one at a time.
         todo = [one for one in todo if one.code not in _MOVING] or todo[:1]
         for finding in todo:
             given_up.add(identity(finding))
@@ -169,7 +169,7 @@ def _try(bench: Bench, case: _Case) -> Action | None:
     )
 
 
-# What a document means, before and after
+# The meaning of a document, before and after
 
 
 def _is_text(document: Document) -> bool:
