@@ -1,7 +1,7 @@
 """Colour maps, as small tables between which colours are interpolated.
 
-viridis, magma and cividis are those of Matplotlib (CC0); coolwarm is Kenneth Moreland's, for values on both sides of a
-middle. A name that ends in ``_r`` is the map from its other end.
+viridis, magma and cividis come from Matplotlib (CC0); coolwarm is Kenneth Moreland's, for values on both sides of a
+middle. A name that ends in ``_r`` is the map in reverse.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the colours of an image mean.
+    """The meaning of the colours of an image.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Legend:
 
     @property
     def remarks(self) -> Iterator[str]:
-        """What else there is to know of the values: those beyond the ends, and those that are none."""
+        """Remarks on values beyond the ends, and on NaN."""
         found = self.numbers.range
         if found is not None and (found[0] < self.low or found[1] > self.high):
             yield f"from {self._label(found[0])} to {self._label(found[1])}"
@@ -158,12 +158,12 @@ class Chart:
 
     @property
     def levels(self) -> NDArray[np.float64]:
-        """The values from 0, the lower end, to 1; NaN where there is none."""
+        """The values from 0, the lower end, to 1; NaN stays NaN."""
         return between(self.numbers.values, self.low, self.high)
 
     @property
     def remarks(self) -> Iterator[str]:
-        """What else there is to know of the values."""
+        """Remarks on the values."""
         yield from counted(self.numbers)
 
 
@@ -182,7 +182,7 @@ Content: TypeAlias = Image | Chart | Table
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Values to be shown, and what is known of them.
+    """Values to show, with their properties.
 
     Attributes
     ----------

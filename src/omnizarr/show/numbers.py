@@ -90,7 +90,7 @@ def numbers_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -
 
 
 def decimal(value: float, step: float = 0) -> str:
-    """Return a number, with as many digits as tell it from one that is `step` away.
+    """Return a number with enough digits to distinguish it from one that is `step` away.
 
     >>> decimal(0.1 + 0.2, 0.1), decimal(120.0), decimal(273.15, 20), decimal(1234567.0, 1), decimal(1.5e-9)
     ('0.3', '120', '273', '1234567', '1.5e-09')

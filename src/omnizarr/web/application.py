@@ -25,7 +25,7 @@ from omnizarr.web.keys import DOCUMENTS, Keys
 
 _EXPOSED: Final = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
 FEW: Final = 1_000
-"""Nodes below a group of which consolidated metadata is made, by default."""
+"""Default limit of nodes below a group for which consolidated metadata is made."""
 _ALLOWED: Final = ("Authorization", "If-Match", "If-None-Match", "If-Range", "Range")
 
 

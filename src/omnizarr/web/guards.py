@@ -111,7 +111,7 @@ def _setting(cookie: str, token: str, scope: Scope, send: Send) -> Send:
 class KnownHost:
     """Middleware that answers requests by 421 unless they call the server by a name that it has.
 
-    A page of somebody else can let its own name lead to 127.0.0.1, and so read, in the browser, what is served there.
+    A malicious page can make its own name lead to 127.0.0.1, and so read in the browser what is served there.
     Such requests carry that name in the header ``Host``.
 
     Parameters

@@ -51,7 +51,7 @@ class _Value:
     whole: Buffer | None
     """All of it, where that had to be read."""
     stamp: Hashable = None
-    """What tells its version, where parts of it are still to be read."""
+    """An identification of its version, if parts of it are read later."""
 
 
 class Keys:

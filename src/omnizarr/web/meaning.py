@@ -1,4 +1,4 @@
-"""What the attributes of an array mean for a picture of it: axes, coordinates, units, missing values, channels.
+"""The meaning of an array's attributes for its picture: axes, coordinates, units, missing values, channels.
 
 Read are the conventions of xarray and CF, of NCZarr, and of OME-Zarr. An attribute that is not as its convention wants
 it counts as not there.
@@ -135,7 +135,7 @@ def _text(value: object) -> str | None:
 
 
 def dimensions_of(path: str, array: ArrayMetadata, nodes: Nodes, image: Image | None) -> list[Dimension]:
-    """Return what is known of each dimension of the array at a path."""
+    """Describe each dimension of the array at a path."""
     if image is not None and len(image.axes) == len(array.shape):
         return list(_of_image(array, image))
     names = dimensions.names_of(array) or (None,) * len(array.shape)
@@ -234,5 +234,5 @@ def number_of(attributes: Mapping[str, JSON], name: str, default: float) -> floa
 
 
 def title_of(attributes: Mapping[str, JSON]) -> str | None:
-    """Return what an array is called in words."""
+    """Return the title of an array."""
     return _text(attributes.get("long_name")) or _text(attributes.get("standard_name"))

@@ -48,7 +48,7 @@ _parse = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})*)(?:-([0-9]{1,4}(?:[.,][0-9]
 
 
 class Steps(NamedTuple):
-    """What a tile array shows of an array.
+    """The part of an array that a tile array shows.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Steps:
-        """Return what the URL of a tile array says.
+        """Parse the URL of a tile array.
 
         >>> Steps.of("1.4.4-1,2")
         Steps(strides=(1, 4, 4), drawn=(1, 2))

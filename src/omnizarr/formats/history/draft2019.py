@@ -4,7 +4,7 @@ The text of May 2019 defines documents, but no keys. The keys and the entry poin
 of June 2019. `omnizarr.formats.history.draft2020` reads documents of that and of later texts: `load` ignores documents
 without the marks of May 2019, which are a ``zarr_format`` of its own and ``chunk_codecs``.
 
-What the text leaves open is decided in ``docs/formats/v3-draft-2019.md``.
+``docs/formats/v3-draft-2019.md`` lists decisions on points that the text leaves open.
 
 Spec: Zarr v3 draft of 2019, "Metadata", "Data types", "Chunk grids", "Node names".
 """
@@ -414,7 +414,7 @@ _NEAREST: Mapping[str, str] = {
     r"fixed_length_utf32": "store its code points as uint32, along one more dimension",
     r"r[0-9]+|raw_bytes|null_terminated_bytes": "store its bytes as uint8, along one more dimension",
 }
-"""By patterns of names of data types: what comes nearest."""
+"""The nearest data types, by patterns of names."""
 
 
 def _nearest(named: Named) -> str:

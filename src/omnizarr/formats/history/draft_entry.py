@@ -1,6 +1,6 @@
-"""The entry point of a hierarchy of the drafts of v3: ``zarr.json``, which says where all other keys are.
+"""The entry point of a hierarchy of the drafts of v3: ``zarr.json``, which gives the places of all other keys.
 
-Read are those of the texts from June 2019 to November 2022, and what programs wrote in between:
+Entry points of the texts from June 2019 to November 2022 are read, and variants that programs wrote in between:
 
 ===================  ==========================================  ========================  =====================
 draft                ``metadata_encoding``                       document of ``a``         chunk of ``a``

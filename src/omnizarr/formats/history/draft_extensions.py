@@ -60,7 +60,7 @@ def read_extensions(reader: Reader, value: JSON, pointer: str, spec: str) -> Non
 
 
 def read_named(reader: Reader, value: JSON, pointer: str, spec: str) -> Named:
-    """Return an object with ``extension`` and ``type`` under its URI; what else it holds is its configuration."""
+    """Return an object with ``extension`` and ``type`` under its URI; its other members are its configuration."""
     document = read_object(reader, value, pointer, spec)
     uri = document.get("extension")
     if not isinstance(uri, str) or not uri:

@@ -55,7 +55,7 @@ class Elements(NamedTuple):
     is_core: bool = True
     """False: the type comes from an extension, which also defines the form of fill values."""
     is_fallback: bool = False
-    """The type is what an unknown extension uses instead."""
+    """The type is the fallback of an unknown extension."""
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -92,7 +92,7 @@ def read_elements(
     has_complex: bool = False,
     has_names: bool = False,
 ) -> Elements:
-    """Return what the member ``data_type`` says.
+    """Parse the member ``data_type``.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _read_extension(reader: Reader, value: Mapping[str, JSON], steps: Sequence[S
 
 
 def _read_type(reader: Reader, value: JSON, steps: Sequence[Step], spec: str) -> Elements | None:
-    """Return what ``type`` says in the terms of NumPy; None if it does not, or says what needs no extension."""
+    """Return ``type`` in the terms of NumPy; None if it is not one of NumPy's, or does not need an extension."""
     if not isinstance(value, str) and not (is_list(value) and value):
         return None
     if is_list(value) and len(value) == 1 and is_list(value[0]) and len(value[0]) == 2 and value[0][0] == "":
@@ -212,7 +212,7 @@ def _read_unknown(reader: Reader, uri: str, value: Mapping[str, JSON], spec: str
 
 
 def read_fill_value(reader: Reader, value: JSON, elements: Elements, *, spec: str) -> JSON | Undefined:
-    """Return what the member ``fill_value`` says, in the form of v3; null is `UNDEFINED`."""
+    """Return the member ``fill_value`` in the form of v3; null is `UNDEFINED`."""
     if isinstance(value, float) and not math.isfinite(value):
         reader.note("/fill_value", "a bare token that is not JSON, read as the string of the same name", spec)
         value = name_of_nonfinite(value)

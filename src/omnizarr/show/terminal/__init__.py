@@ -69,7 +69,7 @@ class Terminal:
 
 
 def render(page: Page, terminal: Terminal) -> str:
-    """Return what shows a page on a terminal, lines that end with a newline.
+    """Return the text that shows a page on a terminal: lines that end with a newline.
 
     Examples
     --------

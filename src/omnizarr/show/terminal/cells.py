@@ -123,7 +123,7 @@ def _dots(chart: Chart, width: int, height: int) -> NDArray[np.bool_]:
 
 
 def _along(levels: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Return the level at each column: of few values, what is between them on a straight line."""
+    """Return the level at each column. Few values are interpolated linearly."""
     if len(levels) == 1:
         return np.repeat(levels, width)
     places = np.linspace(0, len(levels) - 1, width)

@@ -1,4 +1,4 @@
-"""Which pictures a terminal can show: by what its environment says, else by asking it."""
+"""Find out which pictures a terminal can show: from its environment, else by asking it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 from omnizarr.show import paper
 from omnizarr.show.terminal import Protocol, Terminal
 
-# What a terminal answers in, if it answers at all.
+# Time in which a terminal answers, if it answers at all.
 _PATIENCE: Final = 0.2
 # "How large is a cell?" (xterm), and "What can you do?" (DA1), which all terminals answer, and so ends the wait.
 _QUESTION: Final = b"\x1b[16t\x1b[c"

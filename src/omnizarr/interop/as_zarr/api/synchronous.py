@@ -186,7 +186,7 @@ def _refuse_others(arrays: Mapping[Any, Any]) -> None:
 
 
 def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Any:  # noqa: FBT001 - zarr-python's
-    """Return a drawing of what is below a group. See `Group.tree`."""
+    """Return a drawing of the nodes below a group. See `Group.tree`."""
     errors.warn("Use Group.tree instead.", errors.ZarrDeprecationWarning)
     return named(grp).tree(expand=expand, level=level)
 

@@ -23,7 +23,7 @@ _V2: Final = 2
 
 
 class _ArrayMetadata:
-    """What an array is: what omnizarr knows of it, and the names that zarr-python has for it.
+    """Metadata of an array: omnizarr's, with the names of zarr-python.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class _ArrayMetadata:
 
 
 class ArrayV2Metadata(_ArrayMetadata):
-    """What an array of Zarr v2 is; of v1 and v0 too."""
+    """Metadata of an array of Zarr v2, v1 or v0."""
 
     @property
     def order(self) -> str:
@@ -94,7 +94,7 @@ class ArrayV2Metadata(_ArrayMetadata):
 
 
 class ArrayV3Metadata(_ArrayMetadata):
-    """What an array of Zarr v3 is."""
+    """Metadata of an array of Zarr v3."""
 
     @property
     def codecs(self) -> tuple[Any, ...]:
