@@ -238,7 +238,7 @@ def no_color_option() -> click.Option:
         ["--no-color"],
         is_flag=True,
         expose_value=False,
-        help="Print without colors, as with NO_COLOR=1.",
+        help="Print without colours, as with NO_COLOR=1.",
     )
 
 

@@ -39,10 +39,14 @@ _PHRASES: Final[Mapping[str, str]] = {
     "run omnizarr.consolidate_metadata": "run omnizarr consolidate",
     "give a target instead of in_place=True": "give DST instead of --in-place",
     "give a target, or ": "give DST, or ",
+    "open it as an array": "name the group that contains it",
+    "open it as a group": "name an array in it: omnizarr ls -r lists them",
     ", or give a target": ", or give DST",
 }
 """Advice that is worded differently on the command line, the longest first."""
 
+_MARKS: Final = ("=", "_", "`", "omnizarr.", "{'", "open it as")
+"""Text with none of these needs no translation."""
 _STORE: Final = frozenset({"timeout", "list_timeout", "max_keys", "max_value_bytes", "conditional_put"})
 """Options of stores that errors advise to change."""
 _FUNCTIONS: Final = {"copy": "cp", "consolidate_metadata": "consolidate"}
@@ -100,7 +104,7 @@ def as_typed(text: str, command: click.Command | None, commands: Callable[[str],
     >>> as_typed("pass clobber=True to replace it", convert)
     'pass clobber=True (in Python) to replace it'
     """
-    if "=" not in text and "_" not in text and "`" not in text and "omnizarr." not in text and "{'" not in text:
+    if not any(mark in text for mark in _MARKS):
         return text
     for phrase in sorted(_PHRASES, key=len, reverse=True):
         text = text.replace(phrase, _PHRASES[phrase])

@@ -83,14 +83,14 @@ def show(
 ) -> int:
     """Show an array as a picture, in the terminal or in a file.
 
-    One dimension is a line, two are an image; text and records are a table. Of more dimensions, y and x are shown, or
-    the last two, and of the others the first element. Type SELECTION as in Python: integers, slices, "...", and the
-    name of a field. PATH can be a group: a multiscale image of OME-Zarr, whose channels are blended in their colors, or
-    any other, of which one array is shown.
+    One dimension is a line, two are an image; text and records are a table. With more dimensions, the picture has y and
+    x, or the last two, at the first index of the others. Type SELECTION as in Python: integers, slices, "...", and the
+    name of a field in quotes. PATH can be a group: a multiscale image of OME-Zarr, whose channels are blended in their
+    colours, or any other group, of which one array is shown.
 
-    Only as many elements are read as the picture has room for: every n-th, or a coarser level of an OME-Zarr image.
-    Terminals that understand kitty's protocol, iTerm2's, or Sixel show pixels; others half blocks in colors. Pipes, and
-    terminals without colors, get text.
+    No more elements are read than the picture has room for: every n-th, or a coarser level of an OME-Zarr image.
+    Terminals with kitty's protocol, iTerm2's or Sixel show pixels; others show half blocks in colours. Pipes, and
+    terminals without colours, get text.
 
     \b
     Examples:

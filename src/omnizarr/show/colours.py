@@ -44,7 +44,7 @@ NAMES: Final = tuple(_TABLES)
 _STEPS: Final = 256
 _is_colour = re.compile("[0-9A-Fa-f]{6}").fullmatch
 
-# What has no value. It must not look like any color of the map.
+# The colour of NaN. It must not look like any colour of the map.
 _GREY: Final = (136, 136, 136)
 _RED: Final = (205, 60, 60)
 _OLIVE: Final = (110, 140, 60)
