@@ -43,7 +43,7 @@ export function ChunkMap({ shown, look, resolved, change }: Props) {
       <aside class="controls" aria-label="Chunks in numbers">
         <Summary map={answer} />
         <Section title="Check">
-          <p class="soft">Reads every {answer.shards ? "shard" : "chunk"} and tells which ones are damaged.</p>
+          <p class="soft">Reads every {answer.shards ? "shard" : "chunk"} and marks those that are damaged.</p>
           <button id="check" onClick={runCheck} disabled={checked === "checking"}>
             {checked === "checking" ? "Checking …" : "Check all of them"}
           </button>
@@ -59,8 +59,8 @@ function Found({ findings: { findings, complete } }: { findings: Findings }) {
   return (
     <div role="status">
       <p>
-        {findings.length === 0 ? "All is well." : `${findings.length} found.`}
-        {!complete && " Not all of it could be checked."}
+        {findings.length === 0 ? "No damage found." : `${findings.length} found.`}
+        {!complete && " Some of them could not be checked."}
       </p>
       <ul class="findings">
         {findings.map((finding, k) => (
@@ -103,7 +103,7 @@ function Summary({ map }: { map: Regular }) {
         </tbody>
       </table>
       {map.note && <p class="soft">{map.note}</p>}
-      {map.truncated && <p class="trouble small">There are more than are listed here.</p>}
+      {map.truncated && <p class="trouble small">The list is incomplete: there are more.</p>}
       <div class="legend">
         <span class="ramp" style={{ background: gradient("viridis", false) }} /> 0 – {bytes(largest)}
         <span class="swatch hatched" /> missing

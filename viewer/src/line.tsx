@@ -201,7 +201,7 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
   return (
     <div class="plotframe">
       <div class="plot" ref={ref} role="img" aria-label={`Line of ${lines.map((line) => line.name).join(" and ")} along ${name}`} />
-      {isWhole ? <p class="soft hint">Drag over a part of it to see more.</p> : <button class="hint" onClick={() => onRange(null)}>Show all of it</button>}
+      {isWhole ? <p class="soft hint">Drag over a part to zoom in.</p> : <button class="hint" onClick={() => onRange(null)}>Show all of it</button>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// What is seen, and how the page's address says it.
+// The state of the view, and its form in the page's address.
 import { NAMES } from "./colours.ts";
 
 export type Tab = "picture" | "line" | "table" | "chunks" | "about";
@@ -132,7 +132,7 @@ export function toHash(look: Look): string {
   return parts.map(([name, value]) => `${name}=${escapeValue(value)}`).join("&");
 }
 
-/** The look that an address says; what it does not say is the default. */
+/** The look in an address, with defaults for what is missing. */
 export function fromHash(hash: string): Look {
   const query = new URLSearchParams(hash.replace(/^#/, ""));
   const look: Look = { ...START, dataset: count(query.get("d")) ?? 0, path: query.get("p") ?? "" };
