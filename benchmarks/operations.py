@@ -152,7 +152,7 @@ def _zarr() -> Any:
 
 
 def layout(shape: Sequence[int], chunks: Sequence[int], inner: Sequence[int] | None = None) -> dict[str, Any]:
-    """Return metadata of an array of 16-bit integers, without compressors, as TensorStore has it."""
+    """Return metadata of an array of 16-bit integers, without compressors, as in TensorStore."""
     codecs: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
     if inner is not None:
         index = [*codecs, {"name": "crc32c"}]

@@ -36,7 +36,7 @@ def measure(python: str, body: str, arguments: Sequence[str]) -> dict[str, float
 
 
 def cell(measured: dict[str, float] | str) -> str:
-    """Return what was measured, as a table has it."""
+    """Return what was measured, as a row of the table."""
     if isinstance(measured, str):
         return measured
     return f"{measured['seconds']:.1f} s, {measured['cpu']:.1f} s CPU, {measured['peak'] / 2**20:.0f} MiB"

@@ -129,7 +129,7 @@ def measure(tool: Tool, python: str, places: list[Path]) -> dict[str, float] | s
 
 
 def measured_in_words(tool: Tool, python: str, places: list[Path]) -> str:
-    """Return the same as a table has it."""
+    """Return the result as a row of the table."""
     return scripts.cell(measure(tool, python, places))
 
 

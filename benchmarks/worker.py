@@ -41,7 +41,7 @@ class Run:
     array: Any = None
 
     def close(self) -> None:
-        """Let go of the array."""
+        """Release the array."""
         if self.array is not None:
             self.peer.close(self.array)
             self.array = None
@@ -243,7 +243,7 @@ class Worker:
         return {"right": right}
 
     def forget(self) -> dict[str, Any]:
-        """Let go of arrays and files."""
+        """Release arrays and files."""
         if self._run is not None:
             self._run.close()
         self._run = None

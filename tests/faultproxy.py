@@ -1,4 +1,4 @@
-"""A proxy before a real server, on 127.0.0.1, that does to requests what bad days do to them, as a test has it written.
+"""A proxy in front of a real server, on 127.0.0.1, that injects the faults that a test specifies.
 
     with FaultProxy(server.endpoint) as proxy:
         place = server.fresh().at(proxy.endpoint)

@@ -291,7 +291,7 @@ def s3_server(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def moto_server(tmp_path_factory):
-    """S3 as moto has it: lenient, in memory, and slow."""
+    """moto's S3: lenient, in memory, and slow."""
     need_module("moto", "moto")
     need_module("flask", "moto")
     process = Process(

@@ -58,7 +58,7 @@ def test_module_that_was_built_has_the_version_of_the_package():
 
 @pytest.fixture
 def source(tmp_path):
-    """A copy of what building needs, as git has it."""
+    """A copy of the files that a build needs, from git."""
     tree = tmp_path / "omnizarr"
     unwanted = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.egg-info", "target", "fuzz", ".*")
     for part in ("src", "rust"):

@@ -42,7 +42,7 @@ class Peer:
         raise Unsupported("no arrays")
 
     def close(self, array: Any) -> None:
-        """Let go of an array; what was written is in its files then."""
+        """Release an array. Everything that was written is then in its files."""
 
     def plan(self, dataset: Dataset, path: Path, array: Any, selections: list[Selection]) -> None:
         """See before the clock starts what will be asked: for floors, which know everything beforehand."""

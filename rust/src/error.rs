@@ -1,12 +1,12 @@
 //! Why a chunk could not be moved.
 //!
 //! Messages for users come from the engine in Python, which is asked about every chunk that fails here.
-//! So an error here need only tell what is to be done next.
+//! So an error here needs to say only what to do next.
 
 use std::any::Any;
 use std::fmt;
 
-/// What is to be done about an error.
+/// What to do about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing is wrong, but this is not known here: the engine in Python is to move the chunk.

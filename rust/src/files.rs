@@ -79,8 +79,8 @@ pub struct Files {
     /// The directory of the array whose chunks these are, and a document that it has: if that is gone, the directory is not
     /// made again.
     home: Option<(Vec<u8>, Vec<u8>)>,
-    /// Parents of keys: they exist, and no part of their paths is a link. Only ever tried to lock: a
-    /// child that is forked while a thread of the parent has it goes without.
+    /// Parents of keys: they exist, and no part of their paths is a link. Threads only try to lock it: a child that is
+    /// forked while a thread of the parent holds the lock continues without.
     known: RwLock<HashSet<String>>,
 }
 
@@ -152,7 +152,7 @@ impl Files {
     }
 
     fn forget(&self, parent: &str) {
-        // What stays is harmless: a directory that is found missing is created and checked as if it were not known.
+        // Stale entries are harmless: a known directory that is missing is created and checked like an unknown one.
         if let Ok(mut known) = self.known.try_write() {
             known.remove(parent);
         }
@@ -209,7 +209,7 @@ impl Files {
 
     /// Create a directory directly below one that is checked; false if that needs a closer look.
     ///
-    /// What was not there, and now is, is not a link, and is where it seems to.
+    /// A directory that was just created is not a link, so its path is its real place.
     fn make_below_known(&self, parent: &str) -> Result<bool> {
         if parent.is_empty() || !self.is_known(split(parent).0) {
             return Ok(false);
@@ -448,8 +448,8 @@ fn nanoseconds(seconds: i64, rest: i64) -> i128 {
     i128::from(seconds) * NANOSECONDS + i128::from(rest)
 }
 
-/// Whether whatever changes a file from `now` on shows another time than its last change did. A time in the future says
-/// that clocks disagree, and then nothing does.
+/// Whether whatever changes a file from `now` on shows another time than its last change did. A time in the future
+/// means that clocks disagree; then the answer is always false.
 fn is_settled(modified: i128, changed: i128, now: Duration) -> bool {
     let is_coarse = modified % COARSE == 0 && changed % COARSE == 0;
     let settled = if is_coarse { SETTLED_COARSELY } else { SETTLED };
@@ -546,7 +546,7 @@ fn check_below(path: &[u8], from: usize) -> Result<Result<bool, Errno>> {
     Ok(Ok(true))
 }
 
-/// Whether something that is not a directory stands where one should be.
+/// Whether something else is in the place of a directory.
 fn is_in_the_way(path: &[u8]) -> bool {
     match fs::stat(path) {
         Ok(status) => type_of(&status) != FileType::Directory,
@@ -573,7 +573,7 @@ fn reserve(buffer: &mut Vec<u8>, size: usize) -> Result<()> {
     buffer.try_reserve_exact(more).map_err(|_| Error::broken("larger than memory"))
 }
 
-/// Write a file that must not exist yet; if that fails, there is none.
+/// Write a file that must not exist yet. If that fails, no file remains.
 fn write_new(path: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
     let file = retry_on_intr(|| fs::open(path, CREATE, OF_FILES))?;
     let mut rest = data;

@@ -1,8 +1,8 @@
 //! The native engine of omnizarr.
 //!
-//! It runs the plans that `omnizarr.indexing` makes, over the codecs and stores that it knows, on all
-//! cores and without the interpreter. The engine in Python says what a plan means; whatever is not known
-//! here, or goes wrong here, is given back to it, and so errors are the same with both.
+//! It runs the plans that `omnizarr.indexing` makes, over the codecs and stores that it knows, on all cores and without
+//! the interpreter. The engine in Python defines the meaning of a plan. Everything that this crate does not know, or
+//! that fails, is returned to it, so errors are the same with both.
 //!
 //! Each module knows only those above it:
 //!

@@ -1,4 +1,4 @@
-//! What of which chunk goes where.
+//! Which part of which chunk is copied to which place.
 //!
 //! A plan is the product of one [`Part`] for each dimension, or a list of points along some dimensions ([`Points`]) and
 //! the product of parts for the others. Any of its pieces can be asked for by number, so that threads take them without
@@ -124,7 +124,7 @@ impl Places {
     }
 }
 
-/// Where the elements of one dimension of a chunk are, and where they go: as many places on both sides.
+/// The places of elements along one dimension of a chunk, and their targets. Both sides have the same number of places.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Within the chunk.
@@ -137,18 +137,18 @@ pub struct Axis {
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // one is made for each chunk, and boxed it would be slower to make
 pub enum Selection {
-    /// The product of what is selected along each dimension, of which the buffer has as many.
+    /// The product of the selections along each dimension. The buffer has the same number of dimensions.
     Mesh(SmallVec<[Axis; 4]>),
     /// Points along some dimensions.
     Points(Scattered),
 }
 
-/// Points along some dimensions of a chunk, and the product of what is selected along each of the others, if any.
+/// Points along some dimensions of a chunk, and the product of the selections along the others, if any.
 #[derive(Clone, Debug)]
 pub struct Scattered {
     /// The dimensions of the chunk along which points are, in ascending order.
     pub dims: Arc<[usize]>,
-    /// Within the chunk, one list for each of these dimensions: places that stand side by side are a point.
+    /// Within the chunk, one list for each of these dimensions. Places with the same position in the lists are a point.
     pub inner: Vec<List>,
     /// Within the buffer, along the dimension that the points have there.
     pub outer: Places,
@@ -176,7 +176,7 @@ impl Scattered {
         are_among(&self.dims, self.ndim()) && self.inner.len() == self.dims.len()
     }
 
-    /// The dimensions besides those of the points: which they are in the chunk, and in the buffer, and what is selected.
+    /// The other dimensions: their numbers in the chunk and in the buffer, and their selections.
     pub fn others(&self) -> impl Iterator<Item = (usize, usize, &Axis)> {
         (0..self.ndim())
             .filter(|dim| !self.dims.contains(dim))
@@ -297,7 +297,7 @@ impl Run {
 /// One dimension of a plan.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// What is known for each chunk.
+    /// Data for each chunk.
     Fixed(Vec<Cut>),
     /// Chunks of one size after chunks of another.
     Runs {
@@ -364,7 +364,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Whether each group has a chunk, and as many places on both sides.
+    /// Whether each group has a chunk, and the same number of places on both sides.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let groups = self.groups();
@@ -469,7 +469,7 @@ impl Plan {
 
     /// The plan of what `selection` selects of a chunk that is itself made of chunks of the shape `inner`.
     ///
-    /// The places in the buffer are those of the selection.
+    /// The places in the buffer are the places of the selection.
     ///
     /// # Errors
     /// If there are places beyond what can be counted.

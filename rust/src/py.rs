@@ -1,7 +1,7 @@
 //! The module `omnizarr._native`: the only place that knows Python.
 //!
-//! `omnizarr.engine.native` is what calls it. Nothing here explains itself to users: what is refused or fails is given
-//! back, by number, and the engine in Python reads or writes that piece, or says what is wrong with it.
+//! `omnizarr.engine.native` calls it. Errors here are not for users: a piece that is refused or fails is returned by
+//! its number, and the engine in Python reads or writes that piece, or raises the error.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -32,14 +32,14 @@ mod buffers;
 #[cfg(feature = "remote")]
 mod far;
 
-/// Indexes of shards are kept up to so many bytes, for each array.
+/// Bytes of indexes of shards that are kept for each array.
 const INDEX_BYTES: usize = 16 * 1024 * 1024;
 /// Values in memory are asked for in batches, as that takes the interpreter.
 const AT_ONCE: usize = 64;
-/// As many objects, and as many bytes of them, wait for the interpreter to be let go of.
+/// The number of objects, and their bytes, that may wait for the interpreter to be released.
 const MOST_DROPPED: usize = 256;
 const MOST_DROPPED_BYTES: usize = 1024 * 1024;
-/// Values are fetched together until they have so many bytes.
+/// Values are fetched together up to this number of bytes.
 const BYTES_AT_ONCE: usize = 1024 * 1024;
 
 fn refused(error: &Error) -> PyErr {
@@ -54,8 +54,8 @@ fn unknown(what: &str) -> PyErr {
 
 /// Names that are looked up in Python.
 ///
-/// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would let go of
-/// the interpreter in the midst of that, and a child forked by another thread at that moment would wait for ever.
+/// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would release the
+/// interpreter meanwhile, and a child forked by another thread at that moment would wait for ever.
 struct Names {
     #[cfg(feature = "remote")]
     answered: Py<PyString>,
@@ -154,7 +154,8 @@ mod calls {
         }
     }
 
-    /// Return what `work` returns, with the interpreter; where there is none any more the thread stays here.
+    /// Return the result of `work`, called with the interpreter. If the interpreter has ended, the thread waits
+    /// forever.
     pub fn attached<T>(work: impl for<'py> FnOnce(Python<'py>) -> T) -> T {
         Python::try_attach(work).unwrap_or_else(|| stay_for_ever())
     }
@@ -194,7 +195,7 @@ mod calls {
         unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(|object| Object(ManuallyDrop::new(object)))
     }
 
-    /// Let go of an exception, and of the frames that it holds.
+    /// Release an exception, and the frames that it holds.
     pub fn forget(error: PyErr) {
         attached(|py| drop(Object(ManuallyDrop::new(error.into_value(py).into_bound(py).into_any()))));
     }
@@ -329,7 +330,7 @@ fn chain_of(
 fn shard_of(values: &Bound<'_, PyTuple>, shape: &[usize], order: &[usize], elements: &Elements) -> PyResult<Shard> {
     let (_, chunk, inner, index, index_at_end): (String, Vec<usize>, Bound<'_, PyAny>, Bound<'_, PyAny>, bool) =
         values.extract()?;
-    // The shape of a chunk is that of the shard as it is stored; here all is counted along the axes of the array.
+    // The shape of a chunk refers to the stored shard; everything here refers to the axes of the array.
     let mut lengths = vec![1; shape.len()];
     let mut grid = vec![1; shape.len()];
     for (&axis, &length) in order.iter().zip(&chunk) {
@@ -348,7 +349,7 @@ fn shard_of(values: &Bound<'_, PyTuple>, shape: &[usize], order: &[usize], eleme
     Shard::new(grid, order, inner, index, index_at_end).map_err(|error| refused(&error))
 }
 
-/// The codecs of the chunks of all arrays that say the same of them.
+/// The codecs of the chunks of all arrays with the same chunk metadata.
 #[pyclass(frozen, name = "Codecs", module = "omnizarr._native")]
 struct PyCodecs(Arc<Codecs>);
 
@@ -521,7 +522,7 @@ impl<T: Send + 'static> Drop for Held<T> {
     }
 }
 
-/// Let go of what was dropped without the interpreter.
+/// Release objects that were dropped without the interpreter.
 fn clear_dropped(_: Python<'_>) {
     // Taken first, as the lock must not be held while Python does whatever it does with objects that die.
     let objects = DROPPED.try_lock().map(|mut dropped| std::mem::take(&mut *dropped));
@@ -668,7 +669,7 @@ impl Store for PyStore {
         if self.concurrency > 1 {
             return None;
         }
-        // What a store fetches takes memory until it is decoded; what is in a dictionary does so anyway.
+        // A fetched value takes memory until it is decoded; a value in a dictionary takes memory in any case.
         let bound = if self.values.is_some() { usize::MAX } else { BYTES_AT_ONCE };
         Some((bound / nbytes.max(1)).clamp(1, AT_ONCE))
     }
@@ -919,7 +920,7 @@ impl Stop {
         Self::default()
     }
 
-    /// End what is under way, soon.
+    /// Cancel running requests soon.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -1094,7 +1095,7 @@ fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResul
     Err(unknown("files of this system"))
 }
 
-/// Let go of what only the parent of a process that was forked may hold.
+/// Release resources that only the parent of a forked process may hold.
 #[pyfunction]
 fn forget_after_fork() {
     #[cfg(unix)]

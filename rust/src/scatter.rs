@@ -17,7 +17,7 @@ use crate::plan::{Axis, Places, Scattered, Selection};
 pub struct Layout {
     /// Elements along each dimension.
     pub shape: Vec<usize>,
-    /// Bytes from one element to the next along each dimension: those of an array whose axes are permuted.
+    /// Bytes from one element to the next along each dimension of an array whose axes are permuted.
     pub strides: Vec<usize>,
     /// Bytes of an element.
     pub item: usize,
@@ -43,7 +43,7 @@ impl Layout {
         Ok(Self { shape: shape.to_vec(), strides, item, nbytes })
     }
 
-    /// The bytes from the first to behind the last element that is selected; None if nothing is.
+    /// The bytes from the first selected element to the end of the last one; None if no element is selected.
     ///
     /// # Errors
     /// If a place is outside the chunk.
@@ -83,10 +83,10 @@ impl Layout {
     }
 }
 
-/// The smallest and the largest of some places; None if there are none, or one is negative or cannot be counted.
+/// The smallest and the largest of some places; None if there are no places, or if one is negative or too large.
 fn bounds_of(places: &Places) -> Option<(usize, usize)> {
     match places {
-        // Computed with care, unlike those of ranges that are known to be inside.
+        // Computed with overflow checks, unlike the places of ranges that are known to be inside.
         Places::Range { start, step, len } => {
             let last = i64::try_from(len.checked_sub(1)?).ok()?.checked_mul(*step)?.checked_add(*start)?;
             Some((usize::try_from(*start.min(&last)).ok()?, usize::try_from(*start.max(&last)).ok()?))
@@ -136,7 +136,7 @@ impl Memory {
     }
 
     /// Check that all places are inside, on both sides, and that chunk and array have elements of one
-    /// size. False: there is nothing to be done.
+    /// size. False: there is nothing to do.
     fn check(&self, selection: &Selection, layout: &Layout, available: &Range<usize>) -> Result<bool> {
         let outside = || Error::refused("a place outside the buffer");
         let inside =
@@ -170,7 +170,7 @@ impl Memory {
 
     /// Put the selected elements of a chunk into their places.
     ///
-    /// `bytes` are those of the chunk from `base` on, and must reach as far as the selection does.
+    /// `bytes` are the bytes of the chunk from `base` on, at least to the end of the selection.
     ///
     /// # Errors
     /// If a place is outside the chunk, its bytes, or the array.
@@ -358,7 +358,7 @@ impl Memory {
             }
             offset += isize::try_from(first).ok()? * self.strides[number];
         }
-        // SAFETY: the first element is one of the array's, and so is the last of as many bytes as the chunk has.
+        // SAFETY: the first and the last of the chunk's elements are elements of the array.
         (extent == layout.nbytes).then(|| unsafe { self.start.offset(offset) })
     }
 
@@ -402,7 +402,7 @@ fn signed(number: usize) -> isize {
     number as isize
 }
 
-/// A place that has been checked, or the distance of two of them: they fit.
+/// A place that has been checked, or the distance between two such places: both fit.
 #[allow(clippy::cast_possible_truncation)]
 fn index(place: i64) -> isize {
     place as isize
@@ -414,7 +414,7 @@ struct Loop {
     len: usize,
     from: isize,
     to: isize,
-    /// The places, if they are not at constant distance; then the distances are those of neighbours on the axis.
+    /// The places, if their distances are not constant; then the distances are between neighbours on the axis.
     places: Option<Box<[(isize, isize)]>>,
 }
 
@@ -431,7 +431,7 @@ impl Loop {
     }
 }
 
-/// Loops over elements, the outermost first, each of so many bytes.
+/// Loops over elements of this many bytes, the outermost first.
 #[derive(Clone, Debug)]
 struct Steps {
     /// Where the first element is, on either side.
@@ -556,7 +556,7 @@ unsafe fn copy_item(from: *const u8, to: *mut u8, item: usize) {
     }
 }
 
-/// Copy so many bytes at once.
+/// Copy this many bytes at once.
 ///
 /// # Safety
 /// Both are there.
@@ -593,7 +593,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, steps: &Steps) {
     }
 }
 
-/// How many runs ahead memory that will be written is asked for: as many as come while it is on its way.
+/// The number of runs by which memory is prefetched before it is written: the runs that are copied while it arrives.
 const AHEAD: usize = 8;
 
 /// Copy runs of elements.
@@ -633,7 +633,7 @@ const LINE: usize = 64;
 /// Elements along the sides of a square that is copied before the next one, where neighbours are far from each other.
 const BLOCK: usize = 128;
 
-/// Copy elements of so many bytes, of which a line of the cache holds `TILE`, and a vector `MANY`.
+/// Copy elements of this many bytes. A cache line holds `TILE` of them, and a vector `MANY`.
 ///
 /// # Safety
 /// As [`copy`].
@@ -770,8 +770,8 @@ unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize, const MANY: usize>(
 type Vector = [u8; VECTOR];
 const VECTOR: usize = 16;
 
-/// Copy `TILE` lines of so many elements each, at the distance `stride`, to the columns of as many lines at the distance
-/// `step`.
+/// Copy `TILE` lines of this many elements, at the distance `stride`, to the columns of the same number of lines, at
+/// the distance `step`.
 ///
 /// # Safety
 /// All lines are there.
@@ -1108,7 +1108,7 @@ mod tests {
             }
             let memory = case.memory(&mut room);
             let span = case.layout.span_of(&case.selection).unwrap().unwrap_or(0..0);
-            // Only as many bytes as are needed.
+            // Only the bytes that are needed.
             memory.scatter(&case.layout, &chunk[span.clone()], span.start, &case.selection).unwrap();
             assert!(room == wanted, "case {number}: {:?} {:?} {:?}", case.layout, case.strides, case.selection);
         }

@@ -11,7 +11,7 @@ pub type Stamp = [u64; 5];
 /// An object that is only kept alive.
 pub type Hold = Arc<dyn Any + Send + Sync>;
 
-/// What is done while a key is locked.
+/// Work that is done while a key is locked.
 pub type Change<'a> = dyn FnMut() -> Result<()> + Send + 'a;
 
 /// One version of a value, open for reading.

@@ -1,7 +1,7 @@
 //! Threads that live as long as one call.
 //!
-//! None outlives it, and nothing is kept between calls: so a process may fork at any time, and its child reads and
-//! writes as its parent does. To start a thread takes some ten microseconds; what is worth a second thread takes more.
+//! No thread outlives a call, so a process can fork at any time, and its child reads and writes like its parent.
+//! Starting a thread takes about ten microseconds; only work that takes longer is worth a second thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::ScopedJoinHandle;

@@ -51,6 +51,15 @@ def test_advice_on_an_array_says_what_to_type(run, path):
     assert (made.chunks, made.shards) == (advice.chunks, advice.shards)
 
 
+def test_advice_on_a_scalar_can_be_typed(run, tmp_path):
+    omnizarr.create_array(tmp_path / "s.zarr", data=3.5)
+    assert f"omnizarr convert {tmp_path / 's.zarr'} DST\n" in run("advise", tmp_path / "s.zarr")[1]
+
+
+def test_a_window_that_is_not_valid_is_explained_with_one_that_can_be_typed(run, path):
+    assert "or 'time=*'," in run("advise", "--shape", "3,4", "--dtype", "u1", "--read", "foo")[2]
+
+
 def test_json_is_what_the_function_returns(run, path):
     _, out, _ = run("advise", path / "temp", "--json", "--place", "object")
     assert json.loads(out) == omnizarr.advise(path, path="temp", place="object").to_dict()

@@ -99,6 +99,16 @@ def test_selection_may_be_typed_without_quotes(run, path):
     assert run("get", path / "ocean/temp", "-1,", "3,", "::-10") == (0, f"{VALUES[-1, 3, ::-10]}\n", "")
 
 
+def test_name_of_a_field_without_quotes_is_explained(run, path):
+    assert "\"'speed'\"" in run("get", path / "ocean/temp", "speed")[2]
+
+
+def test_two_ellipses_are_named(run, path):
+    code, _, err = run("get", path / "ocean/temp", "..., ...")
+    assert code == 2
+    assert "too many ellipses: found ..., ..., expected '...' once at most" in err
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -121,6 +131,18 @@ def test_selection_without_sense_is_a_usage_error_on_one_line(run, path, text):
     assert (code, out) == (2, "")
     assert err.startswith("omnizarr: ")
     assert err.count("\n") == 1
+
+
+def test_times_without_a_unit_are_numbers(run, tmp_path):
+    times = np.array([5, 7, -(2**63)], "i8").view("M8")
+    omnizarr.create_array(tmp_path / "t.zarr", data=times)
+    assert run("get", tmp_path / "t.zarr")[1] == "[5 7 NaT]\n"
+    assert run("get", tmp_path / "t.zarr", "1")[1] == "7\n"
+    assert run("get", "--csv", tmp_path / "t.zarr")[1] == "5\n7\nNaT\n"
+    code, out, _ = run("stat", tmp_path / "t.zarr")
+    assert code == 0
+    assert out.splitlines()[1].split()[1:3] == ["5", "7"]
+    assert run("show", tmp_path / "t.zarr")[0] == 0
 
 
 def test_csv_has_lines_and_columns(run, path):
@@ -359,7 +381,15 @@ def test_help_has_examples(run, arguments):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nonsense"], ["get"], ["info", "--nonsense", "x"], ["get", "x", "--nonsense"], ["tree", "-L", "0", "x"]],
+    [
+        ["nonsense"],
+        ["get"],
+        ["info", "--nonsense", "x"],
+        ["get", "x", "--nonsense"],
+        ["get", "x", "-x"],
+        ["info", ""],
+        ["tree", "-L", "0", "x"],
+    ],
 )
 def test_usage_error_is_one_line_and_exit_code_2(run, arguments):
     code, out, err = run(*arguments)
@@ -393,6 +423,25 @@ def test_closed_pipe_is_no_error(path):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sh")
+@pytest.mark.parametrize("command", ["show", "info", "get", "tree", "stat"])
+def test_no_stdout_is_no_error(path, command):
+    place = path / "ocean" if command in ("info", "tree") else path / "ocean/temp"
+    script = f"exec {sys.executable} -m omnizarr {command} {place} >&-"
+    done = subprocess.run(["sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_option_without_its_value_names_the_help_of_its_command(run, path):
+    assert run("convert", path, "x.zarr", "--shards")[2].endswith("see 'omnizarr convert --help'\n")
+
+
+def test_an_empty_path_is_a_usage_error(run):
+    code, _, err = run("ls", "")
+    assert code == 2
+    assert "the path is empty" in err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for other processes")

@@ -91,6 +91,7 @@ def test_limits_are_those_of_the_legend(run, place):
         (("-o", "x.bmp"), ".png"),
         (("--protocol", "x"), "kitty"),
         (("--jsno",), "--jsno"),
+        (("-x",), "no option '-x'"),
         (("--rgb",), "red"),
         (("[0, 1], [0]",), "picture"),
     ],
@@ -112,7 +113,18 @@ def test_group_without_arrays_names_the_command_that_lists_those_below(run, tmp_
     omnizarr.create_group(tmp_path / "g.zarr").create_group("deep")
     code, _, err = run(tmp_path / "g.zarr")
     assert code == 1
-    assert "omnizarr ls -r" in err
+    assert err.endswith(f"omnizarr ls -r {tmp_path / 'g.zarr'}\n")
+
+
+def test_limits_are_named_as_they_are_typed(run, place):
+    assert "--limits 5.0,1.0: expected" in run(place / "t", "--limits", "5,1")[2]
+
+
+def test_a_wide_column_is_cut_in_a_narrow_terminal(run, tmp_path):
+    omnizarr.create_array(tmp_path / "s.zarr", data=np.array(["Zürich" * 5, "Bern"]))
+    lines = run(tmp_path / "s.zarr", columns=20)[1].splitlines()
+    assert lines[2:] == ["0      ZürichZürich…", "1      Bern"]
+    assert max(map(len, lines[1:])) <= 20
 
 
 def test_group_that_is_an_image_is_shown(run, tmp_path):

@@ -51,7 +51,7 @@ import omnizarr
 from omnizarr.storage import MemoryStore
 
 class Slow:
-    def __del__(self):  # runs where the last reference is let go of
+    def __del__(self):  # runs where the last reference is dropped
         dying.set()
         time.sleep(0.5)
 

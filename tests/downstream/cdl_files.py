@@ -83,7 +83,7 @@ KNOWN: Mapping[str, Known] = {
     ),
     "nczarr_test/ref_nulls.cdl": Known("omnizarr", r"`'\0'` is a byte of zero; the digit zero to ncgen before 4.9.3"),
     "nczarr_test/ref_string.cdl": Known(
-        "omnizarr", "a text longer than its `_nczarr_maxstrlen`: netCDF-C cuts it without a word, `gen` refuses it"
+        "omnizarr", "a text longer than its `_nczarr_maxstrlen`: netCDF-C cuts it silently, `gen` refuses it"
     ),
 }
 
@@ -117,7 +117,7 @@ def by_omnizarr(path: Path, *, times: bool = False) -> str | OmnizarrError:
 
 
 def outcome(path: Path, programs: str) -> tuple[Outcome, str]:
-    """Return what the text for a file is equal to, or how else it ends, and what there is to say of it."""
+    """Return the result for a file: the text that its own text is equal to, or another end; and a remark."""
     if path.stem in TOO_LARGE:
         return "too large", ""
     ours = by_omnizarr(path)

@@ -49,7 +49,7 @@ KNOWN = {
     "test_no_iter_contains.py::*::test_no_contains": "`name in dataset` tells here whether it is there",
     "test_types.py::*": "stores numbers as characters, of which netCDF4-python keeps the first digit; an error here",
 }
-"""What `omnizarr.netcdf` does otherwise than netCDF4-python."""
+"""Differences of `omnizarr.netcdf` from netCDF4-python."""
 
 _BY_TEST = {test: reason for reason, tests in _APART.items() for test in tests}
 

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from omnizarr.show.axes import Axis
+from omnizarr.show.axes import Axis, ticks_between
 from omnizarr.show.contents import Chart, Image, Page, Style, Subject, Table, content_of
+from omnizarr.show.figure import figure_of
+from omnizarr.show.numbers import numbers_of
+from omnizarr.show.svg import of_figure
+from omnizarr.show.terminal import Terminal, render
 
 
 def along(*lengths):
@@ -103,3 +107,54 @@ def test_a_long_image_stays_within_bounds():
 def test_notes_tell_of_values_and_of_the_selection():
     page = Page("t", content([[np.nan, 1]]), ("at time=0",))
     assert page.notes == "NaN 50 % · at time=0"
+
+
+LARGEST = np.finfo("f8").max
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([LARGEST, -LARGEST, 0, np.inf, np.nan]),
+        np.array([LARGEST, LARGEST]),
+        np.array([-LARGEST]),
+        np.array([np.finfo("f4").max, -np.finfo("f4").max], "f4"),
+        np.array([5e-324, 0]),
+        np.array([5e-324, 5e-324]),
+        *(
+            np.array([1, 7, 2**60, "NaT"], f"m8[{unit}]").view(f"{kind}8[{unit}]")
+            for kind in "mM"
+            for unit in ("ps", "fs", "as", "ns", "10us")
+        ),
+        *(np.array(["1970", "2020", "NaT"], f"M8[{unit}]") for unit in ("Y", "M", "W", "25Y", "D")),
+        np.array([1, 5], "i8").view("M8"),
+        np.array([1, 5], "i8").view("m8"),
+        np.array(5).view("M8"),
+    ],
+    ids=lambda values: values.dtype.str,
+)
+def test_extreme_values_and_all_times_have_pictures(values):
+    for shown in (values, values[None]) if values.ndim else (values,):
+        page = Page("x", content(shown))
+        assert "nan" not in figure_of(page, 400, 300).title
+        assert render(page, Terminal(columns=40)).startswith("x\n")
+        assert "NaN,NaN" not in of_figure(figure_of(page, 400, 300))
+
+
+def test_a_line_goes_over_the_edge_to_infinity():
+    lines = render(Page("x", content(np.array([0.0, 1, np.inf, 1, 0, -np.inf]))), Terminal(columns=40)).splitlines()
+    assert len(lines) > 5
+
+
+def test_the_largest_range_is_drawn_from_end_to_end():
+    chart = content(np.array([-LARGEST, 0, LARGEST]))
+    assert chart.levels.tolist() == [0, 0.5, 1]
+    image = content(np.array([[-LARGEST, 0, LARGEST]]))
+    assert image.levels.tolist() == [[0, 0.5, 1]]
+
+
+def test_scale_of_the_largest_range_has_marks():
+    ticks = ticks_between(numbers_of(np.array([-LARGEST, LARGEST])), -LARGEST, LARGEST, 5)
+    assert [tick.text for tick in ticks] == ["-1e+308", "0", "1e+308"]
+    np.testing.assert_allclose([tick.place for tick in ticks], [0.5 - 0.5e308 / LARGEST, 0.5, 0.5 + 0.5e308 / LARGEST])

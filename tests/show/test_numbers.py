@@ -74,3 +74,17 @@ def test_dates_lose_nothing():
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_is_written_as_such(value):
     assert decimal(value, 0.1) == str(value)
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (np.array(["2020", "1970"], "M8[Y]"), ["2020", "1970"]),
+        (np.array(["2020-03"], "M8[M]"), ["2020-03"]),
+        (np.array(["1970-01-01T00:00:00.000000000001"], "M8[ps]"), ["1970-01-01T00:00:00.000000000001"]),
+        (np.array([5], "i8").view("M8"), ["5"]),
+    ],
+)
+def test_dates_of_units_that_numpy_does_not_compare_keep_their_unit(values, texts):
+    assert dates(values) == texts
+    assert numbers_of(values).label(float(values.view("i8")[0]), 1.0) == texts[0]

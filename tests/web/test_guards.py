@@ -3,7 +3,7 @@
 import pytest
 
 from omnizarr.stores import MemoryStore
-from omnizarr.web.guards import KnownHost, TokenRequired, check_token, host_of, is_loopback
+from omnizarr.web.guards import KnownHost, TokenRequired, check_hosts, check_origins, check_token, host_of, is_loopback
 from omnizarr.web.keys import Keys
 from tests.web.client import ask
 
@@ -90,3 +90,29 @@ def test_requests_by_other_names_are_refused(host):
 )
 def test_what_only_this_machine_reaches(host, is_local):
     assert is_loopback(host) is is_local
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://example.org", "http://localhost:8080", "http://[::1]:80", "http://127.0.0.1", "null", "*",
+     "chrome-extension://abc", "https://xn--bcher-kva.example"],
+)  # fmt: skip
+def test_origins_that_browsers_send_are_accepted(origin):
+    check_origins([origin])
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["", "example.org", "https://example.org/", "https://example.org/a", "https://", "HTTPS://example.org",
+     "https://a@example.org", "https://example.org:x", "https://*.example.org/"],
+)  # fmt: skip
+def test_other_origins_are_refused(origin):
+    with pytest.raises(ValueError, match="not an origin"):
+        check_origins([origin])
+
+
+@pytest.mark.parametrize("host", ["", "http://example.org", "example.org:80", "example.org/a", "a b"])
+def test_names_that_are_no_host_are_refused(host):
+    check_hosts(["example.org", "127.0.0.1", "::1", "[::1]", "nas_1"])
+    with pytest.raises(ValueError, match="not the name of a host"):
+        check_hosts([host])

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import struct
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -282,6 +283,32 @@ def test_the_map_of_chunks_shows_missing_and_broken_ones(page, server, numbers):
     page.wait_for_url(re.compile("tab=picture"))
 
 
+@pytest.mark.parametrize(
+    ("shape", "chunks", "stored"),
+    [((10**9, 10**9), (1000, 1000), (10**9 - 1, 0)), ((10**15,), (10**6,), (0,))],
+    ids=["two dimensions", "one dimension"],
+)
+def test_a_map_of_a_trillion_chunks_is_drawn_at_once(page, tmp_path, shape, chunks, stored):
+    array = omnizarr.create_array(tmp_path / "x.zarr", shape=shape, chunks=chunks, dtype="f4", fill_value=0)
+    array[stored] = 1
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        page.goto(f"{url}/#d=0&tab=chunks")
+        says(page, ".chunkmap .facts", re.compile(r"stored\s*1\D"))
+        page.screenshot(timeout=20_000)  # a page that is busy takes none
+        drawn = page.evaluate(
+            """() => {
+                const canvas = document.querySelector(".chunkmap canvas");
+                const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+                let count = 0;
+                // The only stored chunk is the largest: yellow.
+                for (let i = 0; i < data.length; i += 4)
+                    count += data[i] > 200 && data[i + 1] > 180 && data[i + 2] < 120;
+                return count;
+            }"""
+        )
+        assert 1 <= drawn <= 16
+
+
 def test_a_broken_chunk_does_not_hide_the_others(page, server, numbers):
     show(page, server, d=numbers["broken"], p="t", z=4, x=225, y=90)
     page.get_by_role("alert").wait_for()
@@ -344,6 +371,7 @@ def test_tables_of_what_is_no_picture(page, server, numbers):
         return page.locator(".grid td").all_inner_texts()
 
     assert cells("names") == ["Bern", "Genève", "Zürich"]
+    assert page.locator(".grid td").first.evaluate("cell => getComputedStyle(cell).textAlign") == "left"
     assert cells("records") == ["1", "2.5", "3", "4.5"]
     assert cells("scalar") == ["3.25"]
     assert cells("large")[:2] == [str(2**60), str(2**60 + 1)]
@@ -353,6 +381,54 @@ def test_a_line_of_one_dimension(page, server, numbers):
     page.goto(f"{server}/#d={numbers['odd']}&p=line")
     page.wait_for_selector(".plot canvas")
     says(page, ".python code", '["line"][:]')
+
+
+def test_a_line_of_times_has_dates(page, tmp_path):
+    days = np.arange("2020-01-01", "2021-01-01", dtype="datetime64[D]")
+    omnizarr.create_array(tmp_path / "days.zarr", data=days)
+    with serving.running(viewing.viewer(str(tmp_path / "days.zarr"))) as url:
+        page.add_init_script(
+            """window.drawn = [];
+            const original = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+                window.drawn.push(text);
+                return original.call(this, text, ...rest);
+            };"""
+        )
+        page.goto(f"{url}/#d=0")
+        page.wait_for_selector(".plot canvas")
+        dates = [text for text in page.evaluate("window.drawn") if re.fullmatch(r"20\d\d-\d\d-\d\d", text)]
+        assert len(set(dates)) >= 3
+        box = page.locator(".plot .u-over").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        index = int(page.locator(".u-legend .u-value").nth(0).inner_text())
+        says(page, ".u-legend .u-series:nth-child(2) .u-value", str(days[index]))
+
+
+def test_labels_of_a_line_are_whole_and_apart(page, tmp_path):
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    root["large"] = np.array([2**64 - 1, 0], "uint64")
+    root.create_array("long", shape=(10**15,), chunks=(10**6,), dtype="f4")
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        page.add_init_script(
+            """window.drawn = [];
+            const original = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+                const { a, b, e, f } = this.getTransform(), { width } = this.measureText(text);
+                const left = { center: x - width / 2, right: x - width, end: x - width }[this.textAlign] ?? x;
+                if (b === 0) window.drawn.push([text, a * left + e, a * (left + width) + e, y + f]);
+                return original.call(this, text, x, y);
+            };"""
+        )
+        for path in ("large", "long"):
+            page.goto("about:blank")
+            page.goto(f"{url}/#d=0&p={path}")
+            page.wait_for_selector(".plot canvas")
+            labels = [each for each in page.evaluate("window.drawn") if re.fullmatch(r"[\d,.−-]+", each[0])]
+            assert len(labels) > 3
+            assert min(left for _, left, _, _ in labels) >= 0
+            along = sorted({(y, left, right) for _, left, right, y in labels})
+            assert all(a[2] <= b[1] for a, b in pairwise(along) if a[0] == b[0])
 
 
 @pytest.mark.parametrize(
@@ -368,6 +444,15 @@ def test_values_of_every_type(page, server, numbers, path, words):
     show(page, server, d=numbers["odd"], p=path)
     index, said = pointed(page, 0.5, 0.3)
     assert said.startswith(words(index))
+
+
+def test_the_name_of_a_node_is_seen_on_a_phone(page, server, numbers):
+    page.set_viewport_size({"width": 360, "height": 640})
+    show(page, server, d=numbers["v2"], p="t")
+    name = page.locator(".crumbs [aria-current]").bounding_box()
+    around = page.locator(".crumbs").bounding_box()
+    assert around["x"] <= name["x"]
+    assert name["x"] + name["width"] <= around["x"] + around["width"]
 
 
 def test_keys(page, server, numbers):

@@ -135,6 +135,9 @@ class TestQuestions:
         headers = get(url, "/api/0/values?path=names&select=[[0,2]]")[1]
         assert headers["Content-Type"] == "application/json"
 
+    def test_a_page_is_not_advised_to_create_what_is_missing(self, url):
+        assert b"create" not in get(url, "/api/0/info?path=nothing")[2]
+
     @pytest.mark.parametrize(
         ("path", "status"),
         [

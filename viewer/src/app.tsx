@@ -129,7 +129,8 @@ function Page({ entries, version }: { entries: DatasetEntry[]; version: string }
         <span class="gap" />
         {(other || look.beside) && (
           <button aria-pressed={look.beside !== null} onClick={compare} title="Side by side (m)">
-            {look.beside ? "End comparison" : `Compare with ${other!.name}`}
+            {look.beside ? "End comparison" : "Compare"}
+            {!look.beside && <span class="other"> with {other!.name}</span>}
           </button>
         )}
         <button class="plain" aria-label="Light, dark or as the system" title="Light or dark (d)" onClick={() => setTheme(nextTheme())}>
@@ -199,7 +200,7 @@ function Crumbs({ entry, path, onOpen }: { entry: DatasetEntry; path: string; on
       <button class="plain" onClick={() => onOpen(entry.number, "")}>{entry.name}</button>
       {names.map((name, k) => (
         <span key={k}>
-          {" / "}
+          <span class="other">{" / "}</span>
           <button class="plain" aria-current={k === names.length - 1 ? "page" : undefined} onClick={() => onOpen(entry.number, names.slice(0, k + 1).join("/"))}>
             {name}
           </button>

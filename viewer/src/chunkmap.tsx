@@ -8,6 +8,9 @@ import type { Change, Shown } from "./picture.tsx";
 import type { Resolved } from "./resolve.ts";
 import { hatch } from "./scene.ts";
 
+/** Cells up to which a map is painted one by one; in larger maps, only stored chunks are. */
+const MOST_CELLS = 250_000;
+
 interface Props {
   shown: Shown;
   look: Look;
@@ -40,7 +43,7 @@ export function ChunkMap({ shown, look, resolved, change }: Props) {
       <aside class="controls" aria-label="Chunks in numbers">
         <Summary map={answer} />
         <Section title="Check">
-          <p class="soft">Reads every {answer.shards ? "shard" : "chunk"} and tells which ones are damaged.</p>
+          <p class="soft">Reads every {answer.shards ? "shard" : "chunk"} and marks those that are damaged.</p>
           <button id="check" onClick={runCheck} disabled={checked === "checking"}>
             {checked === "checking" ? "Checking …" : "Check all of them"}
           </button>
@@ -56,8 +59,8 @@ function Found({ findings: { findings, complete } }: { findings: Findings }) {
   return (
     <div role="status">
       <p>
-        {findings.length === 0 ? "All is well." : `${findings.length} found.`}
-        {!complete && " Not all of it could be checked."}
+        {findings.length === 0 ? "No damage found." : `${findings.length} found.`}
+        {!complete && " Some of them could not be checked."}
       </p>
       <ul class="findings">
         {findings.map((finding, k) => (
@@ -100,7 +103,7 @@ function Summary({ map }: { map: Regular }) {
         </tbody>
       </table>
       {map.note && <p class="soft">{map.note}</p>}
-      {map.truncated && <p class="trouble small">There are more than are listed here.</p>}
+      {map.truncated && <p class="trouble small">The list is incomplete: there are more.</p>}
       <div class="legend">
         <span class="ramp" style={{ background: gradient("viridis", false) }} /> 0 – {bytes(largest)}
         <span class="swatch hatched" /> missing
@@ -141,15 +144,29 @@ function Grid({ map, shown, look, resolved, change, findings }: Props & { map: R
       const { x0, y0, side } = layout.place(width, height);
       const gap = side > 6 ? 1 : 0;
       context.clearRect(0, 0, width, height);
-      for (let row = 0; row < layout.rows; row++)
-        for (let column = 0; column < layout.columns; column++) {
-          const cell = cellAt(row, column);
-          if (!cell) continue;
-          context.fillStyle = cell.size === undefined ? pattern : css(colours[Math.min(255, Math.floor(((cell.size ?? 0) / largest) * 255))]!);
-          const [x, y] = [x0 + column * side, y0 + row * side];
-          context.fillRect(x, y, Math.max(0.5, side - gap), Math.max(0.5, side - gap));
-          if (cell.broken) paintBroken(context, x, y, Math.max(3, side - gap), colour("--bad"));
-        }
+      const paint = (row: number, column: number, cell: Cell) => {
+        context.fillStyle = cell.size === undefined ? pattern : css(colours[Math.min(255, Math.floor(((cell.size ?? 0) / largest) * 255))]!);
+        const [x, y] = [x0 + column * side, y0 + row * side];
+        context.fillRect(x, y, Math.max(least, side - gap), Math.max(least, side - gap));
+        if (cell.broken) paintBroken(context, x, y, Math.max(3, side - gap), colour("--bad"));
+      };
+      const isSmall = layout.rows * layout.columns <= MOST_CELLS;
+      const least = isSmall ? 0.5 : 1;
+      if (isSmall) {
+        for (let row = 0; row < layout.rows; row++)
+          for (let column = 0; column < layout.columns; column++) {
+            const cell = cellAt(row, column);
+            if (cell) paint(row, column, cell);
+          }
+        return;
+      }
+      context.fillStyle = pattern;
+      context.fillRect(x0, y0, Math.max(1, side * layout.columns), Math.max(1, side * layout.rows));
+      for (const key of new Set([...Object.keys(map.sizes), ...broken.keys()])) {
+        const place = layout.find(key.split(",").map(Number), slice);
+        const cell = place && cellAt(...place);
+        if (cell) paint(...place, cell);
+      }
     },
     [map, layout, slice, broken],
   );
@@ -218,7 +235,7 @@ function CellWords({ cell, map }: { cell: Cell; map: Regular }) {
 }
 
 /** Where cells are: a grid for two dimensions or more; for one, lines of text. */
-function layoutOf(grid: number[], dims: readonly number[], rank: number) {
+export function layoutOf(grid: number[], dims: readonly number[], rank: number) {
   const total = grid[0] ?? 1;
   const wide = Math.ceil(Math.sqrt(total * 2));
   const [rows, columns] = rank >= 2 ? [grid[dims[0]!]!, grid[dims[1]!]!] : [Math.ceil(total / wide), wide];
@@ -229,6 +246,11 @@ function layoutOf(grid: number[], dims: readonly number[], rank: number) {
       if (rank >= 2) return slice.map((index, k) => (k === dims[0] ? row : k === dims[1] ? column : index));
       const index = row * columns + column;
       return index < total ? (rank === 1 ? [index] : []) : null;
+    },
+    /** The row and the column of a chunk; null for a chunk outside the slice. */
+    find(coords: number[], slice: number[]): [number, number] | null {
+      if (rank < 2) return [Math.floor((coords[0] ?? 0) / columns), (coords[0] ?? 0) % columns];
+      return coords.every((index, k) => dims.includes(k) || index === slice[k]) ? [coords[dims[0]!]!, coords[dims[1]!]!] : null;
     },
     place(width: number, height: number) {
       const side = Math.min((width - 16) / columns, (height - 16) / rows, 64);

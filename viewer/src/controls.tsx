@@ -84,9 +84,9 @@ function Axes({ array, resolved, coordinates, look, flipped, change, changeMeani
       {pick(0, "down")}
       {pick(1, "across")}
       <div class="line wrap">
-        <button onClick={actions["swap"]} title="Exchange both axes (x)">Swap</button>
+        <button onClick={actions["swap"]} title="Swap the axes (x)">Swap</button>
         <Check label="flip" title="Row 0 at the bottom (f)" checked={flipped} onChange={(flip) => change({ flip })} />
-        <Check label="stretch" title="Fill the window, whatever the sizes" checked={look.stretch ?? false} onChange={(stretch) => change({ stretch, view: null })} />
+        <Check label="stretch" title="Fill the window, regardless of the proportions" checked={look.stretch ?? false} onChange={(stretch) => change({ stretch, view: null })} />
         <Check label="chunks" title="Show where chunks and shards end (g)" checked={look.grid} onChange={(grid) => change({ grid })} />
       </div>
     </Section>
@@ -149,7 +149,7 @@ function Channels({ array, resolved, look, change, samples, rescale }: Props) {
         );
       })}
       <div class="line">
-        <button onClick={() => rescale({ ...look, limits: "percentiles" })} title="Limits from what is seen (r)">Limits from what is seen</button>
+        <button onClick={() => rescale({ ...look, limits: "percentiles" })} title="Limits from the current view (r)">Limits from the current view</button>
       </div>
     </Section>
   );
@@ -188,7 +188,7 @@ function Colours(props: Props) {
           onRange={(range) => change({ range, limits: "manual" })}
         />
       )}
-      {sorted?.length === 0 && <p class="soft">All that is seen is missing.</p>}
+      {sorted?.length === 0 && <p class="soft">All values in view are missing.</p>}
       <Choice label="Limits of the colours" value={look.limits} choices={LIMITS} onChange={choose} />
       <div class="line">
         {look.limits === "percentiles" ? (
@@ -202,7 +202,7 @@ function Colours(props: Props) {
             <NumberField label="to" value={look.range?.[1] ?? null} onChange={(hi) => look.range && change({ range: [look.range[0], hi], limits: "manual" })} />
           </>
         )}
-        <button onClick={() => rescale()} disabled={look.limits === "manual"} title="Limits from what is seen now (r)" aria-label="Limits from what is seen now">
+        <button onClick={() => rescale()} disabled={look.limits === "manual"} title="Limits from the current view (r)" aria-label="Limits from the current view">
           ⟳
         </button>
       </div>
@@ -302,7 +302,7 @@ function Histogram({ sorted, range, log, words, colourAt, label, onRange, slim, 
   };
   return (
     <div class={`histogram ${slim ? "slim" : ""}`}>
-      <Canvas class="bars" label={`Histogram of what is seen, ${label}`} draw={draw} />
+      <Canvas class="bars" label={`Histogram of the values in view, ${label}`} draw={draw} />
       {([0, 1] as const).map((k) => (
         <span
           key={k}

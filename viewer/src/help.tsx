@@ -8,7 +8,7 @@ const KEYS: [string, string][] = [
   ["+ −  0", "zoom; show all of it"],
   ["[  ]  p", "previous, next; play"],
   ["c  C  v", "next, previous colour map; reverse it"],
-  ["r  l", "limits from what is seen; logarithmic colours"],
+  ["r  l", "limits from the current view; logarithmic colours"],
   ["f  x  g", "flip; exchange the axes; chunk boundaries"],
   ["m", "compare with the other dataset"],
   ["s", "save the picture as PNG"],
@@ -36,7 +36,7 @@ export function Help({ version, onClose }: { version: string; onClose: () => voi
         </tbody>
       </table>
       <p class="soft">
-        The address of the page says all that is seen: copy it to show the same to others. omnizarr {version}; <a href="LICENSES.txt">licences</a>.
+        The address of the page contains everything you see: copy it to share the view. omnizarr {version}; <a href="LICENSES.txt">licences</a>.
       </p>
       <button onClick={onClose}>Close</button>
     </dialog>

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { labels as askLabels } from "./api.ts";
 import { Coordinates } from "./coordinates.ts";
-import { drawable, numberWords, type Meaning } from "./dtypes.ts";
+import { dataType, drawable, numberWords, timeWords, type DataType, type Meaning } from "./dtypes.ts";
 import type { Look } from "./look.ts";
 import { Trouble, useAnswer, Waiting } from "./parts.tsx";
 import { PythonLine, type Change, type Shown } from "./picture.tsx";
@@ -63,7 +63,7 @@ export function Line({ shown, beside, look, resolved, change }: Props) {
       )}
       {error && <Trouble message={error} again={again} />}
       {!answer && !error && <Waiting what="the line" />}
-      {answer && <Plot {...answer} name={coordinates[k]!.name + coordinates[k]!.unitText} units={array.units} turn={turn} onRange={(part) => setRange(part ? zoomed(range, part) : [0, array.shape[k]!])} isWhole={range[1] - range[0] === array.shape[k]} />}
+      {answer && <Plot {...answer} name={coordinates[k]!.name + coordinates[k]!.unitText} units={array.units} type={dataType(array.dtype)} turn={turn} onRange={(part) => setRange(part ? zoomed(range, part) : [0, array.shape[k]!])} isWhole={range[1] - range[0] === array.shape[k]} />}
       <Sliders array={array} resolved={free} coordinates={coordinates} onMove={(i, index) => change({ at: resolved.at.map((old, j) => (i === j ? index : old)) })} />
       <PythonLine text={pythonLine(shown.entry.location, shown.info.path, selection, array.shape)} />
     </div>
@@ -128,12 +128,20 @@ interface PlotProps {
   lines: Course[];
   name: string;
   units: string | null;
+  type: DataType;
   turn: number;
   isWhole: boolean;
   onRange: (part: [number, number] | null) => void;
 }
 
-function Plot({ axis, lines, name, units, turn, isWhole, onRange }: PlotProps) {
+/** Steps between ticks of times, which are whole numbers. */
+const WHOLE = Array.from({ length: 19 }, (_, k) => [1, 2, 5].map((digit) => digit * 10 ** k)).flat();
+const GLYPH = 7;
+
+/** The length in pixels of the longest of some labels. */
+const lengthOf = (labels: readonly string[] | null) => GLYPH * Math.max(0, ...(labels ?? []).map((label) => label.length));
+
+function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }: PlotProps) {
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const box = ref.current!;
@@ -144,13 +152,21 @@ function Plot({ axis, lines, name, units, turn, isWhole, onRange }: PlotProps) {
     const order = <T,>(values: T[]) => (isFalling ? values.reverse() : values);
     const strokes = { stroke: colour("--line"), width: 1 };
     const axisStyle = { stroke: colour("--ink"), grid: strokes, ticks: strokes, labelFont: "12px system-ui, sans-serif" };
+    const isTime = type.kind === "datetime" || type.kind === "timedelta";
+    const units = isTime ? null : named;
+    const words = (value: number) => (isTime ? timeWords(value, type) : numberWords(value, 64) + (units ? ` ${units}` : ""));
+    const values: uPlot.Axis = isTime ? { incrs: WHOLE, values: (_, splits) => splits.map((value) => timeWords(value, type)) } : {};
+    const places = axis.isTime ? {} : { space: (_: uPlot, __: number, low: number, high: number) => Math.max(50, lengthOf([low, high].map((place) => Math.round(place).toLocaleString())) + 20) };
     const plot = new uPlot(
       {
         width: box.clientWidth,
         height: box.clientHeight - 40,
         scales: { x: { time: axis.isTime }, y: { range: (_, low, high) => padded(low, high) } },
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
-        axes: [{ ...axisStyle, label: name }, { ...axisStyle, size: 70, ...(units ? { label: units } : {}) }],
+        axes: [
+          { ...axisStyle, ...places, label: name },
+          { ...axisStyle, ...values, size: (_, labels) => Math.max(70, lengthOf(labels) + 22), ...(units ? { label: units } : {}) },
+        ],
         series: [
           { label: name },
           ...lines.map((line, i) => ({
@@ -158,7 +174,7 @@ function Plot({ axis, lines, name, units, turn, isWhole, onRange }: PlotProps) {
             stroke: colour(i ? "--second" : "--accent"),
             width: 1.5,
             points: { show: line.values.length < 60 },
-            value: (_: uPlot, value: number | null) => (value === null ? "–" : numberWords(value, 64) + (units ? ` ${units}` : "")),
+            value: (_: uPlot, value: number | null) => (value === null ? "–" : words(value)),
           })),
         ],
         cursor: { drag: { setScale: false } },
@@ -181,11 +197,11 @@ function Plot({ axis, lines, name, units, turn, isWhole, onRange }: PlotProps) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [axis, lines, turn]);
+  }, [axis, lines, turn, type.name, named]);
   return (
     <div class="plotframe">
       <div class="plot" ref={ref} role="img" aria-label={`Line of ${lines.map((line) => line.name).join(" and ")} along ${name}`} />
-      {isWhole ? <p class="soft hint">Drag over a part of it to see more.</p> : <button class="hint" onClick={() => onRange(null)}>Show all of it</button>}
+      {isWhole ? <p class="soft hint">Drag over a part to zoom in.</p> : <button class="hint" onClick={() => onRange(null)}>Show all of it</button>}
     </div>
   );
 }

@@ -1,4 +1,5 @@
-// What is seen, and how the page's address says it.
+// The state of the view, and its form in the page's address.
+import { NAMES } from "./colours.ts";
 
 export type Tab = "picture" | "line" | "table" | "chunks" | "about";
 export type Part = "magnitude" | "phase" | "real" | "imaginary";
@@ -131,7 +132,7 @@ export function toHash(look: Look): string {
   return parts.map(([name, value]) => `${name}=${escapeValue(value)}`).join("&");
 }
 
-/** The look that an address says; what it does not say is the default. */
+/** The look in an address, with defaults for what is missing. */
 export function fromHash(hash: string): Look {
   const query = new URLSearchParams(hash.replace(/^#/, ""));
   const look: Look = { ...START, dataset: count(query.get("d")) ?? 0, path: query.get("p") ?? "" };
@@ -143,7 +144,7 @@ export function fromHash(hash: string): Look {
   if (query.has("at")) look.at = query.get("at")!.split(",").map(count);
   look.line = count(query.get("line"));
   look.part = (oneOf(query.get("part"), PARTS) as Part | null) ?? START.part;
-  look.colours = query.get("cmap") ?? START.colours;
+  look.colours = oneOf(query.get("cmap"), NAMES) ?? START.colours;
   look.reversed = query.get("rev") === "1";
   look.limits = (oneOf(query.get("limits"), LIMITS) as Limits | null) ?? START.limits;
   look.percentiles = [number(query.get("lo")) ?? START.percentiles[0], number(query.get("hi")) ?? START.percentiles[1]];

@@ -1,4 +1,4 @@
-// The line of Python that reads what is seen.
+// The line of Python that reads the current view.
 
 export type Index = number | { start: number; stop: number; step: number };
 

@@ -1,4 +1,4 @@
-// The picture as a PNG file: what is seen, with a title and the colours' meaning.
+// The picture as a PNG file: the current view, with a title and a legend.
 import type { ArrayInfo } from "./api.ts";
 import { css } from "./colours.ts";
 import { numberWords } from "./dtypes.ts";

@@ -164,7 +164,7 @@ export class Scene {
     this.schedule();
   }
 
-  /** Zoom by a factor around the middle, or move by parts of what is seen. */
+  /** Zoom by a factor around the middle, or move by a part of the view. */
   move(factor: number, right: number, downwards: number): void {
     const frame = this.frame();
     if (!frame) return;

@@ -2,6 +2,7 @@
 import { useMemo, useReducer, useState } from "preact/hooks";
 import { values as askValues, type Selection } from "./api.ts";
 import { Coordinates } from "./coordinates.ts";
+import { dataType } from "./dtypes.ts";
 import { Trouble, useAnswer, Waiting } from "./parts.tsx";
 import { PythonLine, type Change, type Shown } from "./picture.tsx";
 import { pythonLine, type Index } from "./python.ts";
@@ -40,7 +41,7 @@ export function Values({ shown, resolved, change }: { shown: Shown; resolved: Re
       {isEmpty && <p class="soft">The array has no elements.</p>}
       {answer && !isEmpty && (
         <div class="scroll" tabIndex={0} aria-label="Values">
-          <Cells values={answer.values} fields={answer.fields} dims={dims} windows={windows} coordinates={coordinates} />
+          <Cells values={answer.values} fields={answer.fields} dims={dims} windows={windows} coordinates={coordinates} isText={answer.fields === null && dataType(array.dtype).kind === "other"} />
         </div>
       )}
       <Sliders array={array} resolved={free} coordinates={coordinates} onMove={(k, index) => change({ at: resolved.at.map((old, j) => (j === k ? index : old)) })} />
@@ -71,9 +72,10 @@ interface CellsProps {
   dims: readonly number[];
   windows: [number, number][];
   coordinates: Coordinates[];
+  isText: boolean;
 }
 
-function Cells({ values, fields, dims, windows, coordinates }: CellsProps) {
+function Cells({ values, fields, dims, windows, coordinates, isText }: CellsProps) {
   const rows = dims.length === 0 ? [values] : (values as unknown[]);
   const [y, x] = dims;
   const columns = dims.length === 2 ? (rows[0] as unknown[]).map((_, j) => heading(coordinates[x!]!, windows[1]![0] + j)) : (fields ?? ["value"]);
@@ -84,7 +86,7 @@ function Cells({ values, fields, dims, windows, coordinates }: CellsProps) {
         <tr>
           <th scope="col">{y === undefined ? "" : coordinates[y]!.name}</th>
           {columns.map((name, j) => (
-            <th scope="col" key={j}>
+            <th scope="col" key={j} class={isText ? "words" : undefined}>
               {name}
             </th>
           ))}
@@ -95,7 +97,7 @@ function Cells({ values, fields, dims, windows, coordinates }: CellsProps) {
           <tr key={i}>
             <th scope="row">{y === undefined ? "" : heading(coordinates[y]!, windows[0]![0] + i)}</th>
             {(dims.length === 2 || isRecord ? cellsOf(row, fields) : [row]).map((cell, j) => (
-              <td key={j}>{text(cell)}</td>
+              <td key={j} class={isText ? "words" : undefined}>{text(cell)}</td>
             ))}
           </tr>
         ))}

@@ -118,7 +118,7 @@ function Found(props: BranchProps & { query: string }) {
       {props.entries.length > 1 && <p class="in">{entry.name}</p>}
       {found?.nodes.length === 0 && <p class="in">Nothing found.</p>}
       {found?.nodes.map((node) => <Row {...props} key={node.path} node={{ ...node, name: node.path }} depth={0} isOpen={null} onFold={() => undefined} />)}
-      {found?.more && <p class="in">And more: search for a longer name.</p>}
+      {found?.more && <p class="in">There are more: search for a longer name.</p>}
     </>
   );
 }

@@ -38,7 +38,7 @@ test("an address says all of a look", () => {
   assert.deepEqual(fromHash(`#${toHash(look)}`), look);
 });
 
-test("nonsense in an address is passed over", () => {
-  const look = fromHash("#d=x&dims=1&at=a,2&cmap=viridis&min=1&z=-3&x=1&y=1&tab=nothing&part=%20");
+test("nonsense in an address is ignored", () => {
+  const look = fromHash("#d=x&dims=1&at=a,2&cmap=zzz&min=1&z=-3&x=1&y=1&tab=nothing&part=%20");
   assert.deepEqual(look, { ...START, at: [null, 2] });
 });

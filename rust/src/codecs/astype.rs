@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// The filter of numcodecs.
 ///
-/// Floats that do not fit into integers are refused: what becomes of them depends on the processor.
+/// Floats that do not fit into integers are refused: the result would depend on the processor.
 #[derive(Clone, Copy, Debug)]
 pub struct AsType {
     rows: Rows,
@@ -22,7 +22,7 @@ impl AsType {
     }
 }
 
-/// Make numbers of one type numbers of another; return whether all of them could be.
+/// Convert numbers to another type. Return whether all of them could be converted.
 pub(crate) fn convert(data: &[u8], from: Type, out: &mut [u8], to: Type) -> bool {
     with_number!(from.number, S => with_number!(to.number, T => {
         map::<S, T>(data, from.swapped, out, to.swapped, Cast::cast)

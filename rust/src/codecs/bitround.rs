@@ -1,9 +1,9 @@
-//! bitround: numbers rounded to a number of bits, of which decoding knows nothing. See `omnizarr.codecs.bitround`.
+//! bitround: numbers rounded to a number of bits. Decoding changes nothing. See `omnizarr.codecs.bitround`.
 
 use crate::codecs::Filter;
 use crate::error::{Error, Result};
 
-/// The filter of zarr-extensions, and that of numcodecs.
+/// The filters of zarr-extensions and of numcodecs.
 #[derive(Clone, Copy, Debug)]
 pub struct BitRound {
     nbytes: usize,

@@ -12,11 +12,11 @@ const PIECE: usize = 1 << 15;
 pub enum Kind {
     /// CRC-32C (Castagnoli).
     Crc32c,
-    /// CRC-32, as gzip has it.
+    /// CRC-32, as in gzip.
     Crc32,
-    /// Adler-32, as zlib has it.
+    /// Adler-32, as in zlib.
     Adler32,
-    /// Fletcher-32 over big-endian numbers of 16 bits, as HDF5 has it.
+    /// Fletcher-32 over big-endian numbers of 16 bits, as in HDF5.
     Fletcher32,
 }
 
@@ -122,7 +122,7 @@ fn check(found: u32, stored: u32) -> Result<()> {
     Ok(())
 }
 
-/// A checksum of bytes that come piece by piece, all but the last an even number of them.
+/// A checksum of bytes that arrive in pieces. All pieces except the last have an even number of bytes.
 enum Running {
     Crc32c(u32),
     Crc32(u32),
@@ -158,7 +158,7 @@ impl Running {
 }
 
 /// The sum of all words, and the sum of that sum after each of them, both modulo 65535, where 65535 means 0
-/// unless all words are 0. HDF5 adds 16 bits at a time with end-around carry, which comes to the same.
+/// unless all words are 0. HDF5 adds 16 bits at a time with end-around carry, which gives the same result.
 #[derive(Default)]
 struct Fletcher32 {
     sum: u64,

@@ -1,12 +1,11 @@
 //! gzip and zlib: deflate streams between a header and a checksum, by libdeflate.
 //!
-//! What the engine in Python says of them in `omnizarr.codecs.gzip` and `zlib` holds here: several gzip members
+//! The rules of the engine in Python, in `omnizarr.codecs.gzip` and `zlib`, apply here: several gzip members
 //! are one value, zeros may follow the last, and what follows a zlib stream is ignored. libdeflate skips the checksum of
 //! a gzip header, which zlib verifies, so members that have one are refused.
 //!
-//! One difference is left: libdeflate takes some streams that zlib finds broken, such as those with a code
-//! that means no length. No program writes them, and the checksum behind them says that what they decode to
-//! is what was meant.
+//! One difference remains: libdeflate accepts some streams that zlib refuses, such as streams with a code without a
+//! length. No program writes them, and the checksum after them verifies the decoded bytes.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -95,13 +94,13 @@ pub(super) fn inflate_zlib(data: &[u8], out: &mut [u8]) -> Result<()> {
     exactly(inflate(Format::Zlib, data, as_room(out))?.map(|(_, size)| size), out.len())
 }
 
-/// CRC-32, as gzip has it, of `data` behind bytes that have the CRC-32 `before`; that of no bytes is 0.
+/// CRC-32, as in gzip, of `data` behind bytes that have the CRC-32 `before`; that of no bytes is 0.
 pub(super) fn crc32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and the length are those of a slice, never null.
     unsafe { sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
 }
 
-/// Adler-32, as zlib has it, of `data` behind bytes that have the Adler-32 `before`; that of no bytes is 1.
+/// Adler-32, as in zlib, of `data` behind bytes that have the Adler-32 `before`; that of no bytes is 1.
 pub(super) fn adler32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and the length are those of a slice, never null.
     unsafe { sys::libdeflate_adler32(before, data.as_ptr().cast(), data.len()) }

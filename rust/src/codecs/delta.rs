@@ -53,7 +53,7 @@ impl Filter for Delta {
     }
 }
 
-/// Which of two NaNs becomes of their sum depends on the instruction: so none is let through.
+/// The sum of two NaNs is one or the other, depending on the instruction; so NaN is refused.
 fn sums<M: Value + Cast<S>, S: Value>(data: &[u8], swapped: bool, out: &mut [u8], swap: bool) -> bool {
     let mut fine = true;
     let mut sum = S::NOTHING_MORE;
@@ -61,7 +61,7 @@ fn sums<M: Value + Cast<S>, S: Value>(data: &[u8], swapped: bool, out: &mut [u8]
         sum = sum.plus(M::load(from, swapped).cast().0);
         sum.store(to, swap);
     }
-    // Once it is not a number, it stays none.
+    // Once the sum is NaN, it stays NaN.
     fine &= !sum.is_nan();
     fine
 }

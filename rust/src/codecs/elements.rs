@@ -1,7 +1,7 @@
 //! What the `bytes` codec does beyond copying: elements as they are stored become elements as they are in memory.
 //!
-//! See `omnizarr.codecs.bytes`. `Elements::new` takes the size of an element and what is to be done to it, in that
-//! order; an array whose stored bytes are its memory needs nothing.
+//! See `omnizarr.codecs.bytes`. `Elements::new` takes the size of an element and the operations on it, in order. An
+//! array whose stored bytes equal its memory needs no operation.
 
 use crate::error::{Error, Result};
 
@@ -94,7 +94,7 @@ impl Fix {
     }
 }
 
-/// Reverse the bytes of values of so many bytes.
+/// Reverse the bytes of values of this many bytes.
 fn swap(values: &mut [u8], width: usize) {
     macro_rules! swap_words {
         ($word:ty) => {
@@ -112,7 +112,7 @@ fn swap(values: &mut [u8], width: usize) {
     }
 }
 
-/// What is to be done to elements.
+/// The operations on elements.
 #[derive(Clone, Debug)]
 pub struct Elements {
     item: usize,
@@ -135,7 +135,7 @@ impl Elements {
         Ok(Self { item, fixes })
     }
 
-    /// Whether there is nothing to be done.
+    /// Whether there are no operations.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.fixes.is_empty()

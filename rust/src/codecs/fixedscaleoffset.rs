@@ -19,7 +19,7 @@ impl FixedScaleOffset {
     /// The filter for `count` floats of the type `decoded` that are stored as `encoded`.
     ///
     /// # Errors
-    /// If elements are integers, or one of the numbers is none in the types that they meet.
+    /// If elements are integers, or one of the numbers cannot be represented in the types involved.
     pub fn new(count: usize, decoded: Type, encoded: Type, offset: f64, scale: f64) -> Result<Self> {
         if !decoded.number.is_float() {
             return Err(Error::refused("scaled integers"));

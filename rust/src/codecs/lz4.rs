@@ -21,7 +21,7 @@ pub struct Lz4 {
 }
 
 impl Lz4 {
-    /// Compress with this acceleration; what is below 1 is 1.
+    /// Compress with this acceleration; values below 1 mean 1.
     #[must_use]
     pub fn new(acceleration: i32) -> Self {
         Self { acceleration }
@@ -78,7 +78,7 @@ impl Codec for Lz4 {
     }
 }
 
-/// Return the size that stands before the block, if it can be true.
+/// Return the size before the block, if it is plausible.
 fn size_of(data: &[u8]) -> Result<usize> {
     let (Some(&size), true) = (data.first_chunk::<HEADER>(), data.len() > HEADER) else {
         return Err(Error::broken("too short for LZ4"));

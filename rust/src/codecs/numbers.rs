@@ -1,6 +1,6 @@
-//! The types of numbers that filters know, and what NumPy makes of one of them as another.
+//! The types of numbers that filters know, and NumPy's conversions between them.
 
-// Casts of integers wrap around in NumPy too, and those of floats are checked below.
+// Casts of integers wrap around in NumPy, too; casts of floats are checked below.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 #![allow(clippy::cast_precision_loss, clippy::cast_lossless)]
 
@@ -95,17 +95,17 @@ impl Type {
 
 /// A number as a type of Rust's.
 pub trait Value: Copy {
-    /// What can be taken from any number, and leaves it unchanged.
+    /// Subtracting this leaves every number unchanged.
     const NOTHING_LESS: Self;
-    /// What any number can be added to, and is as it was.
+    /// Adding this leaves every number unchanged.
     const NOTHING_MORE: Self;
     /// Bytes of a number.
     const SIZE: usize;
 
-    /// The number of these bytes, of which there are as many.
+    /// The number with these bytes; their count is the number's size.
     fn load(bytes: &[u8], swapped: bool) -> Self;
 
-    /// Put its bytes where there are as many.
+    /// Write its bytes into a slice of the same size.
     fn store(self, bytes: &mut [u8], swapped: bool);
 
     /// The sum; integers wrap around.
@@ -251,7 +251,7 @@ macro_rules! fractions {
 }
 fractions!(f32, 8_388_608.0; f64, 4_503_599_627_370_496.0;);
 
-/// What becomes of a number in another type.
+/// The result of converting a number to another type.
 pub trait Cast<T> {
     /// The same number, cut to what the type can hold as NumPy does it; and whether NumPy does it without a warning, and
     /// in the same way on all machines. A float that is out of range becomes an infinity with a warning, or an
@@ -373,7 +373,7 @@ macro_rules! with_float {
 }
 pub(crate) use {with_float, with_number};
 
-/// Make numbers of numbers, one each; return whether all of them came out as they do in NumPy.
+/// Convert each number. Return whether all results are the same as in NumPy.
 #[inline]
 pub(crate) fn map<S: Value, T: Value>(
     data: &[u8],
@@ -391,7 +391,7 @@ pub(crate) fn map<S: Value, T: Value>(
     fine
 }
 
-/// What a filter of elements is: so many numbers of one type, and as many of another.
+/// What a filter of elements works on: numbers of one type, and the same number of another type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     pub(crate) count: usize,
@@ -413,7 +413,7 @@ impl Rows {
         self.count * self.encoded.size()
     }
 
-    /// Check the sizes of both rows, and then what was done to them.
+    /// Check the sizes of both rows, then run the conversion and check its result.
     pub(crate) fn run(&self, decoded: usize, encoded: usize, work: impl FnOnce() -> bool) -> Result<()> {
         if decoded != self.count * self.decoded.size() || encoded != self.encoded_size() {
             return Err(Error::refused("another number of elements"));

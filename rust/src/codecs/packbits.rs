@@ -145,7 +145,7 @@ impl PackBits {
         (self.components * self.bits as usize).div_ceil(8)
     }
 
-    /// Where the packed bytes begin, and where the number of bits of padding stands.
+    /// The begin of the packed bytes, and the place of the number of padding bits.
     fn places(&self) -> (usize, Option<usize>) {
         match self.padding {
             Padding::None => (0, None),
@@ -180,7 +180,7 @@ impl Filter for PackBits {
         }
         let layout = Layout { width: self.width, is_big: self.is_big };
         let (mask, bits) = (self.mask(), self.bits);
-        // What stands above the last bit if that is set.
+        // The bits above the last one, if that is set.
         let sign = if self.is_signed { u64::MAX.checked_shl(self.first + bits).unwrap_or(0) } else { 0 };
         let mut bytes = data[start..start + self.packed()].iter();
         let (mut waiting, mut count) = (0_u128, 0);

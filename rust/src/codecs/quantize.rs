@@ -16,7 +16,7 @@ impl Quantize {
     /// The filter for `count` floats of the type `decoded`, rounded to multiples of 1 / `scale` and stored as `encoded`.
     ///
     /// # Errors
-    /// If elements are not floats, or the scale is none in the types that it meets.
+    /// If elements are not floats, or the scale cannot be represented in the types involved.
     pub fn new(count: usize, decoded: Type, encoded: Type, scale: f64) -> Result<Self> {
         let usable = scale.is_usable() && (decoded.number != Number::F32 || f32::nearest(scale).is_usable());
         if !decoded.number.is_float() || !encoded.number.is_float() || !usable {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// Empty `out` and make room for `size` bytes.
 ///
 /// # Errors
-/// If there is no memory for so many.
+/// If there is not enough memory.
 pub fn clear(out: &mut Vec<u8>, size: usize) -> Result<()> {
     out.clear();
     out.try_reserve(size).map_err(|_| Error::refused(format!("no memory for {size} bytes")))
@@ -33,7 +33,7 @@ pub fn grow(
         let room = &mut out.spare_capacity_mut()[..size];
         if let Some(written) = decode(room)? {
             assert!(written <= size, "more was written than there was room for");
-            // SAFETY: `decode` says that it filled so many, and there was room for them.
+            // SAFETY: `decode` returned how many bytes it filled, and there was room for them.
             unsafe { out.set_len(written) };
             return Ok(());
         }

@@ -10,7 +10,7 @@ pub struct Shuffle {
 }
 
 impl Shuffle {
-    /// The shuffle of items of so many bytes.
+    /// The shuffle of items of this many bytes.
     #[must_use]
     pub fn new(item_size: usize) -> Self {
         Self { item: item_size.max(1) }
@@ -46,7 +46,7 @@ impl Codec for Shuffle {
             out.copy_from_slice(data);
             return Ok(());
         }
-        // What is left over stays where it is.
+        // Bytes after the last whole item stay in place.
         let whole = data.len() - data.len() % self.item;
         join(&data[..whole], &mut out[..whole], self.item);
         out[whole..].copy_from_slice(&data[whole..]);
@@ -98,7 +98,7 @@ mod tests {
             .collect()
     }
 
-    /// Byte `place` of item `number` stands at `place * count + number`.
+    /// Byte `place` of item `number` is at `place * count + number`.
     fn transposed(data: &[u8], item: usize) -> Vec<u8> {
         let count = data.len() / item;
         let mut out = vec![0; data.len()];

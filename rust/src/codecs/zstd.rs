@@ -1,6 +1,6 @@
 //! Zstandard frames.
 //!
-//! What the engine in Python says of them in `omnizarr.codecs.zstd` holds here: frames may follow each other, be
+//! The rules of the engine in Python, in `omnizarr.codecs.zstd`, apply here: frames may follow each other, be
 //! skippable, and need not state the size of their content. The frames are walked before they are decoded, and
 //! nothing is given to the library but what is one by today's format: it may know older ones, and the other engine not.
 
@@ -238,7 +238,7 @@ struct Total {
     stated: u64,
     /// How many frames do not state theirs.
     silent: usize,
-    /// What those can hold at most.
+    /// The largest possible size of their content.
     most_silent: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Locks among processes (and threads): one lock file beside what is locked, there only while it is.
-//! The protocol is that of `omnizarr.stores.local.filelocks`, which explains it. To acquire a lock, a writer creates
-//! the file (or opens the existing one), takes the system's lock on it, and checks that the path still leads to the
-//! locked file. To release it, it removes the file while still holding the lock.
+//! Locks among processes (and threads): one lock file beside each locked file, which exists only while the lock is
+//! held. `omnizarr.stores.local.filelocks` explains the protocol. To acquire a lock, a writer creates the file (or
+//! opens the existing one), takes the system's lock on it, and checks that the path still leads to the locked file. To
+//! release it, it removes the file while still holding the lock.
 //!
 //! Waiting
 //!     is looking again and again, at growing intervals: a thread that waits in the system cannot be told that the
@@ -153,7 +153,7 @@ impl<'a> Lock<'a> {
 }
 
 impl Drop for Lock<'_> {
-    /// Remove the lock file, if it is ours, and let go of it.
+    /// Remove the lock file, if it is ours, and release the lock.
     fn drop(&mut self) {
         let Some(mut guard) = self.file() else {
             return; // in a child that was forked since: the lock is the parent's
@@ -192,7 +192,7 @@ fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL)
 }
 
-/// Let go of the lock, also if a forked child still has the descriptor.
+/// Release the lock, also if a forked child still has the descriptor.
 fn unlock(file: &OwnedFd) {
     let _ = fs::flock(file, FlockOperation::Unlock);
 }

@@ -223,17 +223,17 @@ impl PyBatch {
         self.batch.done()
     }
 
-    /// Whether nothing is under way any more.
+    /// Whether no request is running any more.
     fn is_over(&self) -> bool {
         self.batch.is_over()
     }
 
-    /// Give up what is not done yet.
+    /// Cancel unfinished requests.
     fn stop(&self) {
         self.batch.stop();
     }
 
-    /// Give up one request. Then nothing more is written into its memory.
+    /// Cancel one request. After that, nothing is written into its memory.
     fn give_up(&self, py: Python<'_>, number: usize) {
         py.detach(|| self.batch.give_up(number));
     }
@@ -259,7 +259,7 @@ impl Drop for PyBatch {
         if self.process != std::process::id() {
             return;
         }
-        // Not before every task has let go of the caller's memory; they only finish what they are decoding.
+        // Wait until no task uses the caller's memory any more. Tasks only finish the chunk that they are decoding.
         if !self.batch.is_over() {
             self.batch.abort();
             let _ = self.batch.wait(&|| Ok(()));

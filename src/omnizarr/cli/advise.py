@@ -149,9 +149,10 @@ def _number(mean: float) -> str:
 
 def _commands(advice: Advice, path: str | None) -> Iterator[str]:
     """Yield what to type to follow the advice."""
-    chunks, shards = _typed(advice.chunks), "" if advice.shards is None else f" --shards {_typed(advice.shards)}"
+    chunks = f" --chunks {_typed(advice.chunks)}" if advice.chunks else ""
+    shards = f" --shards {_typed(advice.shards)}" if advice.shards else ""
     if path is not None:
-        yield f"omnizarr convert {visible(path)} DST --chunks {chunks}{shards}"
+        yield f"omnizarr convert {visible(path)} DST{chunks}{shards}"
     given = "" if advice.shards is None else f", shards={advice.shards}"
     yield f"create_array(..., chunks={advice.chunks}{given})"
 

@@ -19,7 +19,7 @@ _RANGE: Final = re.compile(r"  \[[^\[\]:]*[<>][^\[\]]*\]$|; [^\[\];]*[<>][^\[\]]
 
 
 class Formatter(click.HelpFormatter):
-    """Headings are bold, and what is typed has a color."""
+    """Headings are bold, and what is typed has a colour."""
 
     def write_heading(self, heading: str) -> None:
         """Write a heading."""
@@ -182,7 +182,7 @@ def write_page(
 
 
 def typed(text: str) -> str:
-    """Return what is typed, in the color for it."""
+    """Return what is typed, in the colour for it."""
     return click.style(text, fg="cyan")
 
 

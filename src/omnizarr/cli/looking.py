@@ -19,6 +19,7 @@ from omnizarr.cli.options import (
     long_storage_options,
     path_argument,
     quiet_option,
+    refuse_options,
     storage_options,
 )
 from omnizarr.cli.progress import counting, moving
@@ -277,9 +278,7 @@ def get(path: str, selection: tuple[str, ...], form: str | None, output: str | N
       omnizarr get era5.zarr/t2m --csv 0 > first.csv
       omnizarr get era5.zarr/t2m --npy -o t2m.npy
     """  # noqa: D301 - click's mark of lines to be kept
-    for text in (path, *selection):
-        if text.startswith("--"):
-            raise click.NoSuchOption(text, ctx=click.get_current_context())
+    refuse_options((path, *selection))
     chosen = parse(" ".join(selection))
     if form == "npy" and output is None and sys.stdout.isatty():
         raise click.UsageError("--npy writes binary data, which a terminal cannot show: use -o FILE, or a pipe")

@@ -56,6 +56,12 @@ class Place(_ParamType):
 
     name = "path"
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a path as it was typed. Raises click.BadParameter if it is empty, as an unset variable is."""
+        if not value:
+            self.fail("the path is empty; '.' is the current directory", param, ctx)
+        return str(value)
+
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the places that begin with the typed text."""
         return self.complete(incomplete)
@@ -75,6 +81,13 @@ def one_of(values: Iterable[str]) -> Callable[[click.Context, click.Parameter, s
     """Return what completes an option that takes one of these values, among others: for ``shell_complete=``."""
     known = tuple(values)
     return lambda _, __, incomplete: [CompletionItem(value) for value in known if value.startswith(incomplete)]
+
+
+def refuse_options(words: Iterable[str]) -> None:
+    """Raise click.NoSuchOption for a word that looks like an option, among words that can begin with a minus sign."""
+    for word in words:
+        if re.match(r"--|-[A-Za-z]", word):
+            raise click.NoSuchOption(word, ctx=click.get_current_context())
 
 
 # -- output ----------------------------------------------------------------------
@@ -225,7 +238,7 @@ def no_color_option() -> click.Option:
         ["--no-color"],
         is_flag=True,
         expose_value=False,
-        help="Print without colors, as with NO_COLOR=1.",
+        help="Print without colours, as with NO_COLOR=1.",
     )
 
 

@@ -16,8 +16,8 @@ import click
 
 from omnizarr.cli.commands import omnizarr
 
-_VALUE: Final = r"(?P<value>\{[^{}]*\}|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
-_keyword: Final = re.compile(rf"(?<![\w-])(?P<name>(?!storage_options)[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
+_VALUE: Final = r"(?P<value>\{[^{}]*\}|\([^()]*\)|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
+_keyword: Final = re.compile(rf"(?<![\w'-])(?P<name>(?!storage_options)[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
 _storage: Final = re.compile(r"storage_options=(?P<options>\{[^{}]*\})")
 _pair: Final = re.compile(r"['\"](\w+)['\"]: *('[^']*'|\"[^\"]*\"|[\w.]+)")
 _name: Final = re.compile(r"`(?P<quoted>[a-z]+(?:_[a-z]+)*)`|\b(?P<plain>[a-z]+(?:_[a-z]+)+)\b(?![=(:.])")
@@ -39,10 +39,14 @@ _PHRASES: Final[Mapping[str, str]] = {
     "run omnizarr.consolidate_metadata": "run omnizarr consolidate",
     "give a target instead of in_place=True": "give DST instead of --in-place",
     "give a target, or ": "give DST, or ",
+    "open it as an array": "name the group that contains it",
+    "open it as a group": "name an array in it: omnizarr ls -r lists them",
     ", or give a target": ", or give DST",
 }
 """Advice that is worded differently on the command line, the longest first."""
 
+_MARKS: Final = ("=", "_", "`", "omnizarr.", "{'", "open it as")
+"""Text with none of these needs no translation."""
 _STORE: Final = frozenset({"timeout", "list_timeout", "max_keys", "max_value_bytes", "conditional_put"})
 """Options of stores that errors advise to change."""
 _FUNCTIONS: Final = {"copy": "cp", "consolidate_metadata": "consolidate"}
@@ -63,6 +67,12 @@ def typed(words: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         _command.reset(token)
+
+
+def typed_command() -> str:
+    """Return the program with the name of the typed command, if there is such a command."""
+    command = _command.get()
+    return "omnizarr" if command is None else f"omnizarr {command.name}"
 
 
 def in_words(text: str) -> str:
@@ -94,7 +104,7 @@ def as_typed(text: str, command: click.Command | None, commands: Callable[[str],
     >>> as_typed("pass clobber=True to replace it", convert)
     'pass clobber=True (in Python) to replace it'
     """
-    if "=" not in text and "_" not in text and "`" not in text and "omnizarr." not in text and "{'" not in text:
+    if not any(mark in text for mark in _MARKS):
         return text
     for phrase in sorted(_PHRASES, key=len, reverse=True):
         text = text.replace(phrase, _PHRASES[phrase])
@@ -116,6 +126,8 @@ def _options_of(command: click.Command) -> dict[str, click.Option]:
 def _option(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
     """Return a keyword with its value as an option."""
     name, value = found["name"], (found["value"] or "").strip("'\"")
+    if value.startswith("("):
+        value = re.sub(r",? *\)$|^\(|(?<=,) +", "", value)
     option = options.get(name)
     if option is None:
         return found[0] if name == "key" else f"{found[0]} (in Python)"

@@ -31,7 +31,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.register()
     words = sys.argv[1:] if arguments is None else arguments
-    with _short_warnings(), remedies.typed(words), interrupts.twice(words):
+    with _somewhere_to_print(), _short_warnings(), remedies.typed(words), interrupts.twice(words):
         return _run(arguments)
 
 
@@ -60,7 +60,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, click.Abort):  # which click makes of an interruption
         return _interrupted(error.__cause__)
     if isinstance(error, click.UsageError):
-        command = error.ctx.command_path if error.ctx is not None else "omnizarr"
+        command = error.ctx.command_path if error.ctx is not None else remedies.typed_command()
         _say(f"{_usage(error)}; see '{command} --help'")
         return USAGE
     if isinstance(error, click.ClickException):
@@ -137,6 +137,19 @@ def _tolerate_all_characters() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _somewhere_to_print() -> Iterator[None]:
+    """Discard output if there is no stdout, as in ``omnizarr ls x >&-``."""
+    if sys.stdout is not None:
+        yield
+        return
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as sys.stdout:  # noqa: PTH123 - no path
+            yield
+    finally:
+        sys.stdout = None
 
 
 @contextmanager

@@ -45,7 +45,10 @@ def parse(text: str) -> tuple[Any, ...]:
     if tree is None:
         raise _wrong(text)
     items = tree.elts if isinstance(tree, ast.Tuple) else [tree]
-    return tuple(_selector(item, text) for item in items)
+    selection = tuple(_selector(item, text) for item in items)
+    if selection.count(Ellipsis) > 1:
+        raise SelectionError("too many ellipses", found=text, expected="'...' once at most")
+    return selection
 
 
 def _tree(text: str) -> ast.expr | None:
@@ -97,11 +100,15 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _wrong(text: str) -> SelectionError:
+    if text.isidentifier():
+        remedy = f"type the name of a field in two pairs of quotes: \"'{text}'\""
+    else:
+        remedy = 'for example "0:10, ::2, -1"'
     return SelectionError(
-        "no selection",
+        "not a selection",
         found=text,
         expected="integers, slices, lists, '...' and names of fields, separated by commas",
-        remedy='for example "0:10, ::2, -1"',
+        remedy=remedy,
     )
 
 

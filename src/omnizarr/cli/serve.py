@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -60,6 +61,15 @@ def checked_token(host: str, token: str | None, *, public: bool) -> str | None:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return token
+
+
+def check_names(hosts: Sequence[str], origins: Sequence[str] = ()) -> None:
+    """Raise click.UsageError if a name of a host or an origin is not valid."""
+    for option, check, given in (("--allow-host", "check_hosts", hosts), ("--origin", "check_origins", origins)):
+        try:
+            getattr(guards, check)(given)
+        except ValueError as error:
+            raise click.UsageError(f"{option}: {error}") from None
 
 
 def address(url: str, token: str | None) -> str:
@@ -127,6 +137,7 @@ def serve(
         raise click.UsageError("--raw serves the stored bytes: leave out --as")
     if raw and consolidated is not None:
         raise click.UsageError("--raw serves the stored bytes: leave out --consolidated")
+    check_names(hosts, origins)
     token = checked_token(host, token, public=public)
     what = "as it is stored" if raw else f"as Zarr {zarr_format or 'v3'}"
 

@@ -10,14 +10,16 @@ from typing import Any, Final
 import click
 
 from omnizarr.cli.locate import Storage, is_url, open_node
-from omnizarr.cli.options import command, has_color, long_storage_options, one_of, path_argument
+from omnizarr.cli.options import command, has_color, long_storage_options, one_of, path_argument, refuse_options
 from omnizarr.cli.selections import parse
 from omnizarr.cli.trace import traced
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
 from omnizarr.show import colours
 from omnizarr.show.picture import SUFFIXES
 from omnizarr.show.terminal import PROTOCOLS, Protocol, Terminal, detection
+from omnizarr.support.text import visible
 
 _PAPER: Final = (760, 560)
 _NO_COLORS: Final = {"NO_COLOR": "1"}
@@ -81,14 +83,14 @@ def show(
 ) -> int:
     """Show an array as a picture, in the terminal or in a file.
 
-    One dimension is a line, two are an image; text and records are a table. Of more dimensions, y and x are shown, or
-    the last two, and of the others the first element. Type SELECTION as in Python: integers, slices, "...", and the
-    name of a field. PATH can be a group: a multiscale image of OME-Zarr, whose channels are blended in their colors, or
-    any other, of which one array is shown.
+    One dimension is a line, two are an image; text and records are a table. With more dimensions, the picture has y and
+    x, or the last two, at the first index of the others. Type SELECTION as in Python: integers, slices, "...", and the
+    name of a field in quotes. PATH can be a group: a multiscale image of OME-Zarr, whose channels are blended in their
+    colours, or any other group, of which one array is shown.
 
-    Only as many elements are read as the picture has room for: every n-th, or a coarser level of an OME-Zarr image.
-    Terminals that understand kitty's protocol, iTerm2's, or Sixel show pixels; others half blocks in colors. Pipes, and
-    terminals without colors, get text.
+    No more elements are read than the picture has room for: every n-th, or a coarser level of an OME-Zarr image.
+    Terminals with kitty's protocol, iTerm2's or Sixel show pixels; others show half blocks in colours. Pipes, and
+    terminals without colours, get text.
 
     \b
     Examples:
@@ -97,9 +99,7 @@ def show(
       omnizarr show era5.zarr/t2m "0, :, 2" --limits 200,320
       omnizarr show era5.zarr/t2m -o t2m.svg --colormap magma
     """  # noqa: D301 - click's mark of lines to be kept
-    for text in (path, *selection):
-        if text.startswith("--"):
-            raise click.NoSuchOption(text, ctx=click.get_current_context())
+    refuse_options((path, *selection))
     node = open_node(path, storage)
     node = _in_its_group(node, path, storage) if isinstance(node, Array) else node
     terminal = _terminal(protocol)
@@ -115,8 +115,12 @@ def show(
         if output is not None:
             picture.save(Path(output))
             return 0
+    except NodeNotFoundError as error:
+        if isinstance(node, Group) and error.remedy is not None:
+            error.remedy = f"choose an array below: omnizarr ls -r {visible(path)}"
+        raise
     except ValueError as error:
-        # What is wrong with the data says so in an error of its own.
+        # Errors in the data have types of their own.
         if type(error) is not ValueError:
             raise
         raise click.UsageError(str(error)) from None

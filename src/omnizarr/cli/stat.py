@@ -23,7 +23,7 @@ from omnizarr.cli.options import (
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, one_line, shorten, to_json
-from omnizarr.support.text import visible
+from omnizarr.support.text import text_of_time, visible
 from omnizarr.tools.counting import ArrayStat, Stat, Statistics
 from omnizarr.tools.stat import stat as stat_hierarchy
 
@@ -115,7 +115,9 @@ def _cell(value: Any) -> str:
         return _NONE
     if isinstance(value, str | bytes):
         return shorten(visible(repr(value)), _LONGEST)
-    if isinstance(value, np.datetime64 | np.timedelta64 | bool | int):
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return text_of_time(value)
+    if isinstance(value, bool | int):
         return str(value)
     if isinstance(value, complex):
         return f"{value:.6g}"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from omnizarr.cli.selections import Part
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
-from omnizarr.support.text import visible
+from omnizarr.support.text import text_of_time, visible
 
 # Elements at a time; few for text, so that the first ones appear soon.
 _TEXT_BLOCK: Final = 2**16
@@ -32,11 +32,17 @@ def as_numpy_prints(part: Part) -> str:
     """
     options = np.get_printoptions()
     if not part.shape:
-        return visible(str(part.read()[()]))
+        return visible(text_of_time(part.read()[()]))
     if part.size <= options["threshold"]:
-        return str(np.array2string(part.read()))
+        return _printed(part.read())
     values = part.edges(options["edgeitems"]).read()
-    return str(np.array2string(values, threshold=0, edgeitems=options["edgeitems"]))
+    return _printed(values, threshold=0, edgeitems=options["edgeitems"])
+
+
+def _printed(values: NDArray[Any], **options: Any) -> str:
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "generic":
+        options["formatter"] = {"datetime": text_of_time}
+    return str(np.array2string(values, **options))
 
 
 def write_csv(part: Part, out: IO[str], tick: Tick) -> None:
@@ -72,7 +78,7 @@ def _field_names(part: Part) -> tuple[str, ...]:
 def _cells(block: NDArray[Any]) -> list[Any]:
     """Return elements as Python objects, and times in ISO 8601 form."""
     if block.dtype.kind in "mM":
-        return [str(value) for value in block]
+        return [text_of_time(value) for value in block]
     if block.dtype.names is not None:
         columns = [_cells(block[name]) if block[name].ndim == 1 else list(block[name]) for name in block.dtype.names]
         return list(zip(*columns, strict=True))

@@ -8,7 +8,7 @@ import click
 
 from omnizarr.cli.locate import Storage, is_url, open_node
 from omnizarr.cli.options import PLACE, command, storage_options
-from omnizarr.cli.serve import checked_token, host_option, hosts_option, public_option, token_option
+from omnizarr.cli.serve import check_names, checked_token, host_option, hosts_option, public_option, token_option
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def view(
       1  not found, or the port is taken
       2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
+    check_names(hosts)
     token = checked_token(host, token, public=public)
     has_urls = any(map(is_url, paths))
     nodes = [open_node(path, storage if is_url(path) or not has_urls else None) for path in paths]

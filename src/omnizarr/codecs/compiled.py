@@ -52,7 +52,7 @@ def _module(name: str) -> Any:
 
 
 def _zstd(native: Any) -> Any:
-    def compress(data: Buffer, level: int, checksum: bool) -> Buffer:  # noqa: FBT001 - as numcodecs has it
+    def compress(data: Buffer, level: int, checksum: bool) -> Buffer:  # noqa: FBT001 - as in numcodecs
         return native.encode(("zstd", level, checksum), data)  # type: ignore[no-any-return]
 
     return SimpleNamespace(compress=compress, decompress=_decompress(native, ("zstd", 0, False)))

@@ -323,7 +323,7 @@ def _bound_nowhere(metadata: Any, spec: Any) -> Binding | None:
 
 
 def _model(metadata: Any, byte_order: str) -> Model:
-    """Return the metadata of an array of zarr-python as omnizarr has it."""
+    """Return the metadata of an array of zarr-python in the form of omnizarr."""
     document = metadata.to_dict()
     document.pop("attributes", None)
     found = as_model(ArrayMetadata.from_dict(document))

@@ -1,4 +1,4 @@
-"""What is along the sides of a picture: coordinates, and the few of them that are written beside it."""
+"""Axes of a picture: coordinates, and the few of them that label it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.show.numbers import Numbers, dates, decimal
+from omnizarr.show.numbers import Numbers, between, dates, decimal
 from omnizarr.support.text import visible
 
 _LONGEST: Final = 16
@@ -53,7 +53,7 @@ class Axis:
 
     @property
     def title(self) -> str:
-        """Name and unit, as they stand beside the axis."""
+        """Name and unit, as written beside the axis."""
         return titled(self.name, self.unit)
 
     def ticks(self, most: int) -> list[Tick]:
@@ -95,8 +95,12 @@ def round_numbers(low: float, high: float, most: int, *, whole: bool = False) ->
     >>> round_numbers(230.1, 309.7, 5)
     (array([240., 260., 280., 300.]), 20.0)
     """
+    low, high = float(low), float(high)
     span = high - low
-    if not span or not math.isfinite(span):
+    if math.isfinite(low) and math.isfinite(high) and not math.isfinite(span):
+        halves, step = round_numbers(low / 2, high / 2, most)
+        return halves * 2, step * 2
+    if not span / most or not math.isfinite(span):
         return np.array([low]), 0.0
     power = 10.0 ** math.floor(math.log10(span / most))
     for factor in (*_NICE, 20, 50):
@@ -110,7 +114,8 @@ def round_numbers(low: float, high: float, most: int, *, whole: bool = False) ->
 def ticks_between(numbers: Numbers, low: float, high: float, most: int) -> list[Tick]:
     """Return marks on a scale of values: `Tick.place` is 0 at `low` and 1 at `high`."""
     at, step = round_numbers(low, high, most)
-    ticks = [Tick((value - low) / (high - low or 1), numbers.label(float(value), step)) for value in at]
+    places = between(at, low, high).tolist()
+    ticks = [Tick(place, numbers.label(value, step)) for place, value in zip(places, at.tolist(), strict=True)]
     return [tick for tick in ticks if tick.text]
 
 

@@ -1,7 +1,7 @@
 """Colour maps, as small tables between which colours are interpolated.
 
-viridis, magma and cividis are those of Matplotlib (CC0); coolwarm is Kenneth Moreland's, for values on both sides of a
-middle. A name that ends in ``_r`` is the map from its other end.
+viridis, magma and cividis come from Matplotlib (CC0); coolwarm is Kenneth Moreland's, for values on both sides of a
+middle. A name that ends in ``_r`` is the map in reverse.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NAMES: Final = tuple(_TABLES)
 _STEPS: Final = 256
 _is_colour = re.compile("[0-9A-Fa-f]{6}").fullmatch
 
-# What has no value. It must not look like any color of the map.
+# The colour of NaN. It must not look like any colour of the map.
 _GREY: Final = (136, 136, 136)
 _RED: Final = (205, 60, 60)
 _OLIVE: Final = (110, 140, 60)
@@ -53,7 +53,7 @@ _OF_NOTHING: Final = {"gray": _RED, "cividis": _RED, "coolwarm": _OLIVE}
 
 @cache
 def table(name: str) -> Pixels:
-    """Return the 256 colours of a map. Raises ValueError if there is none of that name.
+    """Return the 256 colours of a map. Raises ValueError for an unknown name.
 
     >>> table("gray")[[0, 255]].tolist(), table("gray_r")[0].tolist()
     ([[0, 0, 0], [255, 255, 255]], [255, 255, 255])

@@ -1,4 +1,4 @@
-"""What a picture holds, made of NumPy arrays: an image, a line or a table."""
+"""Contents of a picture, made from NumPy arrays: an image, a line or a table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from omnizarr.show import colours
 from omnizarr.show.axes import Axis, titled
 from omnizarr.show.colours import Pixels
-from omnizarr.show.numbers import Numbers, are_numbers, numbers_of
-from omnizarr.support.text import visible
+from omnizarr.show.numbers import Numbers, are_numbers, between, numbers_of
+from omnizarr.support.text import text_of_time, visible
 
 DEFAULT_PERCENTILES: Final = (2.0, 98.0)
 _LONGEST_CELL: Final = 40
+_MOST: Final = float(np.finfo(np.float64).max)
+_LEAST: Final = 1e-300
+"""Magnitude up to which the half of a number may be 0."""
 # An element of an image is not drawn longer than so many times its width.
 _MOST_STRETCHED: Final = 4.0
 
@@ -49,7 +52,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the colours of an image mean.
+    """The meaning of the colours of an image.
 
     Attributes
     ----------
@@ -72,14 +75,14 @@ class Legend:
 
     @property
     def remarks(self) -> Iterator[str]:
-        """What else there is to know of the values: those beyond the ends, and those that are none."""
+        """Remarks on values beyond the ends, and on NaN."""
         found = self.numbers.range
         if found is not None and (found[0] < self.low or found[1] > self.high):
             yield f"from {self._label(found[0])} to {self._label(found[1])}"
         yield from counted(self.numbers)
 
     def _label(self, value: float) -> str:
-        text = self.numbers.label(value, (self.high - self.low) / 100)
+        text = self.numbers.label(value, self.high / 100 - self.low / 100)
         return text.rstrip("0").removesuffix(".") if "." in text and "e" not in text else text
 
 
@@ -93,7 +96,7 @@ def counted(numbers: Numbers) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """What a channel of an image is drawn with.
+    """How a channel of an image is drawn.
 
     Attributes
     ----------
@@ -155,12 +158,12 @@ class Chart:
 
     @property
     def levels(self) -> NDArray[np.float64]:
-        """The values from 0, the lower end, to 1; NaN where there is none."""
-        return (self.numbers.values - self.low) / (self.high - self.low)
+        """The values from 0, the lower end, to 1; NaN stays NaN."""
+        return between(self.numbers.values, self.low, self.high)
 
     @property
     def remarks(self) -> Iterator[str]:
-        """What else there is to know of the values."""
+        """Remarks on the values."""
         yield from counted(self.numbers)
 
 
@@ -171,7 +174,7 @@ class Table:
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     omitted: str = ""
-    """What of the values is left out."""
+    """A note on omitted values."""
 
 
 Content: TypeAlias = Image | Chart | Table
@@ -179,7 +182,7 @@ Content: TypeAlias = Image | Chart | Table
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Values to be shown, and what is known of them.
+    """Values to show, with their properties.
 
     Attributes
     ----------
@@ -188,15 +191,15 @@ class Subject:
     axes : tuple of Axis
         None to two.
     missing : numpy.ndarray of bool, optional
-        Where a value says that there is none.
+        Where a value means that data is missing.
     element : float
         Height of an element for its width.
     omitted : str
-        What of the values was not read, where a table cannot show all.
+        A note on values that were not read, because a table cannot show all.
     label : callable, optional
         Returns how a value is written, as `Numbers.label`; None: as its data type says.
     lights : tuple of Light
-        What each channel of an image is drawn with; none: the channels are red, green and blue.
+        The colour and window of each channel of an image; empty: the channels are red, green and blue.
     """
 
     values: NDArray[Any]
@@ -298,9 +301,7 @@ def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
 
 def _between(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     """Return where values are between two, from 0 to 1."""
-    # Each by itself: the difference of two finite numbers may be none.
-    scale = max(abs(low), abs(high))
-    return ((values / scale - low / scale) / (high / scale - low / scale)).clip(0, 1)
+    return between(values, low, high).clip(0, 1)
 
 
 def _ends(numbers: Numbers, style: Style) -> tuple[float, float]:
@@ -308,8 +309,8 @@ def _ends(numbers: Numbers, style: Style) -> tuple[float, float]:
     if low < high:
         return low, high
     # One value only: it is in the middle.
-    width = abs(low) or 1.0
-    return low - width / 2, low + width / 2
+    width = abs(low) if abs(low) > _LEAST else 1.0
+    return max(low - width / 2, -_MOST), min(low + width / 2, _MOST)
 
 
 def _proportion(subject: Subject) -> float:
@@ -331,7 +332,7 @@ def proportion(height: int, width: int, element: float = 1.0) -> float:
 
 def _chart(subject: Subject, style: Style) -> Chart:
     numbers = _numbers(subject)
-    # A line that left the picture at its peaks would be misread: all values are shown, unless limits are asked for.
+    # A line that leaves the picture at its peaks is easily misread. Show all values, unless limits are given.
     low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
     name = " ".join(part for part in (numbers.remark, subject.name) if part)
     return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high)
@@ -374,7 +375,7 @@ def _coordinates(axis: Axis) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    text = visible(str(value.item() if isinstance(value, np.bytes_) else value))
+    text = visible(text_of_time(value.item() if isinstance(value, np.bytes_) else value))
     return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
 
@@ -383,7 +384,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A picture with what is written above and below it."""
+    """A picture with its title and notes."""
 
     title: str
     content: Content
@@ -391,7 +392,7 @@ class Page:
 
     @property
     def notes(self) -> str:
-        """What is written below: of the selection, and of the values."""
+        """The notes below: on the selection, and on the values."""
         content = self.content
         if isinstance(content, Table):
             of_values: tuple[str, ...] = (content.omitted,) if content.omitted else ()

@@ -61,7 +61,7 @@ Shape: TypeAlias = Text | Line | Bitmap
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What is drawn, on paper of that size."""
+    """Shapes to draw, on paper of this size."""
 
     width: float
     height: float
@@ -75,7 +75,7 @@ def width_of(text: str) -> float:
 
 
 def figure_of(page: Page, width: float, height: float) -> Figure:
-    """Return a page laid out; the picture itself fills as much of that width and height as its proportions allow."""
+    """Lay out a page. The picture fills as much of the width and height as its proportions allow."""
     content = page.content
     if isinstance(content, Image):
         body = _image(content, width, height)
@@ -181,7 +181,7 @@ def _chart(chart: Chart, width: float, height: float) -> _Body:
 
 
 def _lines(chart: Chart, box: _Box) -> list[Shape]:
-    """Return the line, in pieces where there are no values; a single value is a short stroke."""
+    """Return the line. Missing values interrupt it; a single value is a short stroke."""
     levels = chart.levels
     last = max(1, len(levels) - 1)
     points = np.stack([box.left + np.arange(len(levels)) / last * box.width, box.bottom - levels * box.height], axis=-1)

@@ -9,8 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.support.text import text_of_time
+
 _NUMERIC: Final = "biufcmM"
 _DATE_UNITS: Final = ("D", "h", "m", "s", "ms", "us", "ns")
+_COMPARABLE: Final = frozenset({"W", *_DATE_UNITS})
+"""Units that NumPy compares with each other over the range of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +24,13 @@ class Numbers:
     Attributes
     ----------
     values : numpy.ndarray of float64
-        NaN where there is no number, or none to be shown.
+        NaN where there is no number, or where it is not shown.
     missing : numpy.ndarray of bool
-        Where a value says that there is none; `values` is NaN there.
+        Where a value means that data is missing; `values` is NaN there.
     label : callable
-        Returns how a number is written, given too how far apart those beside it are (0: not known).
+        Returns the text of a number, given the number and its distance from its neighbours (0: unknown).
     remark : str
-        What was done to the values; "" if nothing.
+        How the values were changed, such as "magnitude"; "" if they were not.
     """
 
     values: NDArray[np.float64]
@@ -86,7 +90,7 @@ def numbers_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -
 
 
 def decimal(value: float, step: float = 0) -> str:
-    """Return a number, with as many digits as tell it from one that is `step` away.
+    """Return a number with enough digits to distinguish it from one that is `step` away.
 
     >>> decimal(0.1 + 0.2, 0.1), decimal(120.0), decimal(273.15, 20), decimal(1234567.0, 1), decimal(1.5e-9)
     ('0.3', '120', '273', '1234567', '1.5e-09')
@@ -96,18 +100,34 @@ def decimal(value: float, step: float = 0) -> str:
     if not step or not np.isfinite(step):
         return f"{value:.5g}"
     if abs(value) >= 1e9 or step < 1e-5:
-        digits = max(1, int(np.ceil(np.log10(max(abs(value), step) / step))) + 1)
+        digits = max(1, int(np.ceil(np.log10(max(abs(value), step)) - np.log10(step))) + 1)
         return f"{value:.{min(digits, 15)}g}"
     digits = max(0, int(-np.floor(np.log10(step) + 1e-9)))
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def dates(values: NDArray[Any]) -> list[str]:
-    """Return times in the coarsest unit, from days on, that loses nothing of any of them.
+def between(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Return where values are on a scale from 0, at `low`, to 1, at `high`.
 
-    >>> dates(np.array(["2026-01-01T00:00", "2026-02-01T12:00"], "M8[m]"))
-    ['2026-01-01T00', '2026-02-01T12']
+    >>> between(np.array([-1.0, 0, 1.5]), -1, 1).tolist(), between(np.array([0.0]), -1.7e308, 1.7e308).tolist()
+    ([0.0, 0.5, 1.25], [0.5])
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(high - low):
+            return (values - low) / (high - low)
+        return (values / 2 - low / 2) / (high / 2 - low / 2)
+
+
+def dates(values: NDArray[Any]) -> list[str]:
+    """Return times in the coarsest unit, from days on, that represents all of them exactly.
+
+    Times whose own unit is years, months, or less than a nanosecond keep it. Times without a unit are numbers.
+
+    >>> dates(np.array(["2026-01-01T00:00", "2026-02-01T12:00"], "M8[m]")), dates(np.array(["2026-02"], "M8[M]"))
+    (['2026-01-01T00', '2026-02-01T12'], ['2026-02'])
+    """
+    if np.datetime_data(values.dtype)[0] not in _COMPARABLE:
+        return [text_of_time(value) for value in values]
     for unit in _DATE_UNITS:
         if bool((np.isnat(values) | (values.astype(f"M8[{unit}]") == values)).all()):
             return [str(text) for text in np.datetime_as_string(values, unit=unit, casting="unsafe")]
@@ -115,7 +135,7 @@ def dates(values: NDArray[Any]) -> list[str]:
 
 
 def _is_small_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether it is a type of ml_dtypes, which NumPy does not know as a number."""
+    """Return whether it is a type of ml_dtypes, which is not a number to NumPy."""
     return dtype.kind == "V" and dtype.names is None and dtype.type.__module__.startswith("ml_dtypes")
 
 
@@ -131,6 +151,8 @@ def _time_label(dtype: np.dtype[Any]) -> Callable[[float, float], str]:
         time = np.array([round(value)], np.int64).view(native)
         if dtype.kind == "m":
             return str(time[0])
+        if np.datetime_data(dtype)[0] not in _COMPARABLE:
+            return dates(time)[0]
         apart = np.array(max(1, round(step)), np.int64).view(native.str.replace("M8", "m8"))
         unit = next((unit for unit in _DATE_UNITS if np.timedelta64(1, unit) <= apart), None)
         return dates(time if unit is None else time.astype(f"M8[{unit}]"))[0]

@@ -1,4 +1,4 @@
-"""What needs Pillow (the extra ``show``): figures in pixels, and palettes."""
+"""Figures in pixels, and palettes. They need Pillow (the extra ``show``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as SVG. Colours are those of the page it stands on, so it suits light and dark ones."""
+"""Figures as SVG. They take the colours of the page around them, light or dark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def of_figure(figure: Figure, *, is_file: bool = False) -> str:
     '<svg ...><title>&lt;b&gt;</title><text x="1" y="9">&lt;b&gt;</text></svg>'
     """
     width, height = f"{figure.width:.0f}", f"{figure.height:.0f}"
-    # A file has no page that could say what its colours are: the reader's preference says.
+    # A file has no page around it, so its colours follow the reader's preference.
     style = "<style>svg{color:#222}@media(prefers-color-scheme:dark){svg{color:#ddd}}</style>" if is_file else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '

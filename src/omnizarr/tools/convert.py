@@ -291,6 +291,6 @@ def rechunk(
 
 
 def _may_be_files(*places: Any) -> bool:
-    """Return whether a place is a path, which may be that of a netCDF file."""
+    """Return whether a place is a path, and so may be a netCDF file."""
     texts = [str(place) for place in places if isinstance(place, str | os.PathLike)]
     return any("://" not in text or text.startswith("file://") for text in texts)

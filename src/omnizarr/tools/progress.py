@@ -95,7 +95,7 @@ class State:
         return self.seconds * (1 - share) / share
 
     def amounts(self) -> str:
-        """Return what is done, and of how much, in words.
+        """Return a text: the amount that is done, and the total.
 
         >>> State("converting", 4 * 2**30, 40, done=2**30, chunks=10).amounts()
         '1.0 GiB of 4.0 GiB, 10 of 40 chunks'

@@ -1,9 +1,9 @@
 """Translation of a node to another format, with an account of what that format cannot express.
 
-Translating is pure: metadata in, metadata out. Everything is kept that the target can say; where it cannot, the nearest
-that holds the same values is taken, and a remark says so. A `Loss` says what could not be carried. Whether the target
-can say something is not decided here: its dialect writes it, and reads it back. What attributes and names mean to
-programs such as xarray is not decided here either: `omnizarr.formats.conventions` carries it first.
+Translating is pure: metadata in, metadata out. Everything that the target can express is kept. The rest is replaced by
+the nearest equivalent with the same values, with a remark. A `Loss` describes what could not be carried. Whether the
+target can say something is not decided here: its dialect writes it, and reads it back. What attributes and names mean
+to programs such as xarray is not decided here either: `omnizarr.formats.conventions` carries it first.
 
 Spec: the texts of all formats.
 """
@@ -186,7 +186,7 @@ def translate(
         else:
             found = _translate_group(carried.metadata, account)
     except CannotCarryError:
-        # what else there was to say is of no matter
+        # other remarks do not matter
         return Translation(metadata, None, (account.losses[-1],))
     return replace(
         found,
@@ -278,7 +278,7 @@ def _holds_attributes(target: M, attributes: Mapping[str, JSON], account: Accoun
 
 
 def _with_members(target: M, source: Metadata, account: Account) -> M:
-    """Return `target` with those members of the source that no text defines and that may stand there."""
+    """Return `target` with the members of the source that no specification defines and that the target allows."""
     if source.dialect == target.dialect:
         target = replace(target, unknown=source.unknown)
         spelled = replace(target, spellings=source.spellings)
@@ -407,8 +407,8 @@ def _with_keys(
 ) -> ArrayMetadata:
     """Return `target` with keys of chunks as the format has them by default, or like the source's where it has filters.
 
-    (v3 can say the keys of v2 too, but what is copied to a new place shall have its own.) `keys` are those that a
-    convention expects, if any: chunks that stay in place keep theirs.
+    (v3 can express the keys of v2, too, but a copy gets the keys of its own format.) `keys` is the encoding that a
+    convention expects, if any. Chunks that stay in place keep their keys.
     """
     kept = replace(target, chunk_key_encoding=source.chunk_key_encoding)
     read, _ = attempt(kept, account.dialect)

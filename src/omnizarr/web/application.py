@@ -20,12 +20,12 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
 from omnizarr.tools.translated import TranslatedStore
 from omnizarr.web.compression import Compressed
-from omnizarr.web.guards import EVERYWHERE, KnownHost, TokenRequired, check_token
+from omnizarr.web.guards import EVERYWHERE, KnownHost, TokenRequired, check_hosts, check_origins, check_token
 from omnizarr.web.keys import DOCUMENTS, Keys
 
 _EXPOSED: Final = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
 FEW: Final = 1_000
-"""Nodes below a group of which consolidated metadata is made, by default."""
+"""Default limit of nodes below a group for which consolidated metadata is made."""
 _ALLOWED: Final = ("Authorization", "If-Match", "If-None-Match", "If-Range", "Range")
 
 
@@ -165,13 +165,17 @@ def guarded(
     Raises
     ------
     ValueError
-        If a URL cannot contain the token unchanged.
+        If a URL cannot contain the token unchanged, or an origin or the name of a host is not valid.
     """
+    origins = tuple(origins)
+    check_origins(origins)
     middleware = [
-        Middleware(CORSMiddleware, tuple(origins), ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)
+        Middleware(CORSMiddleware, origins, ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)
     ]
     if hosts is not None:
-        middleware.append(Middleware(KnownHost, tuple(hosts)))
+        hosts = tuple(hosts)
+        check_hosts(hosts)
+        middleware.append(Middleware(KnownHost, hosts))
     if token is not None:
         check_token(token)
         middleware.append(Middleware(TokenRequired, token))

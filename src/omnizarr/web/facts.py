@@ -1,4 +1,4 @@
-"""What a page asks of a hierarchy: its tree, the facts of a node, labels, values, chunks and findings, as JSON.
+"""Answers to the page of `view` as JSON: the tree, facts of a node, labels, values, chunks and findings.
 
 Paths are relative to the node that was opened. All functions read from the store, and are to be called in threads.
 """
@@ -57,9 +57,9 @@ MOST_FINDINGS: Final = 10_000
 
 _MOST_COUNTED: Final = 50_000
 _MOST_COUNTED_FAR: Final = 1000
-"""Keys that are listed to say how much of an array is stored; of a remote store, as many as one request lists."""
+"""Keys that are listed to count the stored chunks of an array; in a remote store, the keys of one request."""
 _STORED: Final = 30.0
-"""Seconds for which it is remembered which chunks are stored."""
+"""Seconds for which the list of stored chunks is kept."""
 _MOST_STORED: Final = 16
 _MOST_ASKED: Final = 400
 """Chunks that are asked for one by one where a store cannot list."""
@@ -73,11 +73,11 @@ _PATIENCE: Final = 10.0
 """Seconds of one search."""
 _MOST_REMEMBERED: Final = 512
 _CACHE: Final = 2**27
-"""Bytes of decoded chunks that are kept of a hierarchy."""
+"""Bytes of decoded chunks that are kept for a hierarchy."""
 
 
 Stop: TypeAlias = Callable[[], bool]
-"""Asked again and again whether to stop, as the client does not wait for the answer any more."""
+"""Called repeatedly: returns whether to stop, because the client no longer waits for the answer."""
 
 
 def never() -> bool:
@@ -189,10 +189,10 @@ class Dataset:
         return Nodes(_Looked(self))
 
     def tree(self, path: str = "", offset: int = 0, limit: int = 500) -> dict[str, Any]:
-        """Return a page of what is directly below a group.
+        """Return a page of the nodes directly below a group.
 
-        ``next`` is the offset of the next page; None: this is the last. What a listing shows of a group may be no node,
-        so a page may have fewer nodes than its limit.
+        ``next`` is the offset of the next page; None: this is the last. Not every listed name is a node, so a page can
+        have fewer nodes than its limit.
         """
         group = self.node(path)
         if not isinstance(group, Group):
@@ -248,7 +248,7 @@ class Dataset:
     # -- facts ----------------------------------------------------------------------------
 
     def info(self, path: str = "") -> dict[str, Any]:
-        """Return what a node is: its facts, attributes, codecs, documents, how it is stored, and how to draw it."""
+        """Describe a node: its facts, attributes, codecs, documents, storage, and how to draw it."""
         path = normalize(path)
         try:
             node: Array | Group | UnreadableNode = self.node(path)
@@ -461,12 +461,12 @@ class Dataset:
         return found
 
     def check(self, path: str = "", *, data: bool = False, stop: Stop = never) -> dict[str, Any]:
-        """Return what `omnizarr.check` finds at a node and below it; `data` decodes all chunks.
+        """Return the findings of `omnizarr.check` at a node and below it; `data` decodes all chunks.
 
         Raises
         ------
         StoppedError
-            If `stop` says so while chunks are looked at.
+            If `stop` returns True while chunks are checked.
         """
         where = self.root.store_path
         where = where.at(f"{where.prefix}{normalize(path)}".rstrip("/"))
@@ -498,7 +498,7 @@ class Dataset:
         return {"findings": found, "complete": len(findings) == len(report.findings)}
 
     def _decoder(self, path: str) -> Callable[[str], tuple[int, ...] | None] | None:
-        """Return what tells the coordinates of a chunk by its key; None for a node that has none."""
+        """Return a function from the key of a chunk to its coordinates; None for a node without chunks."""
         try:
             node = self.node(path)
             return info.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
@@ -507,7 +507,7 @@ class Dataset:
 
 
 class StoppedError(Exception):
-    """The client does not wait for the answer any more."""
+    """The client no longer waits for the answer."""
 
 
 class _Looked(Mapping[str, Metadata]):
@@ -593,7 +593,7 @@ def _kind(node: Array | Group | UnreadableNode) -> str:
 
 
 def _names(group: Group) -> list[str]:
-    """Return the names of what may be nodes directly below a group, sorted."""
+    """Return the sorted names of possible nodes directly below a group."""
     snapshot = group._snapshot  # noqa: SLF001 - as all nodes below share it
     return detection.children(group.store_path) if snapshot is None else snapshot.children(group.path)
 
@@ -641,7 +641,7 @@ class _TooManyError(Exception):
 
 
 def _facts_of(array: Array) -> ArrayFacts:
-    """Return the facts of an array; what of it is stored is counted if that does not take long."""
+    """Return the facts of an array. Stored chunks are counted if that is quick."""
     most = _MOST_COUNTED_FAR if array.store.concurrency > 1 else _MOST_COUNTED
     counted = 0
 
@@ -722,7 +722,7 @@ def _times(attributes: Mapping[str, Any]) -> Times | None:
 
 
 def _moment(times: Times, value: float) -> str | None:
-    """Return a time in ISO 8601; a number that is none unchanged."""
+    """Return a time in ISO 8601. Other numbers are returned unchanged."""
     if not np.isfinite(value):
         return None
     text = times.text(value)

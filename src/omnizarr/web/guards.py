@@ -20,6 +20,8 @@ EVERYWHERE: Final = ("*",)
 """The origins of all web pages."""
 _BEARER: Final = "bearer "
 _is_token = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
+_is_origin = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[^\s/?#@:\[\]A-Z]+)(?::\d+)?|null|\*").fullmatch
+_is_host = re.compile(r"\[?[0-9A-Fa-f:]+\]?|[^\s/?#@:\[\]]+").fullmatch
 
 
 class TokenRequired:
@@ -68,6 +70,26 @@ def check_token(token: str) -> None:
         raise ValueError("a token consists of letters, digits and the characters . _ ~ -")
 
 
+def check_origins(origins: Iterable[str]) -> None:
+    """Raise ValueError if no browser sends one of these origins.
+
+    >>> check_origins(["https://viewer.example.org", "http://localhost:8080", "*"])
+    """
+    for origin in origins:
+        if not _is_origin(origin):
+            raise ValueError(f"not an origin: found {origin!r}, expected one as in https://viewer.example.org, or *")
+
+
+def check_hosts(hosts: Iterable[str]) -> None:
+    """Raise ValueError if one of these is not a name without scheme and port.
+
+    >>> check_hosts(["data.example.org", "::1"])
+    """
+    for host in hosts:
+        if not _is_host(host):
+            raise ValueError(f"not the name of a host: found {host!r}, expected one as in data.example.org")
+
+
 def cookie_name(scope: Scope) -> str:
     """Return the name of the cookie for the port that a request came to."""
     server = scope.get("server")
@@ -89,7 +111,7 @@ def _setting(cookie: str, token: str, scope: Scope, send: Send) -> Send:
 class KnownHost:
     """Middleware that answers requests by 421 unless they call the server by a name that it has.
 
-    A page of somebody else can let its own name lead to 127.0.0.1, and so read, in the browser, what is served there.
+    A malicious page can make its own name lead to 127.0.0.1, and so read in the browser what is served there.
     Such requests carry that name in the header ``Host``.
 
     Parameters

@@ -1,7 +1,7 @@
 """The values of a store over HTTP: ``GET`` and ``HEAD`` of keys, with ranges and ETags.
 
-A key is the path of the URL. What is no key, is outside the store, or is behind a symbolic link that leads out of it,
-is not found, as keys without a value are. Nothing is listed, and nothing can be written.
+A key is the path of the URL. Paths that are not keys, that lead out of the store, or that are behind a symbolic link
+out of it, are not found, like keys without a value. Nothing is listed, and nothing can be written.
 
 Spec: RFC 9110.
 """
@@ -51,7 +51,7 @@ class _Value:
     whole: Buffer | None
     """All of it, where that had to be read."""
     stamp: Hashable = None
-    """What tells its version, where parts of it are still to be read."""
+    """An identification of its version, if parts of it are read later."""
 
 
 class Keys:
@@ -204,7 +204,7 @@ def refusal(status: HTTPStatus, text: str, **fields: str) -> Response:
 
 
 def failure(error: Exception, what: str) -> Response:
-    """Return the answer to a request that failed for what is stored, or for the store.
+    """Return the answer to a request that failed because of the stored data, or of the store.
 
     The log gets all of the error, the client nothing of where the data is.
     """

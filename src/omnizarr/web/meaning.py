@@ -1,4 +1,4 @@
-"""What the attributes of an array mean for a picture of it: axes, coordinates, units, missing values, channels.
+"""The meaning of an array's attributes for its picture: axes, coordinates, units, missing values, channels.
 
 Read are the conventions of xarray and CF, of NCZarr, and of OME-Zarr. An attribute that is not as its convention wants
 it counts as not there.
@@ -23,7 +23,7 @@ _NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("t", "time"), "t"),
     **dict.fromkeys(("c", "channel", "band", "bands", "rgb", "rgba"), "c"),
 }
-"""What dimensions are called, and which axis that is."""
+"""Names of dimensions, and the axes that they mean."""
 _STANDARD: Final[Mapping[str, str]] = {
     "longitude": "x",
     "grid_longitude": "x",
@@ -135,7 +135,7 @@ def _text(value: object) -> str | None:
 
 
 def dimensions_of(path: str, array: ArrayMetadata, nodes: Nodes, image: Image | None) -> list[Dimension]:
-    """Return what is known of each dimension of the array at a path."""
+    """Describe each dimension of the array at a path."""
     if image is not None and len(image.axes) == len(array.shape):
         return list(_of_image(array, image))
     names = dimensions.names_of(array) or (None,) * len(array.shape)
@@ -190,7 +190,7 @@ def _role_of(axis: str | None, units: str | None, standard_name: str | None) -> 
 
 
 def view_of(found: Sequence[Dimension], data_type: str) -> list[int]:
-    """Return the dimensions to draw at first: that of rows, and that of columns; one for a line; none for a table.
+    """Return the dimensions to draw at first: of rows and columns for an image, one for a line, none for a table.
 
     >>> view_of([Dimension("time", 3, "t"), Dimension("lon", 5, "x"), Dimension("lat", 4, "y")], "float32")
     [2, 1]
@@ -222,7 +222,7 @@ def is_colours(sizes: Sequence[int], data_type: str) -> bool:
 
 
 def missing_of(array: ArrayMetadata, image: Image | None) -> list[Any]:
-    """Return the stored values that mean that there is none, as JSON."""
+    """Return the stored values that mean missing data, as JSON."""
     found = display.missing_values(array, is_image=image is not None)
     return list(dict.fromkeys(plain(value) for value in found if value.dtype.kind != "c"))
 
@@ -234,5 +234,5 @@ def number_of(attributes: Mapping[str, JSON], name: str, default: float) -> floa
 
 
 def title_of(attributes: Mapping[str, JSON]) -> str | None:
-    """Return what an array is called in words."""
+    """Return the title of an array."""
     return _text(attributes.get("long_name")) or _text(attributes.get("standard_name"))

@@ -1,4 +1,4 @@
-"""Values as JSON has them: what a page shows of attributes and elements."""
+"""Attributes and elements as JSON for the page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.support.text import text_of_time
+
 _LARGEST: Final = 2**53
-"""From here on a double, which is all that a browser has for a number, does not hold every integer."""
+"""Browsers have only doubles, which cannot represent every integer from here on."""
 _LONGEST: Final = 1000
 """Characters of an element."""
 
@@ -115,7 +117,7 @@ def _text(value: Any) -> str:
         return _joined(map(_text, value.reshape(-1)[:_LONGEST] if isinstance(value, np.ndarray) else value.item()))
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=str)
-    return "" if value is None else str(value)
+    return "" if value is None else text_of_time(value) if isinstance(value, np.datetime64) else str(value)
 
 
 def _of_bytes(value: bytes) -> str:

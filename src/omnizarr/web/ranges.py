@@ -1,4 +1,4 @@
-"""What a request asks for of a value: which bytes, and on which conditions (RFC 9110, sections 13 and 14)."""
+"""Ranges and conditions of requests for a value (RFC 9110, sections 13 and 14)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, method: str, headers: Headers) -> Asked:
-        """Return what a request asks for. Ranges mean something in GET alone."""
+        """Parse a request. Ranges have a meaning only in GET requests."""
         ranges = parse(headers.get("range", "")) if method == "GET" else None
         return cls(ranges, headers.get("if-match"), headers.get("if-none-match"), headers.get("if-range"))
 

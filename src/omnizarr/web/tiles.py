@@ -48,7 +48,7 @@ _parse = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})*)(?:-([0-9]{1,4}(?:[.,][0-9]
 
 
 class Steps(NamedTuple):
-    """What a tile array shows of an array.
+    """The part of an array that a tile array shows.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Steps:
-        """Return what the URL of a tile array says.
+        """Parse the URL of a tile array.
 
         >>> Steps.of("1.4.4-1,2")
         Steps(strides=(1, 4, 4), drawn=(1, 2))
@@ -316,7 +316,7 @@ class TileArray:
         return values
 
     def _missing(self, places: Sequence[range], stored: Stored) -> NDArray[np.bool_]:
-        """Return which elements at some places of the tile array lie in chunks that are missing."""
+        """Return which elements at these places of the tile array are in missing chunks."""
         numbers, runs = [], []
         for place, stride, size in zip(places, self.steps.strides, stored.chunk_shape, strict=True):
             chunks = [index * stride // size for index in place]
@@ -351,7 +351,7 @@ class TileArray:
         return spans
 
     def _parts(self, places: list[range], thinning: Sequence[int]) -> Iterator[list[range]]:
-        """Yield the places of a tile in parts, none of which takes long to read."""
+        """Yield the places of a tile in parts that can be read quickly."""
         halves = None if self._cost(places, thinning) <= _MOST_AT_ONCE else self._halves(places, thinning)
         if halves is None:
             yield places
@@ -374,7 +374,7 @@ class TileArray:
 
 
 def side_of(chunk: int, stride: int, wanted: int) -> int:
-    """Return the length of tiles along a dimension: near what is wanted, and in step with the chunks of the array.
+    """Return the length of tiles along a dimension: near the wanted length, and aligned with the chunks of the array.
 
     >>> side_of(1000, 1, 256), side_of(1000, 4, 256), side_of(100, 1, 256), side_of(1000, 3, 256), side_of(7, 1, 256)
     (250, 250, 300, 256, 259)

@@ -372,6 +372,8 @@ async def _answered(request: Request, answer: Callable[[Stop], Response]) -> Res
     except StoppedError:
         return Response(status_code=_CLOSED_REQUEST)
     except NodeNotFoundError as error:
+        if error.remedy is not None and error.remedy.startswith("create"):
+            error.remedy = None  # the page only reads
         return _refused(HTTPStatus.NOT_FOUND, error)
     except _BAD_REQUESTS as error:
         return _refused(HTTPStatus.BAD_REQUEST, error)

@@ -67,7 +67,7 @@ def missing(module: str, name: str) -> Any:
 
 
 def oindex(values: NDArray[Any], selection: Any) -> NDArray[Any]:
-    """Return what one selector per dimension selects of an array in memory, as NumPy has it."""
+    """Return what one selector per dimension selects of an array in memory, as in NumPy."""
     return values[grid(values, selection)].squeeze(axis=dropped(selection))
 
 

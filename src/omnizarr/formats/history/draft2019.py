@@ -1,10 +1,10 @@
 """The dialect ``v3-draft2019``: the draft of Zarr v3 of May 2019, documents ``array`` and ``group``.
 
-The text of May 2019 defines documents and no keys. The keys, and the entry point ``zarr.json``, are those of the
-next text, of June 2019. Documents of that and of later texts are read by `omnizarr.formats.history.draft2020`: `load`
-leaves alone what has none of the marks of May 2019, a ``zarr_format`` of its own and ``chunk_codecs``.
+The text of May 2019 defines documents, but no keys. The keys and the entry point ``zarr.json`` come from the next text,
+of June 2019. `omnizarr.formats.history.draft2020` reads documents of that and of later texts: `load` ignores documents
+without the marks of May 2019, which are a ``zarr_format`` of its own and ``chunk_codecs``.
 
-What the text leaves open is decided in ``docs/formats/v3-draft-2019.md``.
+``docs/formats/v3-draft-2019.md`` lists decisions on points that the text leaves open.
 
 Spec: Zarr v3 draft of 2019, "Metadata", "Data types", "Chunk grids", "Node names".
 """
@@ -198,7 +198,7 @@ def _read_unknown(
 
 
 def _read_point(reader: Reader, value: JSON, pointer: str, expected: str) -> Named | None:
-    """Return what an extension defines, under the URI of the extension; None if `value` is no such object."""
+    """Return what an extension defines, under the URI of the extension; None if `value` is not such an object."""
     if not isinstance(value, Mapping):
         reader.problem(pointer, "not understood", found=value, expected=expected, spec=_ARRAY)
         return None
@@ -414,7 +414,7 @@ _NEAREST: Mapping[str, str] = {
     r"fixed_length_utf32": "store its code points as uint32, along one more dimension",
     r"r[0-9]+|raw_bytes|null_terminated_bytes": "store its bytes as uint8, along one more dimension",
 }
-"""By patterns of names of data types: what comes nearest."""
+"""The nearest data types, by patterns of names."""
 
 
 def _nearest(named: Named) -> str:

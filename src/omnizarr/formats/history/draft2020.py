@@ -73,7 +73,7 @@ _MEMBERS = (
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return what the documents ``array`` and ``group`` of a node say, of which the first counts; None without any.
+    """Return the metadata in the documents ``array`` and ``group`` of a node; the first takes precedence.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
 
 
 class _Parts(NamedTuple):
-    """What an array's document says of its chunks, which shards bring together."""
+    """The members of an array's document that describe its chunks, which shards combine."""
 
     grid: Named
     codecs: tuple[Named, ...]
@@ -259,7 +259,7 @@ def _read_attributes(reader: Reader, document: Mapping[str, JSON]) -> tuple[Mapp
 
 
 def _are_filters(value: JSON) -> bool:
-    """Whether an attribute says what zarr-python does with every chunk."""
+    """Whether an attribute states zarr-python's treatment of every chunk."""
     if not is_list(value) or not value:
         return False
     return all(isinstance(item, Mapping) and isinstance(item.get("id"), str) for item in value)
@@ -393,7 +393,7 @@ def _read_dimension_names(
 
 
 def _is_needed(metadata: Metadata, stored: Mapping[str, JSON], fresh: set[str]) -> bool:
-    """Whether a node has to have a document: groups of which only .zmetadata speaks, or nothing, may go without."""
+    """Whether a node must have a document. Implied groups, and groups that are only in .zmetadata, need none."""
     if isinstance(metadata, ArrayMetadata) or metadata.node_type in stored:
         return True
     if metadata.implicit:
@@ -449,7 +449,7 @@ def _dump_copies(metadata: GroupMetadata, stored: JSON) -> Mapping[str, JSON]:
 
 
 def _separator(metadata: ArrayMetadata) -> JSON:
-    """Return what separates the coordinates in keys of chunks; older variants of the draft have keys like v2."""
+    """Return the separator of coordinates in keys of chunks. Older variants of the draft have keys like v2."""
     if metadata.chunk_key_encoding.name not in (KEYS_OF_2020, "v2"):
         return metadata.chunk_key_encoding.name
     return metadata.chunk_key_encoding.configuration.get("separator", "/")

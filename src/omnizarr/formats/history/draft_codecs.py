@@ -1,4 +1,4 @@
-"""Codecs of the drafts of v3, which are named by URIs, as those of numcodecs, and back.
+"""Translate codecs of the drafts of v3, which are named by URIs, to codecs of numcodecs, and back.
 
 Both drafts say that the URI of a codec leads to its specification, and define no codec but gzip. What programs
 wrote has one pattern: the numcodecs id is the last part of the URI that is not a version, and the parameters are those

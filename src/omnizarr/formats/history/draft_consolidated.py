@@ -25,7 +25,7 @@ _SPEC = "consolidated metadata of zarr-python 2.12 to 2.18, format 1"
 
 
 def load_consolidated(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
-    """Return path -> ``"array"`` or ``"group"`` -> document; those of the root under ``""``.
+    """Return path -> ``"array"`` or ``"group"`` -> document; the root's are under ``""``.
 
     Keys that are not documents of nodes, and the entry point, are ignored.
 

@@ -1,6 +1,6 @@
-"""The entry point of a hierarchy of the drafts of v3: ``zarr.json``, which says where all other keys are.
+"""The entry point of a hierarchy of the drafts of v3: ``zarr.json``, which gives the places of all other keys.
 
-Read are those of the texts from June 2019 to November 2022, and what programs wrote in between:
+Entry points of the texts from June 2019 to November 2022 are read, and variants that programs wrote in between:
 
 ===================  ==========================================  ========================  =====================
 draft                ``metadata_encoding``                       document of ``a``         chunk of ``a``
@@ -40,7 +40,7 @@ def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
     """Return where the keys of a hierarchy are whose entry point ``zarr.json`` is `document`.
 
     None if `document` is not an entry point of a draft (in the final v3 ``zarr.json`` is the document of one node). The
-    drafts of 2019 and of 2020 have entry points of one form; an ``http`` URI is that of 2019.
+    entry points of both drafts have the same form; an ``http`` URI means the draft of 2019.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def entry() -> JSON:
 
 
 def _explain_format(reader: Reader, found: str) -> None:
-    """Report strings that are URIs of Zarr; others are no business of the drafts."""
+    """Report strings that are URIs of Zarr. The drafts do not define others."""
     if match := _FEBRUARY_2023.fullmatch(found):
         reader.problem(
             "/zarr_format",

@@ -27,7 +27,7 @@ _SHARDS = 'Zarr v3 drafts of 2022, "Sharding storage transformer"'
 
 
 def read_extensions(reader: Reader, value: JSON, pointer: str, spec: str) -> None:
-    """Look through a list of extensions, none of which is known here: those that must be understood are problems."""
+    """Report extensions of a list that must be understood. omnizarr knows none of them."""
     if value is None:
         return
     for index, item in enumerate(read_list(reader, value, pointer, spec)):
@@ -60,7 +60,7 @@ def read_extensions(reader: Reader, value: JSON, pointer: str, spec: str) -> Non
 
 
 def read_named(reader: Reader, value: JSON, pointer: str, spec: str) -> Named:
-    """Return an object with ``extension`` and ``type`` under its URI; what else it holds is its configuration."""
+    """Return an object with ``extension`` and ``type`` under its URI; its other members are its configuration."""
     document = read_object(reader, value, pointer, spec)
     uri = document.get("extension")
     if not isinstance(uri, str) or not uri:
@@ -85,10 +85,10 @@ def read_named(reader: Reader, value: JSON, pointer: str, spec: str) -> Named:
 def read_sharding(
     reader: Reader, value: JSON, pointer: str, grid: Named, codecs: tuple[Named, ...]
 ) -> tuple[Named, tuple[Named, ...]] | None:
-    """Return the chunk grid and the codecs that a sharding transformer amounts to; None if `value` is none.
+    """Return the chunk grid and the codecs that are equivalent to a sharding transformer; None if `value` is not one.
 
     The transformer keeps chunks of the grid together, some along each dimension; the value ends with an index of
-    offsets and sizes, as that of ``sharding_indexed``, without a checksum.
+    offsets and sizes, like the index of ``sharding_indexed`` without a checksum.
     """
     if not isinstance(value, Mapping) or grid.name != "regular":
         return None

@@ -1,9 +1,9 @@
 """Data types and fill values of the drafts of v3, in the terms of the model, and back.
 
 Both drafts take their identifiers from NumPy, with the byte order in front (``<i4``; ``bool``, ``i1`` and ``u1`` have
-none), and know extension types, objects of which ``type`` is left to the extension. Those that programs wrote, and
-the two that have a text (moments and durations), all have NumPy's string or descr as ``type``: it tells what they are,
-whatever the URI says. An unknown extension is read as its fallback; without one it keeps its URI as its name.
+none), and know extension types, objects of which ``type`` is left to the extension. Those that programs wrote, and the
+two that have a text (moments and durations), all have NumPy's string or descr as ``type``: it identifies the type,
+regardless of the URI. An unknown extension is read as its fallback; without one it keeps its URI as its name.
 
 Spec: Zarr v3 draft of 2019, "Data types", "Array metadata"; draft of 2020, the same; "Extension data types" of the
 extension datetime-dtypes/1.0.
@@ -46,16 +46,16 @@ _TODO = "TODO:"
 
 
 class Elements(NamedTuple):
-    """What a document says of the elements."""
+    """The members of a document that describe elements."""
 
     data_type: Named
     byte_order: ByteOrder
     bound: DataType | None
     """None if the type is unknown: only reading chunks needs it."""
     is_core: bool = True
-    """False: the type is that of an extension, which also says what fill values look like."""
+    """False: the type comes from an extension, which also defines the form of fill values."""
     is_fallback: bool = False
-    """The type is what an unknown extension uses instead."""
+    """The type is the fallback of an unknown extension."""
 
     @property
     def stored(self) -> np.dtype[Any]:
@@ -92,18 +92,18 @@ def read_elements(
     has_complex: bool = False,
     has_names: bool = False,
 ) -> Elements:
-    """Return what the member ``data_type`` says.
+    """Parse the member ``data_type``.
 
     Parameters
     ----------
     value : JSON
         Of the member.
     steps : sequence of Step
-        The codecs, which tell what Python objects are.
+        The codecs, which determine the type of Python objects.
     spec : str
         Section of the specification.
     has_complex : bool
-        The text has complex types among its own (that of 2019 has, others get a note).
+        The text defines complex types (only the text of 2019 does; for the others there is a note).
     has_names : bool
         Types may be called as in the final v3 (the drafts of November 2022 do so, others get a note).
     """
@@ -176,7 +176,7 @@ def _read_extension(reader: Reader, value: Mapping[str, JSON], steps: Sequence[S
 
 
 def _read_type(reader: Reader, value: JSON, steps: Sequence[Step], spec: str) -> Elements | None:
-    """Return what ``type`` says in the terms of NumPy; None if it does not, or says what needs no extension."""
+    """Return ``type`` in the terms of NumPy; None if it is not one of NumPy's, or does not need an extension."""
     if not isinstance(value, str) and not (is_list(value) and value):
         return None
     if is_list(value) and len(value) == 1 and is_list(value[0]) and len(value[0]) == 2 and value[0][0] == "":
@@ -212,7 +212,7 @@ def _read_unknown(reader: Reader, uri: str, value: Mapping[str, JSON], spec: str
 
 
 def read_fill_value(reader: Reader, value: JSON, elements: Elements, *, spec: str) -> JSON | Undefined:
-    """Return what the member ``fill_value`` says, in the form of v3; null is `UNDEFINED`."""
+    """Return the member ``fill_value`` in the form of v3; null is `UNDEFINED`."""
     if isinstance(value, float) and not math.isfinite(value):
         reader.note("/fill_value", "a bare token that is not JSON, read as the string of the same name", spec)
         value = name_of_nonfinite(value)

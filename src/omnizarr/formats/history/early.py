@@ -1,4 +1,4 @@
-"""What the formats before v2 have in common: NumPy's types, chunks of one shape, one compressor, no groups.
+"""Common parts of the formats before v2: NumPy's types, chunks of one shape, one compressor, no groups.
 
 Spec: Zarr v1, "Metadata"; for v0 the file ``PERSISTENCE.rst`` of zarr 0.4.
 """
@@ -45,7 +45,7 @@ _REMEDIES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format(Written):
-    """How a format is written, and what errors call it."""
+    """How a format is written, and its name in errors."""
 
     dialect: str
     array_document: str
@@ -58,7 +58,7 @@ class Format(Written):
 
 
 class Elements(NamedTuple):
-    """What the ``dtype`` says of the elements."""
+    """The description of elements in ``dtype``."""
 
     data_type: Named
     byte_order: Literal["<", ">"]
@@ -86,7 +86,7 @@ BLOSC_OPTIONS: Mapping[str, Option] = {
 
 
 def read_elements(reader: Reader, document: JSON, spec: str) -> Elements:
-    """Return what the member ``dtype`` says."""
+    """Parse the member ``dtype``."""
     try:
         named, byte_order = typestr.load(document)
     except UnknownDataTypeError as error:
@@ -112,7 +112,7 @@ def read_elements(reader: Reader, document: JSON, spec: str) -> Elements:
 
 
 def _note_departures(reader: Reader, document: JSON, pointer: str, spec: str) -> None:
-    """Note what a type that is well formed in v2 has beyond what the text of v1 and NumPy allow."""
+    """Note parts of a type that are valid in v2, but not in the text of v1 or in NumPy."""
     if is_list(document):
         for i, (name, item, *shape) in enumerate(document):
             if not isinstance(name, str):
@@ -127,7 +127,7 @@ def _note_departures(reader: Reader, document: JSON, pointer: str, spec: str) ->
 
 
 def read_fill_value(reader: Reader, value: JSON, elements: Elements, spec: str) -> JSON | Undefined:
-    """Return what the member ``fill_value`` says, in the terms of v3."""
+    """Return the member ``fill_value`` in the terms of v3."""
     if value is None:
         return UNDEFINED
     if elements.bound is None:
@@ -210,7 +210,7 @@ def refuse_group(metadata: Metadata, form: Format) -> ArrayMetadata:
 def dump_array(
     metadata: ArrayMetadata, form: Format, aspects: Mapping[str, Aspect], head: Mapping[str, JSON], load: Load
 ) -> dict[str, JSON]:
-    """Return the document of an array: what is unchanged as it was read, the rest in the terms of the text.
+    """Return the document of an array: unchanged members as they were read, the rest in the terms of the text.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def stored_documents(metadata: Metadata, form: Format) -> Mapping[str, JSON]:
 
 
 def stack_of(metadata: ArrayMetadata, form: Format) -> Stack:
-    """Return order and compressor; there are no filters. Raises NotRepresentableError for what has no place."""
+    """Return order and compressor. Raises NotRepresentableError for codecs that the format does not have."""
     for codec in metadata.codecs:
         if codec.name not in ("transpose", "bytes", *form.codecs):
             raise form.refuse(

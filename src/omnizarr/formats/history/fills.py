@@ -1,4 +1,4 @@
-"""Fill values of the formats before v2: what NumPy's ``fill`` makes of the document's value.
+"""Fill values of the formats before v2: the result of NumPy's ``fill`` with the document's value.
 
 zarr 0.4 and 1.x gave the value of the document to ``ndarray.fill`` as it was, for chunks that are missing and for
 the rest of chunks that were written in part. So NumPy's casts say what it means: 0 is ``"0"`` among strings and zero in
@@ -58,7 +58,7 @@ def load(value: JSON, data_type: DataType, say: Say) -> JSON:
 
 
 def dump(value: JSON, data_type: DataType) -> JSON:
-    """Return what makes NumPy, or `load`, fill with this v3 form. The payload of a NaN is lost.
+    """Return the value with which NumPy's ``fill``, or `load`, gives this v3 form. The payload of a NaN is lost.
 
     Raises
     ------

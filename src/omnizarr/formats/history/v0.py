@@ -1,7 +1,7 @@
 """The dialect ``v0`` of zarr 0.4: ``__zmeta__``, perhaps ``__zattr__``, and below ``__zdata__`` chunks ``1.0.blosc``.
 
-Each array is a directory of its own; chunks are in order C, and always compressed with Blosc. There is no number of the
-format in the documents. zarr 0.3 put a pickle into ``__zmeta__``: that is not a document, and is not read.
+Each array is a directory of its own; chunks are in order C, and always compressed with Blosc. The documents do not
+contain a format number. zarr 0.3 stored a pickle in ``__zmeta__``, which is not read.
 
 Spec: the file ``PERSISTENCE.rst`` of zarr 0.4.
 """
@@ -61,7 +61,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
 
     def read_steps(_: int) -> tuple[list[Step], str]:
         named = {name: document[name] for name in early.BLOSC_OPTIONS if name in document}
-        # what is missing is a problem already, no note
+        # a missing member is a problem already, so it gets no note
         options = early.read_options(Reader(report), named, early.BLOSC_OPTIONS, "", _SPEC)
         return [Step("blosc", options, "")], "C"
 

@@ -62,7 +62,7 @@ _COMPRESSIONS: Final = ("none", "blosc", "zlib", "gzip", "bz2", "lzma")
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
-    """Return the metadata in the documents of an array; None if ``meta`` is none of Zarr's.
+    """Return the metadata in the documents of an array; None if ``meta`` does not belong to Zarr.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _read_order(reader: Reader, document: Mapping[str, JSON], steps: Sequence[St
 
 
 def _read_compression(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
-    """Return the compressor as numcodecs has it; none if there is none."""
+    """Return the compressor in the form of numcodecs; an empty list without a compressor."""
     name, options = document.get("compression"), document.get("compression_opts")
     match name:
         case None | "none":

@@ -9,8 +9,8 @@ omnizarr does the work. `install` makes ``import zarr`` find this package, in th
 >>> zarr.ones((2, 2))[0]
 array([1., 1.])
 
-Names, modules, defaults and return types are those of zarr-python 3.1.6, as far as other packages use them; what is
-done is done by omnizarr. `install` makes ``import zarr`` find this package, in this process.
+Names, modules, defaults and return types match zarr-python 3.1.6 where other packages use them; omnizarr does the work.
+`install` makes ``import zarr`` find this package, in this process.
 """
 
 from __future__ import annotations

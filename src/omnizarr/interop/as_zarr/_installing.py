@@ -33,7 +33,7 @@ class _Loader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # which the import system has replaced by that of the other name
+        module.__spec__ = self._spec  # which the import system has replaced by the module with the other name
 
 
 class _Distribution(metadata.Distribution):
@@ -94,7 +94,7 @@ def installed() -> bool:
 
 
 def install() -> None:
-    """Make ``import zarr``, and that of modules below it, find this package, in this process.
+    """Make ``import zarr`` and imports of modules below it find this package, in this process.
 
     To be called before anything imports zarr. ``importlib.metadata.version("zarr")`` answers `VERSION` then, whether
     or not zarr-python is installed. Twice does no harm.

@@ -1,4 +1,4 @@
-"""What zarr-python warns of when arrays are made."""
+"""Warnings of zarr-python about the creation of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays and groups: those of omnizarr, with what zarr-python's have beside."""
+"""Arrays and groups of omnizarr, with the additional members of zarr-python's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from omnizarr.stores.tasks import waited
 
 
 class Info:
-    """What a node is, as a card to be printed; its members have the names that zarr-python's have, too.
+    """A printable summary of a node. Its members have zarr-python's names.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def named(node: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return what omnizarr takes in place of a node, a store or metadata here; anything else unchanged."""
+    """Return omnizarr's equivalent of a node, a store or metadata; other values unchanged."""
     if isinstance(value, (AsyncArray, AsyncGroup)):
         return value.array if isinstance(value, AsyncArray) else value.group
     if type(value) is Array:
@@ -262,7 +262,7 @@ def without_copies(store: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Array(CoreArray, metaclass=_KindOfArray):
-    """An array in a store: `omnizarr.Array`, with what zarr-python's has beside."""
+    """An array in a store: `omnizarr.Array`, with the additional members of zarr-python's."""
 
     __slots__ = ()
 
@@ -281,7 +281,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
 
     @classmethod
     def create(cls, store: Any, **options: Any) -> Array:
-        """Create an array, and return it; keywords as those of `zarr.create`."""
+        """Create an array and return it. Keywords are like those of `zarr.create`."""
         return cast("Array", _synchronous().create(store=store, **options))
 
     @classmethod
@@ -331,7 +331,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
 
     @property
     def info(self) -> Any:
-        """What it is, as a card to be printed."""
+        """A printable summary of the node."""
         return Info(plain(self).info, self)
 
     def info_complete(self) -> Any:
@@ -365,7 +365,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
 
 
 def _completed(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document of an array with what zarr-python fills in where it is missing."""
+    """Return a document of an array with the defaults that zarr-python inserts for missing members."""
     if document.get("zarr_format") not in {2, 3}:
         raise ValueError(f"Invalid zarr_format: {document.get('zarr_format')}. Expected 2 or 3")
     return {"compressor": None, "filters": None, **document} if document.get("zarr_format") == 2 else document
@@ -385,7 +385,7 @@ def _numcodecs(array: Array) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 class AsyncArray(aio.AsyncArray):
-    """An array to be awaited: `omnizarr.aio.AsyncArray`, with what zarr-python's has beside."""
+    """An asynchronous array: `omnizarr.aio.AsyncArray`, with the additional members of zarr-python's."""
 
     __slots__ = ()
 
@@ -406,7 +406,7 @@ class AsyncArray(aio.AsyncArray):
 
     @classmethod
     async def create(cls, store: Any, **options: Any) -> AsyncArray:
-        """Create an array, and return it; keywords as those of `zarr.create`."""
+        """Create an array and return it. Keywords are like those of `zarr.create`."""
         return (await waited(lambda: _synchronous().create(store=store, **options))).async_array  # type: ignore[no-any-return]
 
     @classmethod
@@ -471,7 +471,7 @@ class AsyncArray(aio.AsyncArray):
 
 
 class Group(CoreGroup, metaclass=_KindOfGroup):
-    """A group in a store: `omnizarr.Group`, with what zarr-python's has beside."""
+    """A group in a store: `omnizarr.Group`, with the additional members of zarr-python's."""
 
     __slots__ = ()
 
@@ -544,7 +544,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
     @property
     def metadata(self) -> GroupMetadata:  # type: ignore[override]
-        """What its documents say, with the copies of metadata that its members are taken from."""
+        """The metadata in its documents, with the consolidated metadata of its members."""
         return metadata_of(self)
 
     def tree(  # type: ignore[override]
@@ -555,14 +555,14 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
         max_nodes: int = 500,
         plain: bool = False,
     ) -> TreeRepr:
-        """Return a drawing of what is below; see `omnizarr.Group.tree`."""
+        """Return a drawing of the nodes below; see `omnizarr.Group.tree`."""
         if expand is not None:
             raise NotImplementedError("'expand' is not yet implemented.")
         return TreeRepr(self, level, max_nodes, plain=plain)
 
     @property
     def info(self) -> Any:
-        """What it is, as a card to be printed."""
+        """A printable summary of the node."""
         return Info(plain(self).info, self)
 
     def info_complete(self) -> Any:
@@ -613,7 +613,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
 
 def metadata_of(group: CoreGroup) -> GroupMetadata:
-    """Return the metadata of a group, with that of all below it if it was opened from consolidated metadata."""
+    """Return the metadata of a group, with that of the nodes below it if it was opened from consolidated metadata."""
     snapshot, own = group._snapshot, group._metadata  # noqa: SLF001 - parts of it
     if snapshot is not None:
         return GroupMetadata(group.attrs.asdict(), group.zarr_format, _copies(group, snapshot))
@@ -627,7 +627,7 @@ def metadata_of(group: CoreGroup) -> GroupMetadata:
 
 _MOST_REMEMBERED: Final = 64
 _remembered: Final[dict[int, tuple[ModelOfGroup, GroupMetadata]]] = {}
-"""Metadata of groups, by the identity of that of omnizarr: the same one as long as a group does not change."""
+"""Metadata of groups, by the identity of omnizarr's metadata, which stays the same until the group changes."""
 
 
 def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:
@@ -650,7 +650,7 @@ def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:
 
 
 class AsyncGroup(aio.AsyncGroup):
-    """A group to be awaited: `omnizarr.aio.AsyncGroup`, with what zarr-python's has beside."""
+    """An asynchronous group: `omnizarr.aio.AsyncGroup`, with the additional members of zarr-python's."""
 
     __slots__ = ()
 
@@ -697,7 +697,7 @@ class AsyncGroup(aio.AsyncGroup):
 
     @property
     def metadata(self) -> GroupMetadata:  # type: ignore[override]
-        """What its documents say, with the copies of metadata that its members are taken from."""
+        """The metadata in its documents, with the consolidated metadata of its members."""
         return metadata_of(self.group)
 
     _member = _awaited_method("getitem")
@@ -742,7 +742,7 @@ class AsyncGroup(aio.AsyncGroup):
         max_nodes: int = 500,
         plain: bool = False,
     ) -> Any:
-        """Return a drawing of what is below; see `omnizarr.Group.tree`."""
+        """Return a drawing of the nodes below; see `omnizarr.Group.tree`."""
         group = named(self.group)
         return await waited(lambda: group.tree(expand, level, max_nodes=max_nodes, plain=plain))
 

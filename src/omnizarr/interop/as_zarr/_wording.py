@@ -1,4 +1,4 @@
-"""What zarr-python says of an error, in front of what omnizarr says of it."""
+"""Error messages of zarr-python, in front of omnizarr's."""
 
 from __future__ import annotations
 

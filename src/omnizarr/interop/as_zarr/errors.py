@@ -30,27 +30,27 @@ class IncompatibleNodeError(ContainsArrayError, ContainsGroupError, TypeError):
 
 
 class ZarrFutureWarning(FutureWarning):
-    """What will change."""
+    """Future changes."""
 
 
 class UnstableSpecificationWarning(ZarrFutureWarning):
-    """What is written has no specification that stays."""
+    """Written data has no final specification."""
 
 
 class ZarrDeprecationWarning(DeprecationWarning):
-    """What should not be used any more."""
+    """Deprecated features."""
 
 
 class ZarrUserWarning(UserWarning):
-    """What is probably not meant."""
+    """Probable mistakes."""
 
 
 class ZarrRuntimeWarning(RuntimeWarning):
-    """What is without effect."""
+    """Arguments or settings without effect."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn of what the first line outside of omnizarr does."""
+    """Give a warning at the first line outside of omnizarr."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("omnizarr."):
         level, frame = level + 1, frame.f_back

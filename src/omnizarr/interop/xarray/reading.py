@@ -372,7 +372,7 @@ def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(attribute: Attribute) -> Any:
-    """Return the value of an attribute as netCDF4-python has it."""
+    """Return the value of an attribute as in netCDF4-python."""
     value = attribute.value
     if isinstance(value, str):
         return value.rstrip("\0")

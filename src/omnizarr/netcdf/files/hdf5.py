@@ -246,7 +246,7 @@ def is_half(dataset: Any) -> bool:
 
 
 def plain_name(dataset: Any) -> str:
-    """Return the name of a dataset in its group, as netCDF has it."""
+    """Return the name of a dataset in its group, as in netCDF."""
     return str(dataset.name).rpartition("/")[2].removeprefix(NON_COORDINATE)
 
 

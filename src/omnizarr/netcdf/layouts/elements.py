@@ -48,7 +48,7 @@ _SPEC: Final = 'NCZarr, "Supported Types"'
 
 
 class Elements(NamedTuple):
-    """The type of a variable, and what there is to say about it."""
+    """The type of a variable, with remarks."""
 
     type: AnyType
     notes: tuple[Note, ...] = ()

@@ -109,7 +109,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _GroupNode(_Node):
-    """A group on its way to a header: what is directly below, and what there is to say of that."""
+    """A group on its way to a header: its members, and remarks on them."""
 
     members: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -441,7 +441,7 @@ class _Variable:
         return self._made
 
     def _odd_shape(self) -> Iterator[Note]:
-        """Yield what there is to say of scalars and dimensions."""
+        """Yield remarks on scalars and dimensions."""
         if self.is_scalar and self.writer.loses_scalars:
             yield Note("", "netCDF-C 4.8 stored the fill value in place of a scalar's data", SPEC)
         elif self.node.marks.is_scalar and not self.is_scalar:

@@ -62,7 +62,7 @@ _WITHOUT_NULS: Final = frozenset({"A", "B", "C", "D", "xarray", "pure", "v3", "p
 """Layouts in which no NULs stand at the end of text, where programs in C like to leave them: netCDF-C would show them
 as u0000, and xarray as characters. netCDF4-python cuts them, too."""
 _JSON_IN_TEXT: Final = frozenset({"C", "D", "E"})
-"""Layouts in which text that is JSON is stored as such, as NCZarr has it; in others xarray is to see text."""
+"""Layouts in which text that is JSON is stored as such, as in NCZarr; in others xarray is to see text."""
 _ONLY_UNLIMITED_BYTES: Final = 4096
 _MAX_CHUNK_BYTES: Final = 4 * 2**20
 

@@ -25,6 +25,8 @@ _LEAST_BAR: Final = 4
 # Cells for the title, the name of the axis above, two lines of the axis below, its name, the legend and the prompt.
 _LINES_AROUND: Final = 7
 _LEAST_ROWS: Final = 4
+_LEAST_CELL: Final = 11
+_MORE: Final = "  …"
 _PLAIN: Final = str.maketrans({"│": "|", "┤": "+", "└": "+", "┬": "+", "─": "-", "…": "~", "·": "-", "×": "x"})
 
 
@@ -67,7 +69,7 @@ class Terminal:
 
 
 def render(page: Page, terminal: Terminal) -> str:
-    """Return what shows a page on a terminal, lines that end with a newline.
+    """Return the text that shows a page on a terminal: lines that end with a newline.
 
     Examples
     --------
@@ -160,7 +162,7 @@ def _cells(image: Image, terminal: Terminal, columns: int, rows: int) -> list[st
 
 
 def _pixels(image: Image, terminal: Terminal, columns: int, rows: int, left: int) -> str:
-    """Return what paints the image over the cells above the line on which the cursor stands."""
+    """Return the control sequences that paint the image over the cells above the line of the cursor."""
     if terminal.protocol not in GRAPHICS:
         return ""
     pixels = stretched(image.pixels, columns * terminal.cell[0], rows * terminal.cell[1])
@@ -217,7 +219,7 @@ def _cell_of(place: float, count: int, samples: float) -> int:
 
 
 def _beside(ticks: list[Tick], rows: int, width: int, samples: float) -> list[str]:
-    """Return what stands before each line of a picture."""
+    """Return the text before each line of a picture."""
     texts = {_cell_of(place, rows, samples): text for place, text in ticks}
     return [f"{texts.get(row, ''):>{width}} {'┤' if row in texts else '│'}" for row in range(rows)]
 
@@ -242,12 +244,22 @@ def _table(table: Table, terminal: Terminal) -> Iterator[str]:
     rows = [table.names, *table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     shown, used = 0, 0
-    for width in widths:
-        if shown and used + width > terminal.columns:
+    for column, width in enumerate(widths):
+        room = terminal.columns - used
+        if width > room >= _LEAST_CELL:
+            widths[column] = room if column == len(widths) - 1 else room - len(_MORE)
+            shown += 1
+            break
+        if shown and width > room:
             break
         shown, used = shown + 1, used + width + 2
     for number, row in enumerate(rows):
-        cut = "  …" if shown < len(widths) else ""
-        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row[:shown], widths, strict=False)).rstrip() + cut
+        more = _MORE if shown < len(widths) else ""
+        shortened = zip(row[:shown], widths, strict=False)
+        line = "  ".join(f"{_cut(cell, width):<{width}}" for cell, width in shortened).rstrip() + more
         if number or line:
             yield _faint(line, terminal) if number == 0 else line
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -78,9 +78,9 @@ def numbers_of_256(pixels: Pixels) -> NDArray[np.intp]:
 
 
 def shades(image: Image, columns: int, rows: int) -> list[str]:
-    """Return lines of cells that are the darker the smaller the value: in ASCII, without colours.
+    """Return lines of cells in ASCII, without colours. Smaller values are darker.
 
-    "?" is NaN, and what is missing is blank.
+    "?" is NaN; missing values are blank.
     """
     chosen = np.ix_(sampled(image.levels.shape[0], rows), sampled(image.levels.shape[1], columns))
     levels, is_shown = image.levels[chosen], image.pixels[..., 3][chosen] >= 128
@@ -111,6 +111,7 @@ def _dots(chart: Chart, width: int, height: int) -> NDArray[np.bool_]:
     dots = np.zeros((height, width), np.bool_)
     levels = _along(chart.levels, width)
     heights = (1 - levels) * (height - 1)
+    heights = np.where(np.isinf(heights), heights.clip(-1, height), heights)  # beyond the edge
     for x in np.flatnonzero(~np.isnan(heights)):
         around = heights[max(0, x - 1) : x + 2]
         here = heights[x]
@@ -122,13 +123,14 @@ def _dots(chart: Chart, width: int, height: int) -> NDArray[np.bool_]:
 
 
 def _along(levels: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Return the level at each column: of few values, what is between them on a straight line."""
+    """Return the level at each column. Few values are interpolated linearly."""
     if len(levels) == 1:
         return np.repeat(levels, width)
     places = np.linspace(0, len(levels) - 1, width)
     left = np.floor(places).astype(np.intp).clip(0, len(levels) - 2)
     part = places - left
     # Beside NaN, a line ends where its last value is.
-    between = levels[left] * (1 - part) + levels[left + 1] * part
+    with np.errstate(invalid="ignore"):  # an infinite level beside a column that is exactly at another one
+        between = levels[left] * (1 - part) + levels[left + 1] * part
     nearest = levels[np.round(places).astype(np.intp)]
     return np.where(np.isnan(between), nearest, between)

@@ -1,4 +1,4 @@
-"""Which pictures a terminal can show: by what its environment says, else by asking it."""
+"""Find out which pictures a terminal can show: from its environment, else by asking it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 from omnizarr.show import paper
 from omnizarr.show.terminal import Protocol, Terminal
 
-# What a terminal answers in, if it answers at all.
+# Time in which a terminal answers, if it answers at all.
 _PATIENCE: Final = 0.2
 # "How large is a cell?" (xterm), and "What can you do?" (DA1), which all terminals answer, and so ends the wait.
 _QUESTION: Final = b"\x1b[16t\x1b[c"
@@ -37,17 +37,17 @@ def terminal_of(
     protocol: Protocol | None = None,
     answers: tuple[frozenset[bytes], tuple[int, int] | None] | None = None,
 ) -> Terminal:
-    """Return what the terminal behind a stream can show; text in ASCII shades, if it is none, or wants no colours.
+    """Return the abilities of the terminal behind a stream: ASCII shades if it is not a terminal, or without colours.
 
     Parameters
     ----------
     stream : text stream
     environment : mapping
-        Default: that of the process.
+        Default: the environment of the process.
     protocol : str, optional
-        What is used, whether or not it seems to be there.
+        The protocol to use, even if the terminal does not seem to support it.
     answers : tuple
-        What the terminal can do, and the size of its cells, if it was asked; by default it is asked.
+        The abilities of the terminal and the size of its cells. By default the terminal is asked.
     """
     environment = os.environ if environment is None else environment
     size = shutil.get_terminal_size()
@@ -114,7 +114,7 @@ def _cell_of(stream: TextIO) -> tuple[int, int] | None:
 
 
 def _ask() -> tuple[frozenset[bytes], tuple[int, int] | None]:
-    """Ask the terminal of the process; an empty answer from one that does not say, or where there is none."""
+    """Ask the terminal of the process. The answer is empty if there is no terminal, or if it does not reply."""
     try:
         termios, tty = import_module("termios"), import_module("tty")
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
@@ -149,7 +149,7 @@ def _answer(terminal: int, termios: Any, tty: Any) -> bytes:
 
 
 def understood(answer: bytes) -> tuple[frozenset[bytes], tuple[int, int] | None]:
-    r"""Return what a terminal has answered: the numbers of what it can do, and width and height of a cell.
+    r"""Return the answer of a terminal: the numbers of its abilities, and width and height of a cell.
 
     >>> abilities, cell = understood(b"\x1b[6;20;10t\x1b[?62;4;22c")
     >>> sorted(abilities), cell

@@ -71,7 +71,7 @@ def sixel(pixels: Pixels) -> str:
         for number in used
     )
     bands = "-".join(_band(shown[top : top + _BAND]) for top in range(0, height, _BAND))
-    # 1: what is not painted does not change.
+    # 1: pixels that are not painted do not change.
     return f'{_ESCAPE}P0;1;0q"1;1;{width};{height}{registers}{bands}{_END}'
 
 

@@ -1,1 +1,1 @@
-"""Shapes of chunks and shards for what is read of an array, and what that takes."""
+"""Recommended shapes of chunks and shards for typical reads of an array, with the requests and bytes of each read."""

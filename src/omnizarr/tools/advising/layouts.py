@@ -29,7 +29,7 @@ _MOST_COMBINATIONS: Final = 300_000
 _PREFERENCE: Final = 0.03
 """Accepted extra cost, as a share, of a chunk with half or twice the preferred size."""
 _EVENNESS: Final = 0.02
-"""The same for a chunk whose shape is less similar to that of the array."""
+"""The same for a chunk whose shape is less similar to the array's."""
 _INDEX_ENTRY: Final = 16
 _CHECKSUM: Final = 4
 _MOST_INNER: Final = 16_384
@@ -66,8 +66,8 @@ def touched(length: int, window: int, chunk: int, per_chunk: int = 1) -> Touched
     if not length:
         return Touched(0.0, 0, 0.0)
     places, inner, reach = length - window + 1, chunk // per_chunk, window - 1
-    # A window that begins at s touches the chunks from s // chunk to (s + reach) // chunk; it touches all inner chunks
-    # of those of which it touches the first and the last one.
+    # A window that begins at s touches the chunks from s // chunk to (s + reach) // chunk; where it touches the first
+    # and the last inner chunk of a shard, it touches all of them.
     total = _sum_of_floors(reach, places, chunk) - _sum_of_floors(0, places, chunk) + places
     full = 0
     if reach + 2 * inner > chunk:
@@ -188,8 +188,8 @@ class Layout:
         requests, most_requests, indexes = outer, most, 0.0
         if self.shards is not None:
             shard_nbytes = math.prod(self.shards) * self.item_bytes
-            # Small shards are fetched whole, and shards of which every inner chunk is needed; otherwise the index
-            # comes first.
+            # Small shards are fetched whole, as are shards whose inner chunks are all needed. Otherwise the index is
+            # fetched first.
             if shard_nbytes + self.index_nbytes > spans.GAP:
                 full = math.prod(self._touched(window, self.outer, self.inner, "full"))
                 requests, most_requests, indexes = 2 * outer - full, 2 * most, outer

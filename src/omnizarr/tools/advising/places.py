@@ -1,4 +1,4 @@
-"""Where data is, and what reading costs there.
+"""Places of data, and the cost of reading there.
 
 The figures are round ones, for comparing layouts and not for predicting times. Those of a local disk are of a
 solid-state drive whose files are not in the page cache, those of an object store of S3 from a machine in the same

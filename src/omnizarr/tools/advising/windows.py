@@ -1,4 +1,4 @@
-"""What is typically read of an array: windows, given by their lengths or by words.
+"""Typical reads of an array: windows, given by their lengths or by words.
 
 A window is a box that is anywhere in the array. ``"*,1,1"`` is a time series: all of the first dimension, one element
 of the others. How often windows are read, relative to each other, is their weight.

@@ -1,4 +1,4 @@
-"""One check, from a place in a store to the account of what was found."""
+"""One check: from a place in a store to the report of its findings."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ def run(
 
 
 def _not_looked_at(*, has_names: bool, data: bool) -> str:
-    """Return what was not looked at in a store that cannot list."""
+    """Describe what the check left out because the store cannot list."""
     missed = ["strays"] if has_names else ["members of this group, which nothing names", "strays"]
     return f"the server cannot list: {', '.join(missed if data else [*missed, 'chunks'])} were not looked at"
 
 
 def _nothing(where: StorePath) -> NodeNotFoundError:
-    """Return the error that says that there is nothing to check, and which names come near."""
+    """Return the error for a place without a node, with similar names."""
     error = detection.not_found(where, NodeNotFoundError)
     if error.remedy is not None and error.remedy.startswith("create"):
         error.remedy = None
@@ -132,7 +132,7 @@ def _nothing(where: StorePath) -> NodeNotFoundError:
 
 
 def _forget(node: inventory.Node) -> None:
-    """Let go of what is not needed any more: there may be many nodes."""
+    """Release data that is no longer needed: there may be many nodes."""
     for document in node.documents.values():
         document.value, document.data = None, b""
     if node.metadata is not None:
@@ -146,7 +146,7 @@ def _workers(keys: keyspace.Keys, concurrency: int | None, *, data: bool) -> int
 def _check_digests(
     findings: Findings, where: StorePath, expected: dict[str, str], effort: Effort, workers: Executor
 ) -> None:
-    """Enter the nodes that are not what their digests say; nothing without digests."""
+    """Report the nodes that differ from their digests, if there are digests."""
     if not expected:
         return
     with ExitStack() as opened:

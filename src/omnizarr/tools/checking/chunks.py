@@ -47,12 +47,12 @@ class Trouble(NamedTuple):
 
 
 def exact_size(binding: Binding, coords: tuple[int, ...]) -> int | None:
-    """Return how many bytes a stored chunk must have, where that can be told without decoding it."""
+    """Return the required number of bytes of a stored chunk, if that is known without decoding it."""
     return binding.chain_for(coords).encoded.nbytes
 
 
 def check_size(size: int, expected: int | None) -> Iterator[Trouble]:
-    """Yield what the size of a stored chunk tells."""
+    """Yield findings on the size of a stored chunk."""
     if expected is not None and size != expected:
         code = "wrong-chunk-size" if size else "empty-chunk"
         yield Trouble(code, "the chunk has the wrong size", f"{size} bytes", f"{expected} bytes")
@@ -84,7 +84,7 @@ def _check(chain: Chain, data: Buffer) -> Iterator[Trouble]:
         return
     if isinstance(serializer, Sharding):
         for trouble in _check_shard(serializer, data):
-            # What is within something else cannot be cut off there.
+            # Data inside other data cannot be cut off.
             is_within = bool(chain.compressors) and trouble.code == "shard-tail-torn"
             yield trouble._replace(code="shard-index-broken") if is_within else trouble
         return
@@ -163,7 +163,7 @@ def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
 
 
 def intact_size(shard: Sharding, data: Buffer) -> int | None:
-    """Return the size at which a shard with a broken tail was whole; None if that cannot be told for sure.
+    """Return the size at which a shard with a broken tail was whole; None if that is not certain.
 
     A writer that adds inner chunks to a shard in place, and is stopped, leaves the previous index in its old position.
     Its checksum identifies it; without a checksum, and if the index comes first, None is returned.
@@ -182,7 +182,10 @@ def intact_size(shard: Sharding, data: Buffer) -> int | None:
 
 
 def _plausible(octets: AnyArray, size: int, offset: int) -> list[int]:
-    """Return where an index may begin, the last first: its first row is before it, or says that there is nothing."""
+    """Return possible begins of an index, the last one first.
+
+    The chunk of its first row lies before it, or is missing.
+    """
     places = len(octets) - size + 1
     if places <= 0 or size < _ROW:
         return []
@@ -226,7 +229,10 @@ def _overlaps(entries: list[tuple[int, int, tuple[int, ...]]], start: int, stop:
 
 
 def _trailing(chain: Chain, data: Buffer) -> int:
-    """Return how many bytes follow what the last compressor made; those that its reader refuses are not counted."""
+    """Return the number of bytes after the output of the last compressor.
+
+    Bytes that its reader refuses are not counted.
+    """
     if not chain.compressors:
         return 0
     name = chain.compressors[-1][0].removeprefix("numcodecs.")
@@ -243,7 +249,7 @@ def _inflater() -> Any:
 
 
 class _Zlib:
-    """A decompressor of zlib with the manners of those of bz2 and lzma."""
+    """A decompressor of zlib with the interface of the decompressors of bz2 and lzma."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream

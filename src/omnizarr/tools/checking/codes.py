@@ -1,7 +1,7 @@
 """The kinds of findings, in one table.
 
-Checks take severity, meaning and remedy from it, repairs what to fix and when, and the manual its tables
-(`python -m tests.tables`).
+Checks take severity, meaning and remedy from it; repairs take the action and its conditions; the manual takes its
+tables (`python -m tests.tables`).
 """
 
 from __future__ import annotations

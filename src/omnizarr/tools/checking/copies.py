@@ -1,4 +1,4 @@
-"""Consolidated metadata: whether its copies say what the documents say.
+"""Compare the copies in consolidated metadata with the documents.
 
 Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 """
@@ -61,14 +61,14 @@ def _message(inventory: Inventory, node: Node, copies: Mapping[str, Mapping[str,
 
 
 def _pointer(inventory: Inventory, node: Node, copies: Mapping[str, Mapping[str, JSON]], path: str) -> str:
-    """Return where in the document the copy of a node is, or would be."""
+    """Return the pointer to the copy of a node in the document, whether or not it exists."""
     there = inventory.nodes.get(prefix(node.path) + path)
     name = next(iter(copies.get(path) or (there[0].documents if there else {node.dialect.array_document: None})))
     return copy_pointer(node, path, name)
 
 
 def _own(node: Node, copies: JSON) -> Iterator[str]:
-    """Yield the pointers of copies of a v2 group's own documents that say otherwise than these."""
+    """Yield the pointers of copies of a v2 group's own documents that differ from the documents."""
     if node.dialect.name != "v2" or not isinstance(copies, Mapping):
         return
     metadata = copies.get("metadata")

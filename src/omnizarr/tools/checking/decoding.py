@@ -40,7 +40,7 @@ class Told(NamedTuple):
 
 
 def at_once(workers: int, bindings: Iterable[Binding | None], max_memory: int | None) -> int:
-    """Return how many chunks may be decoded at a time, each with what it was decoded from."""
+    """Return how many chunks may be decoded at a time, if their stored bytes stay in memory, too."""
     if max_memory is None:
         return workers
     largest = max((2 * (each.spec.nbytes or 0) for each in bindings if each is not None), default=1)

@@ -1,4 +1,4 @@
-"""Documents against the letter of their format: as JSON, as metadata, and what known writers made of them."""
+"""Check documents strictly against their format: their JSON, their metadata, and mistakes of known writers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JSON: Final = "RFC 8259"
 
 
 def check_json(findings: Findings, path: str, document: Document) -> None:
-    """Enter what keeps a document from being JSON, once."""
+    """Report why a document is not JSON, once."""
     if document.is_read:
         return
     document.is_read = True
@@ -58,7 +58,7 @@ def check_json(findings: Findings, path: str, document: Document) -> None:
 
 
 def attributes_of(key: str, value: JSON, pointer: str = "") -> Iterator[str]:
-    """Yield the pointers of what users wrote in the document at a key; also of what is only called so."""
+    """Yield the pointers of user attributes in the document at a key, and of other members with that name."""
     if key.rpartition("/")[2] in {".zattrs", "attrs", "__zattr__", "attributes"}:
         yield pointer
     elif isinstance(value, Mapping):
@@ -114,7 +114,7 @@ def understand(findings: Findings, node: Node) -> None:
 
 
 def _has_own_error(findings: Findings, node: Node, before: int) -> bool:
-    """Whether the documents of a node leave in doubt what the node is; a member too many does not."""
+    """Whether the documents of a node leave the node uncertain. Additional members do not."""
     keys = {document.key for name, document in node.documents.items() if name != node.dialect.consolidated.document}
     return any(
         finding.severity == "error" and finding.key in keys and finding.code != "unknown-member"
@@ -123,7 +123,7 @@ def _has_own_error(findings: Findings, node: Node, before: int) -> bool:
 
 
 def _without_consequences(problems: list[Problem]) -> list[Problem]:
-    """Return problems without those that only say that there is no shape, which another says."""
+    """Return problems; leave out those that only follow from a missing shape, which has a problem of its own."""
     if all((problem.pointer, problem.message) != ("/shape", "shape is missing") for problem in problems):
         return problems
     return [problem for problem in problems if not problem.message.endswith("for 0 dimensions")]
@@ -188,11 +188,11 @@ def _enter(findings: Findings, code: str, path: str, key: str | None, problem: P
     )
 
 
-# Notes of the readers: what each of them is called here.
+# The codes of the readers' notes.
 
 
 class _Rule(NamedTuple):
-    """Notes with this pointer and message, of these dialects, have this code; None: told otherwise already."""
+    """The codes of notes with this pointer and message, in these dialects. None: another finding reports it already."""
 
     code: str | None
     pointer: str
@@ -260,7 +260,7 @@ def enter_note(findings: Findings, node: Node, note: Note) -> None:
             return
 
 
-# What readers take without a word.
+# Deviations that readers accept silently.
 
 _ZARRAY: Final = (
     *("zarr_format", "shape", "chunks", "dtype", "compressor", "fill_value", "order", "filters"),
@@ -276,7 +276,7 @@ Mistake = tuple[str, str, str, str, object]
 
 
 def _known_mistakes(node: Node, values: Mapping[str, JSON]) -> Iterator[Mistake]:
-    """Yield what is spelled otherwise than the text has it, though readers take it without a word."""
+    """Yield spellings that deviate from the specification, although readers accept them silently."""
     if node.dialect.name == "v2":
         yield from _mistakes_of_v2(values)
     for name in ("meta", "__zmeta__"):
@@ -312,7 +312,7 @@ def _extra(document: str, member: str) -> Mistake:
 
 
 def _in_dtype(document: str, dtype: Any, pointer: str) -> Iterator[Mistake]:
-    """Yield what is odd about a type string, or those of the fields."""
+    """Yield deviations in a type string, or in the type strings of the fields."""
     if is_list(dtype):
         for index, field in enumerate(dtype):
             if is_list(field) and len(field) > 1:
@@ -327,5 +327,5 @@ def _in_dtype(document: str, dtype: Any, pointer: str) -> Iterator[Mistake]:
 
 
 def enter_entry_problem(findings: Findings, path: str, entry: Document, problem: Problem) -> None:
-    """Enter what is wrong with the entry point of a hierarchy."""
+    """Report problems of the entry point of a hierarchy."""
     _enter(findings, _code_of(problem), path, entry.key, problem)

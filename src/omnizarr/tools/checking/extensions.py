@@ -33,7 +33,7 @@ Use = tuple[str, str, Named]
 
 
 def check_extensions(findings: Findings, node: Node) -> Binding | None:
-    """Enter what is wrong with the extensions of an array; return what reading its chunks needs, or None."""
+    """Report problems of the extensions of an array. Return what is necessary to read its chunks, or None."""
     metadata = node.metadata
     if not isinstance(metadata, ArrayMetadata) or not node.is_sound:
         return None
@@ -57,7 +57,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
 
 
 def _has_no_object_codec(metadata: ArrayMetadata) -> bool:
-    """Whether a note says already why chunks cannot be read."""
+    """Whether a note already explains why chunks cannot be read."""
     named = metadata.data_type
     return named.name == "omnizarr.object" and named.configuration.get("object_codec") is None
 
@@ -156,7 +156,7 @@ def _codecs(value: JSON, pointer: str) -> Iterator[Use]:
 
 
 def _check_use(findings: Findings, node: Node, use: Use) -> bool:
-    """Enter what there is to say of one extension; return whether it is unknown."""
+    """Report findings on one extension. Return whether it is unknown."""
     point, pointer, named = use
 
     def add(code: str, message: str) -> None:
@@ -201,7 +201,7 @@ def _is_known(point: str, named: Named) -> bool:
 
 
 def check_keys_in_use(findings: Findings, node: Node, binding: Binding | None) -> None:
-    """Enter that the chunks of an array have other keys than its document says."""
+    """Report that the chunks of an array have other keys than its document says."""
     metadata = node.metadata
     if binding is None or not isinstance(metadata, ArrayMetadata):
         return

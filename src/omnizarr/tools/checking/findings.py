@@ -105,7 +105,7 @@ def _plain(value: object) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """The findings of a check, and what was checked.
+    """The findings of a check, and counts of checked nodes and chunks.
 
     Attributes
     ----------

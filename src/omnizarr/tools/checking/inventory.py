@@ -1,6 +1,6 @@
-"""Which documents are where: everything below a place, also what no walk through the hierarchy comes to.
+"""The documents below a place, including those that a walk through the hierarchy does not reach.
 
-One listing finds them by their names. Of hierarchies with an entry point, that says where to look.
+One listing finds them by their names. In hierarchies with an entry point, the entry point says where they are.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Node:
     is_sound: bool = False
     """Its documents have no errors: its metadata can be relied on."""
     base: str = ""
-    """JSON pointer of its document within that of consolidated metadata, where it has no other."""
+    """JSON pointer of its document within consolidated metadata, if it has no other document."""
 
     @property
     def path(self) -> str:
@@ -152,7 +152,7 @@ def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
 
 
 def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
-    """Return what is at a place and below it, its documents read and parsed, but not yet understood."""
+    """Return the nodes at a place and below it, with documents that are parsed, but not yet interpreted."""
     wanted = dialects_for(zarr_format)
     flat = [dialect for dialect in wanted if dialect.entry_point is None]
     drafts = [dialect for dialect in wanted if dialect.entry_point is not None]
@@ -261,7 +261,7 @@ def _enter(document: JSON, root: str, report: Report) -> Split | None:
 
 
 def _makes_node(dialect: Dialect, there: Mapping[str, Document]) -> bool:
-    """Return whether documents are those of a node, or would be if they were whole."""
+    """Return whether documents belong to a node, even if they are incomplete."""
     markers = {dialect.array_document, dialect.group_document, str(dialect.consolidated.document)}
     found = [there[name] for name in there if name in markers]
     if not found:

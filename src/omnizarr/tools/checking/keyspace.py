@@ -1,4 +1,4 @@
-"""Keys: which chunks are stored, and what is about that is neither chunk nor document.
+"""Check keys: find the stored chunks, and keys that belong to neither a chunk nor a document.
 
 Spec: Zarr v3 core, "Chunk key encodings", "Storage"; Zarr v2, "Chunks".
 """
@@ -71,11 +71,11 @@ class Chunk(NamedTuple):
     key: str
     coords: tuple[int, ...]
     size: int | None
-    """Of its value in bytes, where the listing tells."""
+    """Size of its value in bytes, if the listing has it."""
 
 
 class Keys:
-    """All keys below a place, told apart.
+    """All keys below a place, by kind.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Keys:
         self._encodings = [chunk_keys.bind(named) for named in _ENCODINGS]
         self._orphans: dict[str, tuple[str, int]] = {}
         self._last: tuple[str, Sequence[Owner], str] = ("\0", (), "")
-        # What is below a document that cannot be understood may belong to it.
+        # Keys below a document that cannot be interpreted may belong to it.
         self._silent = {prefix(path) for path, _, problems in inventory.entries if problems}
         for node in inventory:
             if node.metadata is None:
@@ -123,7 +123,7 @@ class Keys:
         }
 
     def chunks(self, *, with_sizes: bool) -> Iterator[Chunk]:
-        """Yield the stored chunks, and enter what is none on the way."""
+        """Yield the stored chunks, and report other keys."""
         for key, size in self._listed(with_sizes=with_sizes):
             if key in self.inventory.known:
                 continue
@@ -138,7 +138,7 @@ class Keys:
             self._count_missing()
 
     def _listed(self, *, with_sizes: bool) -> Iterator[tuple[str, int | None]]:
-        """Yield every key, with the size of its value if that is wanted, and a listing costs less than to ask."""
+        """Yield every key, with the size of its value if that is wanted and a listing is the cheapest way."""
         if with_sizes and self.where.store.concurrency > 1:
             return sizes_below(self.where)
         return ((key, None) for key in chain(keys_below(self.where), self._others))
@@ -157,7 +157,7 @@ class Keys:
                         yield Chunk(owner, owner.binding, key, coords, None)
 
     def _tell(self, key: str, size: int | None) -> Chunk | None:
-        """Return the chunk that a key is; else enter what it is."""
+        """Return the chunk of a key. If the key is not a chunk's, report it."""
         owners, begin = self._owners_of(key)
         rest = key[len(begin) :]
         for owner in owners:
@@ -243,7 +243,7 @@ class Keys:
             self.findings.add("stray-key", owner.node.path, "neither chunk nor document", key=key)
 
     def _is_of_conversion(self, key: str, path: str) -> bool:
-        """Whether a key is that of a conversion that has not been completed; then enter that."""
+        """Return whether a key belongs to an unfinished conversion, and report the conversion."""
         if f"/{TEMPORARY}/" in f"/{key}":
             self.findings.add("temporary-file", path, "elements that a conversion had on their way", key=key)
             return True
@@ -273,7 +273,7 @@ class Keys:
         return prefix(home.root) + ((match["head"] or "") if match else below.rpartition("/")[0])
 
     def _node_above(self, key: str) -> str:
-        """Return the path of the nearest node that a key is below; that where the check began if there is none."""
+        """Return the path of the nearest node above a key; if there is none, the path at which the check began."""
         place = key.rpartition("/")[0]
         while place and place not in self.inventory.nodes:
             place = place.rpartition("/")[0]

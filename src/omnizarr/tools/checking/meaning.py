@@ -1,4 +1,4 @@
-"""What is wrong with the conventions that nodes follow: what attributes and names mean to other programs."""
+"""Check the conventions that nodes follow: the meaning of attributes and names to other programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USED: Final = frozenset(chain.from_iterable(convention.attributes for conventio
 
 
 def essence(node: Node) -> Metadata | None:
-    """Return of a node's metadata what conventions need; None if its documents cannot be read."""
+    """Return the metadata of a node that conventions need; None if its documents cannot be read."""
     if node.metadata is None:
         return None
     attributes = {name: value for name, value in node.metadata.attributes.items() if name in _USED}
@@ -26,7 +26,7 @@ def essence(node: Node) -> Metadata | None:
 
 
 def check_conventions(findings: Findings, where: str, inventory: Inventory, essences: dict[str, Metadata]) -> None:
-    """Enter what is wrong with the conventions of all nodes below the path `where`.
+    """Report violations of conventions by the nodes below the path `where`.
 
     `essences` are by full path; conventions see paths below `where`.
     """

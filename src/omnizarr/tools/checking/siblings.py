@@ -21,7 +21,7 @@ _OF_GROUPS = {"v2": 'Zarr v2, "Hierarchies"', "v3": 'Zarr v3, "Conceptual model"
 
 
 def check_places(findings: Findings, where: StorePath, inventory: Inventory) -> None:
-    """Enter what is wrong with where nodes are."""
+    """Report nodes in the wrong places."""
     for path, nodes in inventory.nodes.items():
         _check_side_by_side(findings, path, nodes)
         for node in nodes:
@@ -59,7 +59,7 @@ def _check_side_by_side(findings: Findings, path: str, nodes: list[Node]) -> Non
 
 
 def _difference(one: Metadata, other: Metadata) -> str:
-    """Return what two documents of one node say differently; "" if they agree."""
+    """Return the difference between two documents of one node; "" if they agree."""
     if isinstance(one, GroupMetadata) and isinstance(other, GroupMetadata):
         return ""
     if not isinstance(one, ArrayMetadata) or not isinstance(other, ArrayMetadata):
@@ -139,7 +139,7 @@ def _check_groups(findings: Findings, where: StorePath, inventory: Inventory) ->
 
 
 def _check_reach(findings: Findings, where: StorePath, inventory: Inventory) -> None:
-    """Enter what may be nodes, but the store has no keys for them."""
+    """Report possible nodes for which the store has no keys."""
     groups = {node.path: node.where for node in inventory if isinstance(node.metadata, GroupMetadata)}
     for place in {where.path: where, **groups}.values():
         if len(inventory.nodes.get(place.path, ())) and place.path not in groups:

@@ -1,7 +1,7 @@
-"""What departs from the letter of a format, and is read here without a word: readers in other languages refuse it.
+"""Deviations from a format that are read here silently, but that readers in other languages refuse.
 
-Fill values in another form than the text gives to their data type, parameters that are missing or no integers. Which
-readers refuse what was tried with zarrs (zarrista 0.1), TensorStore 0.1 and zarr-python 3.1.
+Fill values in a form that the specification does not define for their data type, and parameters that are missing or not
+integers. These were tried with zarrs (zarrista 0.1), TensorStore 0.1 and zarr-python 3.1.
 
 Spec: Zarr v3 core, "fill_value", "Codecs"; zarr-extensions; Zarr v2, "Fill value encoding"; numcodecs.
 """
@@ -35,7 +35,7 @@ _REQUIRED_V3: Final[Mapping[str, tuple[str, ...]]] = {
     "zstd": ("level",),
     "blosc": ("clevel", "shuffle", "typesize", "blocksize"),
 }
-"""Parameters that the texts of codecs require; readers need none of them to decode."""
+"""Parameters that the specifications of codecs require, although decoding does not need them."""
 _REQUIRED_V2: Final[Mapping[str, tuple[str, ...]]] = {
     "gzip": ("level",),
     "zstd": ("level",),
@@ -61,7 +61,7 @@ class Departure(NamedTuple):
 
 
 def departures(node: Node, values: Mapping[str, JSON]) -> Iterator[Departure]:
-    """Yield what in the document of an array, which could be read, departs from the letter of its format."""
+    """Yield deviations of the document of a readable array from its format."""
     metadata, name = node.metadata, node.dialect.array_document
     document = values.get(name)
     if not isinstance(metadata, ArrayMetadata) or not is_object(document):
@@ -169,7 +169,7 @@ def _units(dtype: JSON, pointer: str) -> Iterator[Departure]:
         yield _departure(pointer, "time-without-unit", "a date or duration without a unit", dtype, f"{dtype}[s], ...")
 
 
-# Drafts of v3: what departs in fill values is noted in reading
+# Drafts of v3: reading notes deviations in fill values
 
 
 def _of_drafts(document: Mapping[str, JSON]) -> Iterator[Departure]:
@@ -217,7 +217,7 @@ def _bound(metadata: ArrayMetadata) -> DataType | None:
 
 
 def _fill_value(value: JSON, scalars: Scalars, name: str, at: str, form: str) -> Iterator[Departure]:
-    """Yield what departs in the fill value of a data type, or in that of a field of one."""
+    """Yield deviations in a fill value, or in the fill value of a field."""
     match scalars:
         case Integer() | Time():
             if isinstance(value, float):

@@ -41,7 +41,7 @@ class NamedKeys(WrapperStore):
         self._documents = dict(sorted((key, value) for _, (key, value) in fetched if value is not None))
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return a document that is kept; of chunks, what the store has."""
+        """Return a document from memory, and chunks from the store."""
         value = self._documents.get(key)
         if isinstance(value, StoreError):
             raise value

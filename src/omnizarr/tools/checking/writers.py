@@ -1,4 +1,4 @@
-"""What a writer is known to have done, where only the mark that it left in the hierarchy tells.
+"""Known mistakes of writers that only a mark of the writer in the hierarchy reveals.
 
 `omnizarr.netcdf` finds mistakes of netCDF-C when it reads a dataset of NCZarr. One of them gives wrong numbers to
 readers of plain Zarr: versions 4.8.0 to 4.9.2 stored all numbers in little-endian order, regardless of the ``dtype``.
@@ -23,7 +23,7 @@ _BIG = re.compile(r">[iufcmMU](?!1$)[0-9]+.*")
 
 
 def check_byte_order(findings: Findings, inventory: Inventory, node: Node) -> None:
-    """Enter an array whose elements are not stored in the byte order that its document says."""
+    """Report an array whose elements are not stored in the byte order of its document."""
     array = node.values.get(".zarray")
     if not isinstance(array, Mapping):
         return
@@ -51,7 +51,7 @@ def is_netcdf(node: Node) -> bool:
 
 
 def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> None:
-    """Enter what the netCDF view of the nodes reads otherwise than their documents say."""
+    """Report where the netCDF view of the nodes departs from their documents."""
     told = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
     try:
         told_by_path = repairs(where)

@@ -1,4 +1,4 @@
-"""One comparison, from two places to the account of what differs."""
+"""One comparison: from two places to the report of their differences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(
     progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Diff:
-    """Return in what two hierarchies differ; see `omnizarr.diff`."""
+    """Return the differences of two hierarchies; see `omnizarr.diff`."""
     if not (rtol >= 0 and atol >= 0):
         raise ValueError(f"rtol={rtol}, atol={atol}: expected numbers that are not negative")
     with ExitStack() as opened:
@@ -321,7 +321,7 @@ class _Pair:
         return None
 
     def compare_fills(self) -> _Found | None:
-        """Return how what missing chunks hold differs; None if it does not."""
+        """Return the difference between the values of missing chunks; None if they are equal."""
         specs = self.left.bind().spec, self.right.bind().spec
         found = self.compare(*(box_of(spec.fill_value, spec.dtype) for spec in specs))
         return found if found.differing else None

@@ -1,4 +1,4 @@
-"""Copying nodes to another format one by one, with what they mean: for `omnizarr.copy`."""
+"""Copy nodes to another format one by one, and keep their meaning: for `omnizarr.copy`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnizarr.tools.streaming.executors import Executor, Local
 
 
 class Carrying:
-    """The nodes of a hierarchy, translated together: what some of them mean depends on others.
+    """Translate the nodes of a hierarchy together: the meaning of some of them depends on others.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a conversion did, node by node, and what it could not keep: as text, and as JSON."""
+"""The report of a conversion, node by node, with its losses: as text, and as JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Carrying out a conversion.
 
-What is done is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
+The conversion is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
 and gets its document last, so that readers of the target never see an incomplete array. Until the end, a journal in the
 target describes the unfinished conversion; see `omnizarr.tools.converting.journal`.
 """
@@ -22,6 +22,7 @@ from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
     NodeExistsError,
+    NodeNameError,
     NotRepresentableError,
     OmnizarrError,
     SchedulerError,
@@ -77,7 +78,7 @@ def run(
     progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Conversion:
-    """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source.
+    """Convert, as `omnizarr.convert` says; `options` are the wanted changes from the source.
 
     Without `zarr_format` the format does not change.
     """
@@ -101,7 +102,7 @@ def run(
             raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
         place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
         if place is not None:
-            hierarchy.refuse_overlap(found.where, place)
+            _refuse_overlap(found.where, place)
             plans = fitted(plans, place)
             if strict and plans.losses:
                 raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
@@ -140,10 +141,22 @@ def run(
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
+def _refuse_overlap(source: StorePath, target: StorePath) -> None:
+    """Raise NodeNameError if a hierarchy would be converted into itself, or over itself."""
+    try:
+        hierarchy.refuse_overlap(source, target)
+    except NodeNameError as error:
+        raise NodeNameError(
+            "a hierarchy cannot be converted into itself or over itself",
+            found=f"the target {target} in the source {source}",
+            remedy="choose a target elsewhere, or convert with in_place=True",
+        ) from error
+
+
 def _with_repairs(
     where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
 ) -> Iterator[NodeReport]:
-    """Yield reports with a remark where netCDF reads a node otherwise than its documents say, which stays so."""
+    """Yield reports, with a remark where netCDF reads a node differently from its documents."""
     for each in nodes:
         told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
         remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
@@ -155,7 +168,7 @@ def _matters(note: Note) -> bool:
 
 
 def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
-    """Return a node in the format that it is to be converted from in place, if documents of that are beside others.
+    """Return a node in the format from which it will be converted in place, if it has documents of several formats.
 
     They do if this was done already, or interrupted.
     """
@@ -181,7 +194,7 @@ def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool
 
 
 def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, scheduler: Any) -> None:
-    """Raise ValueError for what means nothing where chunks stay where they are."""
+    """Raise ValueError for options without meaning where chunks stay in place."""
     if wishes.given:
         raise ValueError(f"in place, chunks stay unchanged: {', '.join(wishes.given)} cannot be given")
     for is_given, what in (
@@ -194,7 +207,7 @@ def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, schedule
 
 
 def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_options: Any) -> StorePath:
-    """Return the place that a user means; a store that is made for it is closed in the end."""
+    """Return the place that the user gave. A store that is opened for it is closed at the end."""
     where, _ = locate(store, path, mode, storage_options)
     if isinstance(store, (str, os.PathLike)):
         opened.callback(where.store.close)
@@ -202,7 +215,7 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
 
 
 def _temporary(opened: ExitStack, given: Any, target: StorePath, storage_options: Any) -> StorePath | None:
-    """Return where temporary objects are, if not below the target: as the user says, or beside its file."""
+    """Return the place of temporary objects if it is not below the target: the user's choice, or beside the file."""
     if given is not None:
         is_new = isinstance(given, (str, os.PathLike)) and "://" not in str(given) and not Path(given).exists()
         options = storage_options if isinstance(given, str) and "://" in given else None
@@ -228,7 +241,7 @@ def _remove_if_empty(folder: str) -> None:
 def _with_passes(
     nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any], *, estimates: bool
 ) -> tuple[NodeReport, ...]:
-    """Return what would become of each node, with the passes that moving its elements would take, and the time."""
+    """Return the planned result for each node, with the passes that move its elements, and the estimated time."""
     made = []
     for step, node in zip(plans.steps, nodes, strict=True):
         if not step.is_array or step.found is None or step.translation is None:
@@ -241,7 +254,7 @@ def _with_passes(
 
 
 def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
-    """Return options for source and target: where only one of them is a URL, that one's."""
+    """Return options for source and target. If only one of them is a URL, only that one gets the options."""
     are_urls = [isinstance(place, str) and "://" in place for place in (source, target)]
     if len(set(are_urls)) == 1:
         return options, options
@@ -254,14 +267,14 @@ class _Work:
 
     plan: Plan
     place: StorePath
-    """Where to, as the user says it."""
+    """The target, as the user gave it."""
     executor: Executor
     options: Mapping[str, Any]
     """Of each `Move`."""
     overwrite: bool
     strict: bool
     elsewhere: StorePath | None = None
-    """Where temporary objects are, if not beside the target."""
+    """Place of temporary objects, if not beside the target."""
     root: StorePath = field(init=False)
     """The same as `place`, in the hierarchy that it belongs to."""
     resumed: Journal | None = None
@@ -283,7 +296,7 @@ class _Work:
 
     @property
     def temporary(self) -> StorePath:
-        """What all temporary objects are below."""
+        """The prefix of all temporary objects."""
         return self.elsewhere or temporary.home_in(self.root)
 
     def _settled(self) -> StorePath:
@@ -301,7 +314,7 @@ class _Work:
         return root
 
     def run(self, progress: Shows, *, resume: bool) -> tuple[NodeReport, ...]:
-        """Write everything, and return what became of each node."""
+        """Write everything, and return the result for each node."""
         arrays = [step for step in self.plan.steps if step.is_array]
         for step in arrays:
             self._move(step).check_memory()
@@ -436,7 +449,7 @@ class _Work:
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
 
     def _node(self, step: Step, shown: Progress) -> NodeReport:
-        """Write a node, unless it exists, and return what became of it."""
+        """Write a node, unless it exists, and return the result."""
         report = step.report()
         if step.target is None:
             return report
@@ -541,7 +554,7 @@ def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> N
 
 
 def _plain(where: StorePath, metadata: Metadata) -> Metadata:
-    """Return what the documents of a node alone say, without copies of others."""
+    """Return the metadata in the documents of a node, without copies of other nodes' metadata."""
     found = dialect_of(where, metadata).keyspace.unsettle(metadata)
     return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
 
@@ -555,7 +568,7 @@ def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:
 
 
 def _erase(found: Found[Metadata] | None, place: StorePath) -> None:
-    """Remove a node with all below it; of a group that is implied, the nodes in it."""
+    """Remove a node and everything below it. For an implied group, remove the nodes in it."""
     if found is None:
         return
     if isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None:

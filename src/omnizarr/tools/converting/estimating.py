@@ -1,4 +1,4 @@
-"""What a conversion would take: objects, bytes and time, from decoding and encoding a few chunks. Nothing is written.
+"""Estimate objects, bytes and time of a conversion by decoding and encoding a few chunks. Nothing is written.
 
 A sample is a chunk (an inner chunk of shards) of the target, or where that would need many chunks of the source, a part
 of it. It is read from the source, encoded into memory and decoded again, by one thread, and each is timed. The least
@@ -47,7 +47,7 @@ _COPIED_PER_SECOND: Final = 1e9
 
 
 class _Sample(NamedTuple):
-    """What moving a part of the array took."""
+    """The cost of moving a part of the array."""
 
     elements: int
     """Those that are stored in the source."""
@@ -62,7 +62,7 @@ class _Sample(NamedTuple):
 
 
 def estimate(move: Move, passes: Sequence[Pass]) -> Estimate:
-    """Return what moving an array would take.
+    """Return the estimated cost of moving an array.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _seconds(move: Move, samples: Sequence[_Sample], elements: int, passes: Sequ
 
 
 def _samples(move: Move, sides: Sides) -> Iterator[_Sample]:
-    """Yield samples, of which the first one is left out if there are others: caches are cold then."""
+    """Yield samples. The first one is left out if there are others, because caches are cold at first."""
     fine, metadata = _fine_target(sides)
     began, first = time.perf_counter(), None
     for coords in _chosen(move, fine):
@@ -127,7 +127,7 @@ def _samples(move: Move, sides: Sides) -> Iterator[_Sample]:
 
 
 def _fine_target(sides: Sides) -> tuple[Grid, ArrayMetadata]:
-    """Return the grid of the smallest parts of the target, and an array's metadata that encodes one of them."""
+    """Return the grid of the smallest parts of the target, and metadata of an array that encodes one such part."""
     target = sides.target
     inner = chunking.inner_chunk_shape(target.metadata.codecs)
     if inner is None or len(target.metadata.codecs) > 1:
@@ -155,7 +155,7 @@ def _somewhere(part: slice, number: int) -> int:
 
 
 def _within_reach(move: Move, sides: Sides, box: Box) -> Box:
-    """Return a box, made shorter where that saves most, until not too much of the source has to be decoded for it."""
+    """Shorten a box, where that saves most, until it needs few enough decoded elements of the source."""
     while True:
         elements = math.prod(_decoded(move, sides, box))
         halves = [_halved(box, axis) for axis, part in enumerate(box) if part.stop - part.start > 1]

@@ -1,7 +1,7 @@
 """Converting where the data are: documents of another format are written, and chunks stay in their place.
 
-The deepest nodes get theirs first, and the root last. The old documents stay, unless they are to be removed, so that
-removing the new ones again restores what was. A node opens as the format that detection finds first: where the wanted
+The deepest nodes get theirs first, and the root last. The old documents stay, unless you ask for their removal, so
+removing the new ones restores the old state. A node opens as the format that detection finds first: where the wanted
 one comes later in its order, the documents of the other have to go.
 """
 
@@ -107,7 +107,7 @@ def _refuse_others(what: str, plan: Plan, reasons: list[str]) -> None:
 
 
 def _reasons(plan: Plan) -> list[str]:
-    """Return what stands against converting in place, for each node."""
+    """Return the obstacles to a conversion in place, for each node."""
     return [f"/{step.path}: {reason}" for step in plan.steps for reason in [_reason(step, plan.dialect)] if reason]
 
 

@@ -26,7 +26,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "source_digest": "documents of the source",
     "target_digest": "documents of the target",
 }
-"""What must be the same, and what it is called."""
+"""Options that must be the same on resuming, with their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Journal:
         root.store.set(root.prefix + KEY, documents.render({"omnizarr_conversion": asdict(self)}))
 
     def check(self, found: Journal, root: StorePath) -> None:
-        """Raise NodeExistsError if another conversion was begun in the target; it says what differs."""
+        """Raise NodeExistsError, with the differences, if another conversion was begun in the target."""
         for name, title in _NAMES.items():
             ours, theirs = getattr(self, name), getattr(found, name)
             if ours != theirs:
@@ -84,7 +84,7 @@ def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
     """Return a digest of documents, given by the path of their node and their name."""
     found = hashlib.sha256()
     for path, named in nodes:
-        # What they say counts, not how they are spelled.
+        # Compare their meaning, not their spelling.
         said = documents.to_json({"path": path, "documents": dict(sorted(named.items()))})
         found.update(documents.render(said))
     return found.hexdigest()

@@ -51,7 +51,7 @@ _SHARED_CHUNKS: Final = 256
 _MOST_FILLED: Final = 10**8
 """So many chunks that are missing in the source are written, where missing ones would mean something else."""
 _UNDECODABLE: Final = (CodecError, UnknownExtensionError, MemoryError)
-"""What is raised where no chunk of an array can be decoded here, broken or not."""
+"""Errors that mean that no chunk of an array can be decoded here, broken or not."""
 
 
 class Moved(NamedTuple):
@@ -173,7 +173,7 @@ class Move:
         return Moved("encoded", written.values, written.nbytes, broken)
 
     def passes(self, width: int = 1) -> tuple[Pass, ...]:
-        """Return what `run` will do, pass by pass; nothing if chunks are moved one by one, or cannot be read here."""
+        """Return the passes of `run`; none if chunks are moved one by one, or cannot be read here."""
         if self.goes_by_chunks():
             return ()
         try:
@@ -215,7 +215,7 @@ class Move:
         return temporary.shelves(self._shelf_place(), found, spec, metadata, held, self._fill_of(sides))
 
     def _shelf_place(self) -> StorePath:
-        """Return what the temporary objects of this array are below."""
+        """Return the prefix of the temporary objects of this array."""
         if self.temporary is None:
             raise TypeError("there is no place for temporary objects")
         return temporary.place_of(self.temporary, self.target.path)
@@ -226,7 +226,7 @@ class Move:
         return None if len(wanted) == blocks.nchunks else wanted
 
     def _fill_of(self, sides: Sides) -> AnyArray:
-        """Return what missing chunks of the source hold, as the target has it."""
+        """Return the value of missing chunks of the source, in the form of the target."""
         value = box_of(sides.reading.spec.fill_value, sides.reading.spec.dtype)
         carried: AnyArray = self.translation.carry(value).astype(sides.writing.spec.dtype, copy=False)
         return carried
@@ -247,7 +247,7 @@ class Move:
             return
 
     def bound(self, store: Store | None = None) -> Sides:
-        """Return both arrays with what reading and writing elements needs."""
+        """Return both arrays, prepared for reading and writing elements."""
         source, target = self.sides(store)
         return Sides(source, target, source.bind(self._policy()), target.bind(self._policy()))
 
@@ -286,8 +286,8 @@ class Move:
     def compare(self, executor: Executor, tick: Tick) -> Compared:
         """Read both arrays again, and return how they were found to be equal: bit for bit.
 
-        What chunks of the source hold that cannot be read is not compared, but the chunks are named. Raises ChunkError
-        if anything else differs; it says where.
+        Unreadable chunks of the source are not compared, but named. Raises ChunkError, with the place, if anything else
+        differs.
         """
         source, target = self.sides()
         try:
@@ -343,7 +343,7 @@ class Move:
             )
 
     def check_equal(self, box: Box, part: Box, expected: AnyArray, found: AnyArray) -> None:
-        """Raise ChunkError, which says where, if elements differ; they are a part of a part of the array."""
+        """Raise ChunkError, with the place, if elements differ. They are a part of a part of the array."""
         at = first_difference(expected, found)
         if at is None:
             return
@@ -384,7 +384,7 @@ class SourceUnreadableError(Exception):
 
 @dataclass(frozen=True)
 class _OfChunks(Job[Coords]):
-    """What is done with the stored bytes of each chunk."""
+    """Work on the stored bytes of each chunk."""
 
     move: Move
     chunk_bytes: int
@@ -430,13 +430,16 @@ class _Copying(_OfChunks):
         return False
 
     def changing(self) -> Callable[[Coords, Buffer], Buffer]:
-        """Return what makes a chunk of the target of one of the source; it raises ChunkError if that is broken."""
+        """Return a function that turns a chunk of the source into one of the target.
+
+        It raises ChunkError for broken chunks.
+        """
         return lambda _, value: value
 
 
 @dataclass(frozen=True)
 class _Recompressing(_Copying):
-    """Copy what is compressed in it, and compress that otherwise."""
+    """Copy its decompressed bytes, compressed by another codec."""
 
     @property
     def finds_broken(self) -> bool:
@@ -447,7 +450,7 @@ class _Recompressing(_Copying):
 
 
 def recompressing(sides: Sides) -> Callable[[Coords, Buffer], Buffer]:
-    """Return what makes a chunk of the target of one of the source by decompressing and compressing it.
+    """Return a function that decompresses a chunk of the source and compresses it for the target.
 
     It raises ChunkError if the chunk is broken.
     """
@@ -464,7 +467,7 @@ def recompressing(sides: Sides) -> Callable[[Coords, Buffer], Buffer]:
 
 @dataclass(frozen=True)
 class _ComparingBytes(_OfChunks):
-    """Compare it with what the other array has stored."""
+    """Compare it with the stored chunk of the other array."""
 
     def begin(self, _: dict[str, str]) -> tuple[Callable[[Coords], int], None]:
         source, target = self.move.sides()
@@ -477,7 +480,7 @@ class _ComparingBytes(_OfChunks):
 
 @dataclass(frozen=True)
 class _OfBlocks(Job[int]):
-    """What is done with the elements of each block; one at a time, as the engine has threads of its own."""
+    """Work on the elements of each block, one block at a time: the engine uses threads itself."""
 
     move: Move
     route: Route
@@ -587,7 +590,10 @@ class _Comparing(_OfBlocks):
             return self.done(expected, sides)
 
         def compare_part(part: Box) -> None:
-            """Compare what one chunk of the source holds; if it cannot be read, its bytes, where they were copied."""
+            """Compare the elements of one chunk of the source.
+
+            If it cannot be read, compare its bytes if they were copied.
+            """
             try:
                 expected = move.read_as_target(sides, part)
             except ChunkError as error:

@@ -1,6 +1,6 @@
 """Conversions with a netCDF file at one end, or at both: through the data model of netCDF, not through Zarr's.
 
-What is written is read again and compared: types, attributes with their types, and values bit for bit.
+The result is read again and compared: types, attributes with their types, and values bit for bit.
 
 Spec: NCZarr, "The NCZarr Data Model". Attribute types: xarray#10361.
 """
@@ -41,7 +41,7 @@ _NOTHING_SAID: Final = {"filters": "keep", "serializer": "keep", "compressors": 
 _TOLD: Final = 3  # losses that an error tells
 
 
-# -- what is a file ---------------------------------------------------------------------------------
+# -- files ------------------------------------------------------------------------------------------
 
 
 def concerns(source: Any, target: Any) -> bool:
@@ -68,7 +68,7 @@ def _is_meant(source: Any) -> bool:
 
 
 def _path(place: Any) -> Path | None:
-    """Return the local path that a place means, unless its URL says that it is Zarr."""
+    """Return the local path of a place, unless its URL means Zarr."""
     if not isinstance(place, str | os.PathLike):
         return None
     if "://" in str(place) and not str(place).startswith("file:"):
@@ -172,7 +172,7 @@ def _would_be_lost(source: Any, losses: tuple[Loss, ...]) -> NotRepresentableErr
 
 
 def _shown(place: Any) -> str:
-    """Return what a user calls a place."""
+    """Return the user's name of a place."""
     if isinstance(place, str | os.PathLike):
         return os.fsdecode(place)
     return str(opening.locate(place, None, "r", None)[0].store)
@@ -236,7 +236,7 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, o
 def _write_zarr(
     target: Any, source: Source, plan: Plan, zarr_format: int, bar: _Bar, *, overwrite: bool, verify: bool
 ) -> Plan:
-    """Write a hierarchy; of one that is not complete, or not what it should be, nothing stays."""
+    """Write a hierarchy. If it is incomplete or wrong, remove it."""
     path = _local(target)
     is_new = path is not None and not os.path.lexists(path)
     try:
@@ -260,7 +260,7 @@ def _write_zarr(
 
 
 def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
-    """Return what makes or opens a dataset, anywhere, in the layout that the target has.
+    """Return a function that creates or opens a dataset at any place, in the layout of the target.
 
     Without a word on that it is the one that xarray, zarr-python and netCDF-C understand.
     """
@@ -271,7 +271,7 @@ def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
 
 
 def _remove(target: Any, made: Path | None) -> None:
-    """Remove what was made: a directory or file, or a node."""
+    """Remove an unfinished target: a directory, a file or a node."""
     if made is not None and made.is_dir():
         shutil.rmtree(made, ignore_errors=True)
     elif made is not None:
@@ -302,7 +302,7 @@ def _sizes(root: GroupHeader) -> Iterator[int]:
 
 
 def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Iterator[NodeReport]:
-    """Yield what became of each group and variable."""
+    """Yield the result for each group and variable."""
     kept = {f"{path}/{name}" for path, group in plan.root.walk() for name in group.variables}
     groups = {path for path, _ in plan.root.walk()}
     for path, group in found.walk():

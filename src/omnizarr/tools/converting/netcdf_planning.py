@@ -1,7 +1,6 @@
-"""What a netCDF file, or a layout of NCZarr, holds of a dataset; and whether what was written is that.
+"""Find out what a netCDF file or an NCZarr layout can store of a dataset, and verify what was written.
 
-What a layout cannot hold is found by asking it: the definitions are made in memory, and what they are then is compared
-with what they should be.
+To find what a layout cannot store, the definitions are created in memory and compared with the wanted ones.
 
 Spec: NCZarr, "The NCZarr Data Model".
 """
@@ -29,7 +28,7 @@ from omnizarr.tools.converting.netcdf_remarks import remarks_of, without_nuls
 from omnizarr.tools.translation import Loss
 
 LEFT_OUT: Final = "left out: "
-"""How notes of what reads files begin, where it had to leave something out."""
+"""Beginnings of the notes of file readers on omitted data."""
 
 _COMPARED: Final = 16 * 2**20  # bytes of each side at a time
 _OBJECT: Final = 64  # bytes of a string, as a guess
@@ -40,7 +39,7 @@ _TOO_SHORT: Final = "a string is longer, and netCDF-C would cut it"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be written, and what is lost.
+    """The definitions to write, and the losses.
 
     Attributes
     ----------
@@ -59,17 +58,17 @@ class Plan:
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-# -- what can be written, and what cannot ---------------------------------------------------------
+# -- losses ---------------------------------------------------------------------------------------
 
 
 def for_file(root: GroupHeader) -> Plan:
-    """Return what a netCDF-4 file holds of a dataset."""
+    """Return the part of a dataset that a netCDF-4 file can store."""
     planned = files.plan(root)
     return with_told(Plan(planned.root, tuple(_told(root))), planned.losses)
 
 
 def with_told(plan: Plan, told: Iterable[Loss]) -> Plan:
-    """Return a plan with what a file could not hold; what is only stored otherwise is not a loss."""
+    """Return a plan with the losses of a file. Data that is only stored differently is not a loss."""
     losses = dict.fromkeys(plan.losses)
     remarks = {name: dict.fromkeys(each) for name, each in plan.remarks.items()}
     for each in told:
@@ -82,7 +81,10 @@ def with_told(plan: Plan, told: Iterable[Loss]) -> Plan:
 
 
 def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -> Plan:
-    """Return what a layout holds of a dataset; `create` makes an empty one of this layout, or opens it with ``"r"``."""
+    """Return the part of a dataset that a layout can store.
+
+    `create` makes an empty dataset of this layout, or opens it with ``"r"``.
+    """
     losses = list(_told(source.root))
     wanted = _without_what_has_no_place(source.root, "", dialect, losses)
     place: dict[str, bytes] = {}
@@ -103,7 +105,7 @@ def told_of_texts(names: Iterable[str]) -> tuple[Loss, ...]:
 
 
 def _told(root: GroupHeader) -> Iterator[Loss]:
-    """Yield what the reader of a file had to leave out."""
+    """Yield notes on data that the reader of a file left out."""
     for path, note in _notes(root):
         if is_loss(note):
             kind, _, name = note.pointer.strip("/").partition("/")
@@ -154,7 +156,7 @@ def _why_no_path(header: GroupHeader | VariableHeader, dialect: Dialect) -> str:
 
 
 def _differences(wanted: GroupHeader, held: GroupHeader, path: str) -> Iterator[Loss]:
-    """Yield what a dataset that was defined is not, and should be."""
+    """Yield differences of a defined dataset from the wanted one."""
     for name, dimension in wanted.dimensions.items():
         found = held.dimensions.get(name)
         if found != dimension:
@@ -227,7 +229,7 @@ def _compare_groups(wanted: GroupHeader, found: GroupHeader, path: str, told: se
 
 
 def _as_told(wanted: DimensionHeader, found: DimensionHeader | None, *, is_told: bool) -> DimensionHeader:
-    """Return a dimension with the length that it has, if the account says that it has another one."""
+    """Return a dimension with its actual length, if the report has another one."""
     return replace(wanted, size=found.size) if found is not None and is_told else wanted
 
 
@@ -261,7 +263,7 @@ def _same(one: NDArray[Any], other: NDArray[Any], header: VariableHeader) -> boo
         return one.tobytes() == other.tobytes()
     pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
     if header.type is types.STRING:
-        # Of a string, a file holds what stands before its first NUL, and Zarr v3 what is UTF-8; the account says so.
+        # A file stores a string up to its first NUL; Zarr v3 stores only UTF-8. The report says so.
         return all(
             ours == theirs or ours.split("\0")[0] == theirs or chars.as_utf8(np.array([ours], object))[0] == theirs
             for ours, theirs in pairs

@@ -1,4 +1,4 @@
-"""What a reader sees otherwise of a netCDF dataset in Zarr, and what is stored otherwise than in the file.
+"""Remarks on a netCDF dataset in Zarr: what readers see differently, and what is stored differently from the file.
 
 Spec: xarray, "Zarr Encoding Specification"; the limits of netCDF-C are those of 4.10.
 """
@@ -47,7 +47,7 @@ def _on_readers(
         yield "xarray unpacks to double, and not to float: attributes of Zarr are of no such type"
     if layout in {"D", "A", "B", "C"}:
         if header.type is types.CHAR:
-            yield "zarr-python 3 and xarray cannot open char as NCZarr has it"
+            yield "zarr-python 3 and xarray cannot open char in the form of NCZarr"
         elif not header.dimensions:
             yield "zarr-python and xarray see a scalar of NCZarr as a vector of length 1"
         elif header.type is types.STRING:

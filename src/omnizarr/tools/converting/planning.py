@@ -1,4 +1,4 @@
-"""What a conversion will do: every node of a hierarchy, translated, before anything is written."""
+"""Plan a conversion: translate every node of a hierarchy before anything is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, transl
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user wants otherwise than it is in the source; see `omnizarr.convert`."""
+    """The user's changes from the source; see `omnizarr.convert`."""
 
     chunks: Any = None
     shards: Any = None
@@ -50,7 +50,7 @@ class Options:
 
     @property
     def compressors_left(self) -> Any:
-        """What becomes of compressors where others are not given."""
+        """The treatment of compressors if the user gives none."""
         return self.compressors if is_kept(self.compressors) else PORTABLE
 
     def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Step:
         return isinstance(self.target, ArrayMetadata)
 
     def report(self, *, in_place: bool = False) -> NodeReport:
-        """Return what will become of the node."""
+        """Return the plan for the node."""
         node_type = "" if self.found is None else self.found.metadata.node_type
         how: How = "left out" if self.target is None else "documents"
         if self.is_array and self.translation is not None and not in_place:
@@ -165,7 +165,7 @@ def explicit(metadata: GroupMetadata) -> GroupMetadata:
 
 
 def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_place: bool = False) -> Plan:
-    """Return what converting a node, and all below it, will do. Reads documents only.
+    """Return the plan for a node and everything below it. Reads documents only.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
 
 
 def fitted(made: Plan, place: StorePath) -> Plan:
-    """Return a plan without the nodes whose keys the target's store cannot have, which it says are lost."""
+    """Return a plan in which nodes with keys that the target's store cannot have are losses."""
     return made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
 
 
@@ -244,7 +244,7 @@ def step_of(
     in_place: bool = False,
     looks: bool = True,
 ) -> Step:
-    """Return what will become of a node.
+    """Return the plan for a node.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How elements get from the chunks of one array to those of another: in one pass, or through temporary objects.
+"""Plans to move elements into chunks of another shape: in one pass, or through temporary objects.
 
 A pass reads blocks and writes each of them; a block fits in memory. Blocks made of whole chunks of the target do where
 they touch few chunks of the source more than once. Otherwise the first pass reads blocks of whole source chunks,

@@ -33,7 +33,7 @@ from omnizarr.tools.converting.sources import Node, Source
 from omnizarr.tools.streaming.regions import Regions
 
 _REMEMBERED: Final = 5.0
-"""How many seconds the view remembers what a document said, unless you ask for the document again."""
+"""Seconds for which the view remembers a parsed document, unless the document itself is requested."""
 _CROWDED: Final = 60.0
 """How many seconds the nodes below a group are not counted again that were too many for consolidated metadata."""
 _MOST_REMEMBERED: Final = 10_000
@@ -67,7 +67,7 @@ class ShownArray:
         return recompressing(self._sides)
 
     def coords_of(self, key: str) -> Coords | None:
-        """Return the coordinates of the chunk with a key; None if it is none of a chunk."""
+        """Return the coordinates of the chunk with a key; None if the key is not a chunk's."""
         prefix = self.target.prefix
         return self.target.encoding.decode(key[len(prefix) :], len(self.target.grid.shape))
 
@@ -76,7 +76,7 @@ class ShownArray:
         return all(map(operator.lt, coords, self._counts))
 
     def value(self, coords: Coords, span: Span | None = None) -> Buffer | None:
-        """Return what is stored of a chunk, or a part of it; None if nothing is.
+        """Return the stored bytes of a chunk, or a part of them; None if the chunk is missing.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class ShownArray:
         return None if value is None else cut(value, span)
 
     def _stored(self, coords: Coords, span: Span | None) -> Buffer | None:
-        """Return what the source has stored of a chunk of the same elements."""
+        """Return the stored bytes of the source's chunk with the same elements."""
         key = self.source.key_of(coords)
         if self._move.translation.same_bytes:
             return self.source.store.get(key, span)
@@ -142,7 +142,7 @@ class ShownArray:
         return None if value is None else len(value)
 
     def listed(self) -> Iterator[Coords]:
-        """Yield the coordinates of all chunks of which something may be stored.
+        """Yield the coordinates of all chunks that may be stored.
 
         Where chunks are encoded again, there may be some among them that hold only the fill value.
         """
@@ -177,7 +177,7 @@ class ShownArray:
 
 @dataclass
 class Shown:
-    """A node as another format has it."""
+    """A node in another format."""
 
     node: Node
     metadata: Metadata
@@ -199,7 +199,8 @@ class Wishes:
     strict: bool
     allow_pickle: bool
     most_copied: int | None = 0
-    """Nodes below a group of which consolidated metadata is made although the source has none; None: all."""
+    """Largest number of nodes below a group for which consolidated metadata is made if the source has none; None: no
+    limit."""
 
     @property
     def dialect(self) -> Dialect:
@@ -324,7 +325,7 @@ class ShownHierarchy:
                 yield found
 
     def step(self, shown: Shown) -> Step:
-        """Return what becomes of a node.
+        """Return the translated node.
 
         Raises
         ------
@@ -387,7 +388,7 @@ class ShownHierarchy:
     def _copied(self, shown: Shown) -> list[Node] | None:
         """Return the nodes of which the consolidated metadata of a group has copies; None if it has no such metadata.
 
-        Those of which the source has copies, or else all that there are.
+        The nodes that the source has copies of, or else all nodes.
         """
         group = shown.node
         if group.has_copies:
@@ -411,7 +412,7 @@ class ShownHierarchy:
         return group.copies is not None or self.source.where.store.supports_listing
 
     def _nodes_below(self, group: Node, most: int | None) -> list[Node] | None:
-        """Return the nodes below a group; None if there are more than `most`, not all of which are then read."""
+        """Return the nodes below a group; None if there are more than `most`."""
         if group.copies is not None and self.source.can_be_copied:
             found = list(itertools.islice(self.source.copied(group), most if most is None else most + 1))
             return None if most is not None and len(found) > most else found
@@ -438,7 +439,7 @@ class ShownHierarchy:
                 yield path, each
 
     def names(self, shown: Shown) -> set[str]:
-        """Return the names of the documents of a node; what they say is not looked at."""
+        """Return the names of the documents of a node, without reading them."""
         found = set(self._documents(self.step(shown)))
         apart = self.wishes.dialect.consolidated.document
         return {*found, apart} if apart is not None and found and self._has_copies(shown) else found
@@ -459,7 +460,7 @@ class ShownHierarchy:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What cannot be shown, of all nodes, as they are at this moment."""
+        """The current losses of all nodes."""
         top = self.look("", again=True)
         if top is None or not isinstance(top.node.found, Found):
             return ()

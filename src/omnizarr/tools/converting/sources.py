@@ -71,7 +71,7 @@ class Source:
         )
 
     def top(self, found: Found[Metadata]) -> Node:
-        """Return the topmost node; `found` is what its documents say."""
+        """Return the topmost node; `found` is the metadata in its documents."""
         return self._whole(Node("", found), None)
 
     def walk(self, node: Node) -> Iterator[Node]:
@@ -92,7 +92,7 @@ class Source:
             yield self._whole(self._child(group, name, found, names, is_copy=is_copy), group.copies)
 
     def names(self, group: Node) -> list[str]:
-        """Return the names of what may be nodes directly below a group, sorted. Raises the errors of `below`."""
+        """Return the sorted names of possible nodes directly below a group. Raises the errors of `below`."""
         if group.group is None:
             return []
         where = group.group.where
@@ -138,7 +138,7 @@ class Source:
         return Node(path, found, siblings, is_copy=is_copy)
 
     def _whole(self, node: Node, above: Snapshot | None) -> Node:
-        """Return a node with what else there is to know of it; `above`: consolidated metadata of a group above."""
+        """Return a node with all its details; `above` is the consolidated metadata of a group above."""
         if self._has_objects and isinstance(node.found, Found):
             node = node._replace(found=_with_objects(node.found))
         if node.group is None:
@@ -148,12 +148,12 @@ class Source:
 
     @property
     def can_be_copied(self) -> bool:
-        """Whether copies in consolidated metadata say all that there is to know of nodes."""
+        """Whether copies in consolidated metadata describe nodes completely."""
         return not self._has_objects
 
 
 def _with_objects(found: Found[Metadata]) -> Found[Metadata]:
-    """Return a node with what netCDF-C 4.8.0 noted in objects of its own, as if members of its documents said it.
+    """Return a node with the metadata that netCDF-C 4.8.0 stored in separate objects, as if it were in its documents.
 
     So later versions write it, and so it is carried.
     """
@@ -219,7 +219,7 @@ def _lists(where: StorePath) -> bool:
 
 
 def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[StoreError]:
-    """Return whether the store has failed, so that what exists is unknown."""
+    """Return whether the store has failed, so it is unknown which nodes exist."""
     return isinstance(found, StoreError) and not isinstance(found, InvalidKeyError)
 
 

@@ -35,13 +35,16 @@ _REMEDY: Final = "let nothing change temporary data, and continue with resume=Tr
 
 
 def home_in(place: StorePath, target: StorePath | None = None) -> StorePath:
-    """Return what all temporary objects of a conversion are below, at a place; `target`: others may share the place."""
+    """Return the prefix of all temporary objects of a conversion at a place.
+
+    The place may be shared, so it depends on `target`.
+    """
     home = place.at(f"{place.prefix}{NAME}")
     return home if target is None else home.at(f"{home.path}/{_digest(str(target.store.origin()), target.path)}")
 
 
 def place_of(home: StorePath, path: str) -> StorePath:
-    """Return what the temporary objects of one array are below."""
+    """Return the prefix of the temporary objects of one array."""
     return home.at(f"{home.path}/{_digest(path)}")
 
 
@@ -120,7 +123,7 @@ class Shelf:
         return out
 
     def each(self, number: int, task: Callable[[Box, AnyArray], None]) -> None:
-        """Call a function, by several threads, with each part of a block, and what the objects hold of it."""
+        """Call a function in several threads with each part of a block and its bytes from the objects."""
         pool.run(lambda cell: task(cell.part, self._get(number, cell.number)), self._cells(number), self._at_once, 1)
 
     # -- objects -------------------------------------------------------------------
@@ -210,7 +213,7 @@ class Shelf:
         return [Cell(at, part) for at, part in enumerate(product(*rows))]
 
     def _shared(self, writer: int, box: Box) -> Cell:
-        """Return what a block of the first pass shares with one of the next, as a part of the latter."""
+        """Return the part of a block of the next pass that lies in a block of the first pass."""
         own = regions_of(self.stage.before).box(writer)
         number = 0
         part = []

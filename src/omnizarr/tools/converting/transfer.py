@@ -1,4 +1,4 @@
-"""Moving what needs no translation: values of a store unchanged, and the elements of one array into another."""
+"""Copy without translation: values of a store, and elements of one array into another."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _LOW: Final = np.uint64(0xFFFFFFFF)
 
 @dataclass(slots=True)
 class Moments:
-    """What is known of some elements.
+    """Statistics of some elements.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def _float(value: Fraction) -> float:
 
 @dataclass(slots=True)
 class Fields:
-    """What is known of each field of a structure; of any other elements, of the one field without a name."""
+    """Statistics of each field of a structure; other elements are one field without a name."""
 
     of: dict[tuple[str, ...], Moments] = field(default_factory=dict)
 

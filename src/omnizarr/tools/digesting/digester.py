@@ -31,7 +31,7 @@ from omnizarr.tools.streaming.regions import Box
 from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
 
 TAG: Final = "omnizarr1"
-"""The version of what the manual says of digests."""
+"""The version of the manual's definition of digests."""
 
 
 def run(
@@ -167,7 +167,7 @@ class _Hashing(Question[int, tuple[tuple[int, ...], AnyArray]]):
 
 
 def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_options: Any, progress: Any) -> str:
-    """Return the checksum of all that is stored below a place, as DANDI defines it.
+    """Return DANDI's checksum of everything that is stored below a place.
 
     Spec: https://github.com/dandi/zarr_checksum
     """

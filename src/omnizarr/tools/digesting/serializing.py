@@ -1,6 +1,6 @@
 """The bytes of elements in a digest: the same for equal elements, whatever they are stored as.
 
-The manual ("Digests") tells the same in a table. All numbers are little-endian. Equal are elements as
+The manual ("Digests") has the same in a table. All numbers are little-endian. Equal are elements as
 `omnizarr.tools.streaming.equality.unequal` says: so each NaN becomes the same one, and -0.0 becomes 0.0.
 """
 

@@ -14,7 +14,7 @@ from omnizarr.tools.streaming.walking import Effort
 
 
 class Mismatch(NamedTuple):
-    """A node that is not what its digest says.
+    """A node that differs from its digest.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Mismatch(NamedTuple):
 
 
 def verify(hierarchy: Hierarchy, expected: Mapping[str, str], effort: Effort, workers: Executor) -> Iterator[Mismatch]:
-    """Yield the nodes that differ from what their digests say; of a group only if it differs itself.
+    """Yield the nodes that differ from their digests; a group only if it differs itself.
 
     Where only the topmost node is listed, all below it is covered by its digest.
     """

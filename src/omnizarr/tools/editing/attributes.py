@@ -1,4 +1,4 @@
-"""Changing attributes of a node that is given by its place, so that what mentions them stays right.
+"""Change attributes of a node at a place, and update other documents that contain them.
 
 Consolidated metadata is renewed. Where NCZarr notes the types of attributes, numbers and text are set as netCDF sets
 them, so that the notes stay right, too.

@@ -186,7 +186,7 @@ class Copy:
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _compare(self, tick: Tick) -> None:
-        """Raise NodeExistsError if what lies at the target differs from the source."""
+        """Raise NodeExistsError if the node at the target differs from the source."""
         layout = _Layout(self.source, self.target)
         comparison = _Comparison(self.source.store, self.target.store)
         self.executor.run(comparison, layout.chunks(), tick)
@@ -201,7 +201,7 @@ class Copy:
         return ()
 
     def _size(self) -> tuple[int, int | None]:
-        """Return how many keys there are, and their bytes; of a store that cannot be listed, what is known."""
+        """Return the number of keys and their bytes; only the known ones if the store cannot be listed."""
         keys, nbytes = 0, 0
         try:
             for _, size in detection.sizes(self.source):
@@ -221,7 +221,7 @@ class Copy:
         return self._copy_to(self.target, tick)
 
     def _replace(self, folder: Path, tick: Tick) -> executors.Written:
-        """Copy to a directory beside the hierarchy, and put that in the place of the old one in the end."""
+        """Copy to a directory beside the hierarchy, and replace the old directory by it at the end."""
         root = Path(self.target.store.root) if isinstance(self.target.store, LocalStore) else folder
         token = os.urandom(6).hex()
         fresh, old = (root.parent / f"{RESERVED}{name}-{token}" for name in ("new", "old"))
@@ -272,7 +272,7 @@ class Copy:
 
 
 def _remove_temporary(target: StorePath) -> None:
-    """Remove what a writer that was killed was writing."""
+    """Remove the unfinished work of a killed writer."""
     folder = places.folder_of(target)
     for file in () if folder is None else folder.rglob(f"{RESERVED}*.tmp"):
         file.unlink(missing_ok=True)
@@ -344,7 +344,7 @@ class _Layout:
                     yield key
 
     def _prefixes(self) -> dict[str, str]:
-        """Return prefixes of the source, none within another, and what they become."""
+        """Return prefixes of the source, none within another, with their new names."""
         pairs = {
             self._old.directory(self.source.path): self._new.directory(self.target.path),
             self._old.chunk_prefix(self.source.path): self._new.chunk_prefix(self.target.path),

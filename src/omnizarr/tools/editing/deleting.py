@@ -1,4 +1,4 @@
-"""Deleting a node: only what belongs to it, its document first, so that none is seen without its chunks."""
+"""Delete a node: only what belongs to it, its document first, so that readers never see it without its chunks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(
 
 
 def node_at(where: StorePath) -> Found[Metadata] | None:
-    """Return the node at a place; None for what an interrupted copy or deletion has left there.
+    """Return the node at a place; None for leftovers of an interrupted copy or deletion.
 
     Raises NodeNotFoundError if there is no node: also for a directory that merely has hierarchies in it.
     """
@@ -159,7 +159,7 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show)
 
 
 def _finish(where: StorePath, *, dry_run: bool, progress: Show) -> Edited:
-    """Delete what an interrupted copy or deletion has left."""
+    """Delete leftovers of an interrupted copy or deletion."""
     sizes = list(detection.sizes(where))
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)
     if not dry_run:

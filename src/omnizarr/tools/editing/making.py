@@ -20,7 +20,7 @@ def make(
     like: Array | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Array | Group:
-    """Create an array or a group; `options` are keywords of `create_array`, those of an array `like` it the default."""
+    """Create an array or a group; `options` are keywords of `create_array`, with defaults from the array `like`."""
     with places.opened(place, None, "a", storage_options) as where:
         if kind == "group":
             node: Array | Group = create_group(where, **options)

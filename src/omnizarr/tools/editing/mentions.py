@@ -1,7 +1,7 @@
-"""What groups say of the nodes below them: copies of documents, NCZarr's lists, references of conventions.
+"""References in groups to the nodes below them: copies of documents, NCZarr's lists, references of conventions.
 
-Groups above a node that came, went or changed are brought up to date as far as that takes no guessing: consolidated
-metadata is renewed, and NCZarr's lists of members are. Other references to a removed node are reported.
+Groups above a node that was added, removed or changed are updated where no guessing is necessary: their consolidated
+metadata and NCZarr's lists of members. Other references to a removed node are reported.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MOST_LOOKED_AT: Final = 1000
 
 
 def refresh(where: StorePath, *, own: bool = False) -> None:
-    """Renew what consolidated metadata of the groups above a node says of it and of all below it.
+    """Update a node, and everything below it, in the consolidated metadata of the groups above.
 
-    With `own`, a node whose document has changed and nothing else: also what its own consolidated metadata says of it.
+    With `own`, only the document of the node has changed: update its own consolidated metadata, too.
     """
     passed: list[str] = []
     for place in (*([where] if own else []), *reversed(list(where.ancestors()))):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is broken stays so: `check` tells
+            warnings.simplefilter("ignore")  # leave broken documents as they are: `check` reports them
             copies = consolidated.snapshot(place, None)
         if copies is not None:
             known = {f"{place.prefix}{path}".rstrip("/") for path in copies.nodes}
@@ -53,7 +53,7 @@ def refresh(where: StorePath, *, own: bool = False) -> None:
 
 
 class Listed(NamedTuple):
-    """What a group of NCZarr says of one member.
+    """The entry of one member in a group of NCZarr.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Listed(NamedTuple):
 
 
 def listed(where: StorePath) -> Listed:
-    """Return what the group directly above a node says of it."""
+    """Return the entry of a node in the group directly above it."""
     group = _group_above(where)
     if group is None:
         return Listed(is_nczarr=False, marks=None)
@@ -79,7 +79,7 @@ def listed(where: StorePath) -> Listed:
 
 
 def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:
-    """Let the group directly above a node list it as what it is, or not at all if it is gone."""
+    """Update the entry of a node in the list of the group directly above it; remove the entry if the node is gone."""
     group = _group_above(where)
     if group is None:
         return
@@ -232,7 +232,7 @@ def _readable(where: StorePath) -> Metadata | None:
 
 
 def missed(where: StorePath, nodes: Mapping[str, Metadata]) -> tuple[str, ...]:
-    """Return what the groups above will say of a node that is not true once it has gone, in sentences.
+    """Describe references to a node in the groups above that will be wrong after its removal.
 
     `nodes` are those that `around` returned while it was there.
     """

@@ -1,4 +1,4 @@
-"""Moving a node: a rename where that is possible, or else a copy that is compared, and then a deletion."""
+"""Move a node: rename it where that is possible, else copy it, compare, and delete the original."""
 
 from __future__ import annotations
 

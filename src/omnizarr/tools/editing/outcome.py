@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The result of `copy_node`, `move_node` or `delete_node`; of a dry run, what would be done.
+    """The result of `copy_node`, `move_node` or `delete_node`; for a dry run, the planned result.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""From what a user gives to a place in the outermost hierarchy that it is in.
+"""Find the place of a path in its outermost hierarchy.
 
-A path may be that of a node within a hierarchy: ``era5.zarr/ocean/temp``. What is changed there concerns groups above,
-which keep copies of documents and lists of members. So the store is opened at the outermost group.
+A path can lead to a node within a hierarchy: ``era5.zarr/ocean/temp``. A change there affects the groups above, which
+keep copies of documents and lists of members. Therefore the store is opened at the outermost group.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) 
         inside.insert(0, there.name)
         there = there.parent
     if there.is_dir() and inside and not _is_node(there):
-        # Nothing Zarr above: what is new begins where a name says that it is a hierarchy, or else at the very place.
+        # No Zarr above: a new hierarchy begins at a name that looks like one, or else at the place itself.
         names = (at for at, name in enumerate(inside) if name.lower().endswith(_HIERARCHIES))
         begins = next(names, len(inside) - 1 if mode == "a" else 0) + 1
         there, inside = there.joinpath(*inside[:begins]), inside[begins:]

@@ -1,4 +1,4 @@
-"""Giving an array another shape: what that means for its chunks, and for the arrays beside it."""
+"""Resize an array, with the consequences for its chunks and for the arrays in the same group."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Resize:
         return any(map(operator.lt, self.new, self.old))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return everything as JSON."""
         return {
             "old": list(self.old),
             "new": list(self.new),
@@ -56,7 +56,7 @@ class Resize:
 
 
 def plan(where: StorePath, shape: str) -> Resize:
-    """Return what a shape means that is typed as ``400,:,:`` or ``time=400``.
+    """Return the shape that is typed as ``400,:,:`` or ``time=400``.
 
     Raises ShapeError if it is not valid.
     """
@@ -150,7 +150,7 @@ def _names(metadata: ArrayMetadata) -> tuple[str | None, ...]:
 
 
 def _disagreements(where: StorePath, metadata: ArrayMetadata, new: Shape) -> Iterator[str]:
-    """Yield the arrays beside an array that share a dimension that changes, and have another length along it."""
+    """Yield the arrays in the same group that share a changed dimension and have another length along it."""
     changed = {
         name: length
         for name, had, length in zip(_names(metadata), metadata.shape, new, strict=False)

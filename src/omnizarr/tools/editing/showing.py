@@ -1,4 +1,4 @@
-"""Telling how far something is, through what the user has given for that."""
+"""Report progress to the user's progress bar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Show = Shows
 
 @contextmanager
 def shown(progress: Show, total: int | None, what: str) -> Iterator[Callable[[int], None]]:
-    """Give what is to be called with how many more bytes are done."""
+    """Yield a function to call with the number of bytes that were just processed."""
     state = State(what, total)
     bar = start(progress, state)
 

@@ -1,6 +1,6 @@
 """The journal of a copy or a deletion under way: a document at its place from the first write to the last.
 
-It is that of a conversion (`omnizarr.tools.converting.journal`), so that `check` and `convert` know it, too.
+It is the journal of a conversion (`omnizarr.tools.converting.journal`), so `check` and `convert` recognise it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Multiscale images: the levels of lower resolution, and what OME-Zarr says of them."""
+"""Multiscale images: the levels of lower resolution, and their OME-Zarr metadata."""

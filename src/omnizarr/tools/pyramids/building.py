@@ -322,7 +322,7 @@ def _array_metadata(found: Found[Metadata]) -> ArrayMetadata:
 
 
 def _grid(array: Array) -> Grid:
-    """Return what is written as a whole: the grid of chunks, or of shards."""
+    """Return the grid of the units of writing: chunks, or shards."""
     found = detection.open_array(array.store_path)
     return grids.bind(found.metadata.chunk_grid, found.metadata.shape)
 

@@ -181,7 +181,7 @@ def _numbered(path: str, number: int) -> str:
 
 
 def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float], unit: Mapping[str, str]) -> Image:
-    """Return the image at a place: that of a group, or the one whose full resolution is the array at the place.
+    """Return the image at a place: the image of a group, or the image whose full resolution is the array at the place.
 
     Raises
     ------
@@ -361,7 +361,7 @@ def _level_in(entry: Mapping[str, Any], default: Level) -> Level:
 def _axes_of(
     where: StorePath, metadata: ArrayMetadata, axes: Sequence[str] | None, unit: Mapping[str, str]
 ) -> tuple[Axis, ...]:
-    """Return the axes of an array: the given ones, those of its dimensions, or the usual ones."""
+    """Return the axes of an array: given ones, else the names of its dimensions, else the usual ones."""
     ndim = len(metadata.shape)
     known = dimensions.names_of(metadata)
     names = list(axes) if axes is not None else [name or "" for name in known or ()]

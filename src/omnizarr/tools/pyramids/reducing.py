@@ -120,7 +120,7 @@ def _mean_of_floats(values: AnyArray, factors: Factors) -> AnyArray:
 
 
 def _mean_of_huge(values: AnyArray, factors: Factors, mean: AnyArray, count: AnyArray) -> AnyArray:
-    """Return means also where the sum of a block is larger than any float, though none of its elements is infinite."""
+    """Return means, also of blocks of finite elements whose sum is larger than any float."""
     smaller = np.zeros_like(mean)
     has_infinite = np.zeros(mean.shape, bool)
     for part in _offsets(values, factors):
@@ -188,7 +188,7 @@ METHODS: Final[Mapping[str, Callable[[AnyArray, Factors], AnyArray]]] = {
 
 
 def shift(factor: int, method: str) -> float:
-    """Return how far the middle of a block is behind that of its first element, in elements.
+    """Return the distance from the middle of the first element of a block to the middle of the block, in elements.
 
     >>> shift(2, "mean"), shift(4, "mode"), shift(2, "nearest"), shift(3, "nearest")
     (0.5, 1.5, 0.0, 1.0)

@@ -1,6 +1,6 @@
-"""What a repair keeps of what it changes, and how that is put back.
+"""Keep the old values that a repair changes, and restore them.
 
-A directory: ``journal.jsonl`` says of each change, before it is made, which value stood there and which will;
+A directory: ``journal.jsonl`` records the old and the new value of each change before it is made;
 ``values/`` has the old values; ``account.json`` is written at the end. A repair that was killed can be undone as well:
 whether a change was made shows the value that exists now.
 """
@@ -125,7 +125,7 @@ class Backup:
         return kept or ""
 
     def finish(self, account: str) -> None:
-        """Write the account beside the old values, if there are any."""
+        """Write the report beside the old values, if there are any."""
         if self._count and self.folder is not None:
             _write(self.folder / ACCOUNT, account.encode())
 
@@ -185,9 +185,9 @@ def _append(path: Path, line: dict[str, Any]) -> None:
 
 
 def read(account: str | os.PathLike[str]) -> tuple[Path, dict[str, str] | None, list[Entry]]:
-    """Return the directory of a backup, what it is of, and its changes; given the directory or the account in it.
+    """Return the directory, the hierarchy and the changes of a backup, given the directory or the report in it.
 
-    Raises StoreError if it is none.
+    Raises StoreError if it is not a backup.
     """
     folder = Path(account)
     if not folder.is_dir():
@@ -214,7 +214,7 @@ def _check_version(first: dict[str, Any]) -> None:
 
 
 def _check_entry(entry: Entry) -> None:
-    """Refuse what would lead out of the backup, or of the store: an account may come from anywhere."""
+    """Refuse paths that lead out of the backup or the store: a report may come from anywhere."""
     if entry.kept is not None and not _KEPT(entry.kept):
         raise ValueError(f"no place of an old value: {entry.kept!r}")
     folder, _, name = entry.key.rpartition("/")

@@ -19,17 +19,17 @@ from omnizarr.tools.repairing.transaction import Bench
 
 _CODES: Final = codes_of("consolidated")
 _BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})
-"""What keeps copies in a document of their own from being read: then they are broken."""
+"""Findings that make a document of copies unreadable."""
 _SPELLED: Final = frozenset({"repeated-member", "byte-order-mark", "bare-nan"})
-"""What goes away when copies in a document of their own are written again."""
+"""Findings that disappear when a document of copies is written again."""
 CODES: Final = _CODES | _BROKEN | _SPELLED
-"""What may be wrong with copies."""
+"""Findings on copies."""
 _MEMBER: Final = "consolidated_metadata"
 _FIRST: Final = "mend the documents first: {}"
 
 
 def renew(bench: Bench, inventory: Inventory, findings: list[Finding]) -> None:
-    """Make the consolidated metadata of all groups again that is stale or broken, or became so by what was mended."""
+    """Rebuild consolidated metadata that is stale or broken, or has become so by a repair."""
     for node in inventory:
         document = _document_of(node)
         if document is None:

@@ -36,7 +36,7 @@ _FULL: Final = "delete it if you know what it is: it is not empty, so it is not 
 
 
 def delete_leftovers(bench: Bench, findings: list[Finding], *, older_than: float, asked: bool) -> None:
-    """Delete what is older than so many seconds and not locked."""
+    """Delete leftovers that are older than this many seconds and not locked."""
     is_zip = isinstance(base_of(bench.store), ZipStore)
     root = directory_of(bench.store)
     for finding in findings:

@@ -1,6 +1,6 @@
-"""Documents that are missing, though others say what they hold: groups above nodes, empty attributes, copied documents.
+"""Missing documents whose content is known: groups above nodes, empty attributes, copied documents.
 
-What is there is never overwritten.
+Existing documents are never overwritten.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def write_copied(bench: Bench, inventory: Inventory, findings: list[Finding]) ->
             continue
         for node in inventory.nodes.get(finding.path, ()):
             own = _copied(node, finding)
-            if own and _write(bench, node.where, node, own, finding, "write the document as its copy has it"):
+            if own and _write(bench, node.where, node, own, finding, "write the document like its copy"):
                 wrote = True
     return wrote
 

@@ -1,7 +1,7 @@
 """Known mistakes of writers, corrected within the document that has them.
 
-Each correction is tried on a copy. It counts only if readers here take the new document for exactly the same node as
-the old one, and no longer find the mistake; so what a document means is never guessed.
+Each correction is tried on a copy. It counts only if the new document is read as exactly the same node as the old one,
+without the mistake. So the meaning of a document is never guessed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNCERTAIN: Final = "correct the document by hand: readers would not take what c
 
 
 class _CannotBeMendedError(Exception):
-    """Something is left; the message says why, and what to do."""
+    """A finding was not repaired; the message gives the reason and a remedy."""
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ def _mend_node(bench: Bench, node: Node, codes: frozenset[str]) -> None:
     current = node
     for _ in range(_ROUNDS):
         todo = [one for one in found if one.code in codes and one.key in drafts and identity(one) not in given_up]
-        # What moves the others of a list comes last, and by itself.
+        # Corrections that shift other items of a list come last, one at a time.
         todo = [one for one in todo if one.code not in _MOVING] or todo[:1]
         for finding in todo:
             given_up.add(identity(finding))
@@ -147,7 +147,7 @@ def _write(bench: Bench, node: Node, drafts: Mapping[str, _Draft], entered: list
 
 
 def _try(bench: Bench, case: _Case) -> Action | None:
-    """Make one correction, and return what it was; None if it could not be, and why is entered."""
+    """Make one correction and return it. If that is not possible, record the reason and return None."""
     draft, before = case.draft, case.draft.text.text
     old, mark = case.node, draft.has_mark
     try:
@@ -169,7 +169,7 @@ def _try(bench: Bench, case: _Case) -> Action | None:
     )
 
 
-# What a document means, before and after
+# The meaning of a document, before and after
 
 
 def _is_text(document: Document) -> bool:
@@ -188,7 +188,7 @@ def _fresh(key: str, data: bytes) -> Document:
 
 
 def _with(node: Node, drafts: Mapping[str, _Draft]) -> Node:
-    """Return a node with what is in the drafts for its documents, understood."""
+    """Return a node with the metadata that its corrected documents mean."""
     own = {
         name: _fresh(document.key, drafts[document.key].data if document.key in drafts else bytes(document.data))
         for name, document in node.documents.items()
@@ -276,7 +276,7 @@ def _meaning(metadata: Metadata) -> dict[str, object]:
     return {**meaning, "consolidated": documents.to_json(meaning.get("consolidated"), quotes_nonfinite=True)}
 
 
-# The corrections: what is done, what stood there, and what stands there now
+# The corrections: the action, the old value, and the new value
 
 Made = tuple[str, str, str]
 
@@ -497,7 +497,7 @@ def _axes(case: _Case, old: str) -> JSON:
 
 
 def _canonical(case: _Case, _: object) -> JSON:
-    """Return what stands at the place in a document that was written again."""
+    """Return the value at this place in a document that was written again."""
     array = case.array
     if case.pointer.startswith("/fill_value"):
         array = replace(array, fill_value=_fill_of(array))
@@ -542,7 +542,7 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "legacy-struct": _replace("write an object, as the text of struct does", _struct),
     "missing-parameter": _missing_parameter,
     "invalid-typesize": _replace("name the item size that is taken", _typesize),
-    "shuffle-of-other-format": _replace("write the shuffle as this format has it", _shuffle),
+    "shuffle-of-other-format": _replace("write the shuffle in the form of this format", _shuffle),
     "short-name": _replace("write an object with this name", _as_object),
 }
 

@@ -1,4 +1,4 @@
-"""A store in which what is changed is only remembered: a dry run writes into it, and finds there what it wrote."""
+"""A store that keeps changes in memory only: a dry run writes into it, and reads its own changes from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Overlay(Store):
         self.changed: dict[str, bytes | None] = {}
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return the value that was set, or that of the store below."""
+        """Return the value that was set, or else the value of the store below."""
         check_key(key)
         if key not in self.changed:
             return self.store.get(key, span)
@@ -35,7 +35,7 @@ class Overlay(Store):
         return None if value is None else cut(value, span)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Hand on, but for what was changed."""
+        """Pass calls on to the store, except for changed keys."""
         wanted = list(requests)
         yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(wanted) if key in self.changed)
         below = [number for number, (key, _) in enumerate(wanted) if key not in self.changed]

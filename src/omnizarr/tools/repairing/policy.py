@@ -27,7 +27,7 @@ def codes_of(part: Part) -> frozenset[str]:
 
 
 def wanted(codes: Iterable[str] | None) -> frozenset[str]:
-    """Return what is to be mended. Raises ValueError for what cannot be."""
+    """Return the codes to repair. Raises ValueError for codes that cannot be repaired."""
     if codes is None:
         return CERTAIN
     chosen = frozenset([codes] if isinstance(codes, str) else codes)

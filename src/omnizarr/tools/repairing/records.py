@@ -25,7 +25,7 @@ _CODE: Final = "chunk-beyond-grid"
 
 
 class _Witness(Overlay):
-    """Remembers what it read below, so that nothing else is replaced."""
+    """Remembers values that it read, so that it replaces only these."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

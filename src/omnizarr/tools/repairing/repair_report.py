@@ -1,4 +1,4 @@
-"""The report of a repair: what was done (or would be), and what is left."""
+"""The report of a repair: actions, done or planned, and remaining findings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Action:
 
     @property
     def text(self) -> str:
-        """Place within the node, what was done, and old and new value, on one line."""
+        """Place within the node, action, and old and new value, on one line."""
         place = f"{self.key}#{self.pointer}" if self.pointer else self.key
         change = ""
         if self.before or self.after:
@@ -67,7 +67,7 @@ def _brief(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """The report of a repair: what it did, or would do, and what is left.
+    """The report of a repair: actions, done or planned, and remaining findings.
 
     Attributes
     ----------

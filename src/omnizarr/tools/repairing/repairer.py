@@ -49,7 +49,7 @@ def run(
     concurrency: int | None,
     progress: Callable[[int], object] | bool | None,
 ) -> Account:
-    """Mend what is found at a place and below it; see `omnizarr.repair`."""
+    """Repair the findings at a place and below it; see `omnizarr.repair`."""
     chosen = wanted(codes)
     data = data or (codes is not None and bool(chosen & NEEDS_DATA))
     where, _ = opening.locate(store, path, "r" if dry_run else "r+", None)
@@ -69,7 +69,7 @@ def run(
         bench = Bench(at, chosen, kept)
         leftovers.delete_leftovers(bench, found, older_than=older_than, asked=codes is not None)
         if _has(found, missing.COPIED & chosen) and missing.write_copied(bench, _take(bench, zarr_format), found):
-            # What no listing shows, a check of an overlay does not find.
+            # A check of an overlay does not find keys that a listing leaves out.
             found = [*look(), *(one for one in found if dry_run and one.code in _BY_LISTING)]
         _mend(bench, found, zarr_format, adopt=adopt)
         account = Account(
@@ -113,7 +113,7 @@ def _has(found: list[Finding], codes: AbstractSet[str]) -> bool:
 
 
 def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
-    """Return what exists now, read and understood."""
+    """Return the current nodes, read and interpreted."""
     taken = inventory.take(bench.where, zarr_format)
     for node in taken:
         documents.understand(Findings(), node)
@@ -121,7 +121,7 @@ def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
 
 
 def _left(bench: Bench, found: list[Finding]) -> tuple[Finding, ...]:
-    """Return what was found and not mended, each with the reason and what to do."""
+    """Return the findings that were not repaired, each with the reason and a remedy."""
     left: dict[object, Finding] = {}
     for one in found:
         key = identity(one)
@@ -139,7 +139,7 @@ def _left(bench: Bench, found: list[Finding]) -> tuple[Finding, ...]:
 
 
 def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool) -> Account:
-    """Put back what a repair has changed; see `omnizarr.undo_repair`."""
+    """Undo a repair; see `omnizarr.undo_repair`."""
     if isinstance(account, Account):
         if account.backup is None:
             raise StoreError("the repair has kept no old values", store=account.store)
@@ -164,7 +164,7 @@ def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool
 
 
 def _store_of(store: Any, place: dict[str, str] | None, folder: Path, mode: Literal["r", "r+"]) -> Store:
-    """Return the store that was repaired: the one that is given, or that which the account names."""
+    """Return the store that was repaired: the given one, or the one in the report."""
     if isinstance(store, _OPEN):
         return opening.locate(store, None, mode, None)[0].store
     if store is not None:

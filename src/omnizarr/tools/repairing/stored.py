@@ -1,4 +1,4 @@
-"""Shards and chunks: what of them can be mended, and what can only be given up.
+"""Repair shards and chunks, or give up those that cannot be repaired.
 
 A shard to which a writer was adding still has the previous index at its former end. If its checksum is right there, all
 that it points to is before it, and every inner chunk can be decoded, then the shard ended there.
@@ -41,14 +41,14 @@ class _Place(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """What is to be in the place of a chunk, and what that does."""
+    """The new value of a chunk, and a description of the effect."""
 
     data: bytes | None
     what: str
 
 
 class _CannotBeMendedError(Exception):
-    """Something is left; the message says why, and what to do."""
+    """A finding was not repaired; the message gives the reason and a remedy."""
 
 
 def mend_chunks(bench: Bench, findings: list[Finding]) -> None:

@@ -110,9 +110,9 @@ class Bench:
         self.actions.append(replace(action, done=not self.is_dry, kept=kept))
 
     def settle(self, finding: Finding) -> None:
-        """Enter that a finding was mended."""
+        """Record that a finding was repaired."""
         self.settled.add(identity(finding))
 
     def refuse(self, finding: Finding, why: str) -> None:
-        """Enter why a finding was not mended, and what to do."""
+        """Record why a finding was not repaired, and the remedy."""
         self.reasons[identity(finding)] = why

@@ -140,7 +140,7 @@ def is_complex(dtype: np.dtype[Any]) -> bool:
 
 
 def wide(values: AnyArray) -> AnyArray:
-    """Return numbers as those of double precision."""
+    """Return numbers in double precision."""
     kind = np.complex128 if is_complex(values.dtype) else np.float64
     return values if values.dtype in (np.float64, np.complex128) else values.astype(kind)
 

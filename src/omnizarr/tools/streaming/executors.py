@@ -89,7 +89,7 @@ class Tally(WrapperStore):
 
 
 class Task(ABC, Generic[Item, Outcome]):
-    """What is done with each of many items; pickles, with all that it needs."""
+    """Work that is done for each of many items. It can be pickled, with everything that it needs."""
 
     @property
     @abstractmethod
@@ -101,11 +101,11 @@ class Task(ABC, Generic[Item, Outcome]):
 
     @abstractmethod
     def perform(self, items: Iterable[Item], tick: Tick) -> Outcome:
-        """Do it in this process; `tick` is called with the bytes of elements that are done."""
+        """Do the work in this process. `tick` is called with the bytes of processed elements."""
 
 
 class _Ahead:
-    """Tells of values as they are written, and of items what was not told of them by then. Threads may call it."""
+    """Reports values as they are written, and, when an item is done, its unreported rest. Threads may call it."""
 
     def __init__(self, tick: Tick, value_bytes: int) -> None:
         self._tick = tick
@@ -128,7 +128,7 @@ class _Ahead:
 
 
 class Job(Task[Item, Written]):
-    """What writes, or compares what was written."""
+    """Work that writes, or that compares what was written."""
 
     @property
     def value_bytes(self) -> int:
@@ -136,7 +136,7 @@ class Job(Task[Item, Written]):
         return 0
 
     def perform(self, items: Iterable[Item], tick: Tick) -> Written:
-        """Do it in this process, and return what was written."""
+        """Do the work in this process. Return the results of writing."""
         broken: dict[str, str] = {}
         work, tally = self.begin(broken)
         ahead = _Ahead(tick, self.value_bytes)
@@ -147,7 +147,7 @@ class Job(Task[Item, Written]):
 
     @abstractmethod
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Item], int], Tally | None]:
-        """Return what is called with each item, by several threads; and the store that it writes to.
+        """Return a function that several threads call with each item, and the store that it writes to.
 
         The call returns how many bytes of elements are done with that. Chunks that it cannot read, and need not, it
         enters in `broken`: their keys, and why.
@@ -162,7 +162,7 @@ class Question(Task[Item, list[Result]], Generic[Item, Result]):
         return list(self.answers(items, tick))
 
     def answers(self, items: Iterable[Item], tick: Tick) -> Iterator[Result]:
-        """Yield what is found out about items unchanged, in any order; never many at a time."""
+        """Yield the results of items, in any order. Only a few results exist at a time."""
         work = self.begin()
         for _, (nbytes, result) in pool.gather(work, items, self.at_once):
             tick(nbytes)
@@ -170,9 +170,9 @@ class Question(Task[Item, list[Result]], Generic[Item, Result]):
 
     @abstractmethod
     def begin(self) -> Callable[[Item], tuple[int, Result]]:
-        """Return what is called with each item, by several threads.
+        """Return a function that several threads call with each item.
 
-        The call returns how many bytes of elements are done with that, and what was found out.
+        The function returns the bytes of the elements that it processed, and its result.
         """
 
 
@@ -194,7 +194,7 @@ class Executor(ABC):
     def expect(self, store: Store, keys: Iterable[str]) -> None:
         """Let only workers run that see in the store what this process sees, by the first of the keys with a value.
 
-        This replaces what was expected of the same store before.
+        This replaces earlier expectations for the same store.
         """
 
 
@@ -325,7 +325,7 @@ class Distributed(Executor):
             yield from results
 
     def _outcomes(self, task: Task[Item, Outcome], items: Iterable[Item], tick: Tick) -> Iterator[Outcome]:
-        """Yield what becomes of each share of the items, as they are done."""
+        """Yield the result of each share of the items as it completes."""
         _refuse_unsendable(task, "the work")
         run = _Run(self._client, task, tuple(self._witnesses.values()), tick)
         iterator = iter(items)
@@ -405,7 +405,7 @@ class _Run:
         future.add_done_callback(self._landed.put)
 
     def next(self) -> list[Any]:
-        """Return what has come of the tasks that have come back, at least one; raise what one of them raises."""
+        """Return the results of completed tasks, at least one. Raise the error of a task that failed."""
         landed = [self._wait()]
         with contextlib.suppress(Empty):
             while True:
@@ -474,7 +474,7 @@ def _lost(error: BaseException | None) -> SchedulerError:
     )
 
 
-# What workers do. They may do several tasks at a time, each in a thread.
+# Functions that workers run. They may run several tasks at a time, each in a thread.
 
 
 class _StoppedError(Exception):
@@ -489,7 +489,7 @@ _guard = threading.Lock()
 def _work(
     place: tuple[str, int], task: Task[Item, Outcome], share: list[Item], witnesses: tuple[_Witness, ...]
 ) -> tuple[int, Outcome]:
-    """Do a part of a task; return bytes of elements, and what came of it."""
+    """Do a part of a task; return the bytes of its elements, and its result."""
     name, number = place
     reports = _Reports(name, number)
 

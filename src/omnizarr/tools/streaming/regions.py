@@ -21,7 +21,7 @@ _MOST_MARKS: Final = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """A grid's chunks, so many of them side by side taken together.
+    """The chunks of a grid, joined in groups of this many.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def _grow(per_axis: list[int], wanted: list[int], grid: Grid, most: int) -> None
     for at in reversed(range(len(per_axis))):
         step = min(wanted[at], per_axis[at] * room)
         if step < grid.grid_shape[at]:
-            step -= step % per_axis[at]  # what ends where chunks of the other grid do goes on doing so
+            step -= step % per_axis[at]  # regions that end at chunks of the other grid keep doing so
         if step > per_axis[at]:
             room //= -(-step // per_axis[at])
             per_axis[at] = step

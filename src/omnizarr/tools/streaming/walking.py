@@ -65,7 +65,7 @@ class Elements:
         return Chunks.of(self.where, self.metadata)
 
     def values_bytes(self) -> int:
-        """Return about how much memory all of them take; 0 if that cannot be told."""
+        """Return roughly how much memory all of them take; 0 if that is unknown."""
         try:
             return self.chunks.values_bytes()
         except OmnizarrError:

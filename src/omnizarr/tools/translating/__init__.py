@@ -1,1 +1,1 @@
-"""The parts of `omnizarr.tools.translation`: elements, codecs, and the account of what is lost."""
+"""The parts of `omnizarr.tools.translation`: elements, codecs, and losses."""

@@ -1,9 +1,9 @@
 """The nearest chain of codecs that a format has.
 
-A codec is kept if the target can express it, under any name. If not, one is taken that makes the same bytes, or one
-that is akin, or the target's own choice; what only checks or shuffles bytes is left out. Filters stay all or none, as
-each is made for what the one before it returns. Chunks that have to be encoded again go through no filter that might
-change values once more: what was rounded stays rounded, and is stored unchanged.
+A codec is kept if the target can express it, under any name. If not, it is replaced by one with the same output, else
+by a related one, else by the target's default; checksums and shuffles are left out. Either all filters are kept or
+none, because each takes the output of the one before it. Chunks that have to be encoded again go through no filter that
+might change values once more: what was rounded stays rounded, and is stored unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from omnizarr.tools.translating.losses import Account, attempt
 from omnizarr.tools.translating.readers import for_readers
 
 KEEP: Final = "keep"
-"""An option's value for what shall be as it is in the source."""
+"""Value of an option: as in the source."""
 PORTABLE: Final = "portable"
 """The same of compressors, but for those that few readers of the target know."""
 
@@ -47,7 +47,7 @@ _ZFPY_REVERSIBLE: Final = 5
 _OF_V3: Final = frozenset({"bitround", "blosc", "crc32c", "gzip", "packbits", "zstd"})
 """Names without the prefix of numcodecs that are words of v3, perhaps for something else."""
 _CNAMES: Final[Mapping[str, str]] = {"gzip": "zlib", "zlib": "zlib", "zstd": "zlib", "lz4": "lz4"}
-"""What blosc has within that is akin to another compressor.
+"""Compressors within blosc that are related to another compressor.
 
 Only formats before v2 need it. The Blosc of their programs fails on most of what zstd compresses today.
 """
@@ -143,7 +143,7 @@ def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> A
 
 
 def within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
-    """Return the codecs of inner chunks, with those that all of a shard goes through before."""
+    """Return the codecs of inner chunks, after the codecs that apply to the whole shard."""
     for at, codec in enumerate(codecs):
         if codec.name == "sharding_indexed":
             inner: Any = codec.configuration.get("codecs", ())
@@ -157,7 +157,7 @@ def within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
 def with_nearest_codecs(
     target: ArrayMetadata, flat: ArrayMetadata, source: ArrayMetadata, wishes: Wishes, account: Account
 ) -> ArrayMetadata:
-    """Return `target` with codecs as near to those of `flat` (the source without shards) as it can have.
+    """Return `target` with the codecs nearest to the codecs of `flat` (the source without shards) that it can have.
 
     Raises CannotCarryError if chunks cannot be decoded here, and cannot stay unchanged either.
     """
@@ -319,7 +319,7 @@ def _options(
 
 
 def _akin(codec: Named, name: str, item_size: int) -> Iterator[_Option]:
-    """Yield compressors that are akin to another, those first whose streams are the same."""
+    """Yield compressors that are related to another one. Compressors with the same stream format come first."""
     level = codec.configuration.get("level", 1)
     level = min(max(level, 1), 9) if is_integer(level) else 1
     typesize = item_size if 0 < item_size <= _BLOSC_MAX_TYPESIZE else 1

@@ -29,7 +29,7 @@ from omnizarr.tools.translating.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
 Values: TypeAlias = Literal["same", "cast", "integers", "raw"]
-"""What becomes of elements: nothing; a type with more room; the integers that times are; their bytes."""
+"""How elements change: not at all; to a wider type; from times to their integers; to their bytes."""
 
 _WORDS: Final[Mapping[str, str]] = {"omnizarr.object": "Python objects", "omnizarr.vlen_array": "ragged arrays"}
 """Data types that have no name in documents."""
@@ -54,7 +54,7 @@ def new_array(dialect: Dialect, shape: tuple[int, ...], nearest: Nearest) -> Arr
 def with_nearest_type(
     source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: Account, *, keeps_chunks: bool
 ) -> tuple[ArrayMetadata, Values]:
-    """Return a new array of the nearest data type that the target has, and what becomes of the elements.
+    """Return a new array with the nearest data type of the target, and how its elements change.
 
     `keeps_chunks`: no type for which chunks would have to be encoded again, if there is another.
     Raises CannotCarryError if no type holds the values.

@@ -1,7 +1,7 @@
 """When two arrays store the same chunks in the same bytes, so that chunks can be copied unchanged.
 
-Of two chains of codecs only what decoding depends on is compared: every stored chunk that one of them decodes, the
-other decodes to equal values. That holds if
+Two chains of codecs are equivalent if each decodes every stored chunk of the other to equal values. Only properties
+that affect decoding are compared:
 
 - the elements are stored in the same way: same data type (or raw bytes of the same size), same byte order where it
   matters;
@@ -49,7 +49,7 @@ _TYPE_PARAMETERS: Final = frozenset({"dtype", "astype", "encode_dtype", "decode_
 
 
 def bare(name: str) -> str:
-    """Return the name of a codec without the prefix that those of numcodecs have in v3."""
+    """Return the name of a codec without the prefix that codecs of numcodecs have in v3."""
     return name.removeprefix("numcodecs.")
 
 
@@ -129,7 +129,7 @@ class _Form(NamedTuple):
     stored: np.dtype[Any] | None
     """The elements as the codec ``bytes`` stores them; None if another one does."""
     streams: list[object]
-    """What becomes of the bytes then."""
+    """What happens to the bytes then."""
     left_out: tuple[str, ...] = ()
     """Codecs that are not known here, and need not be."""
 

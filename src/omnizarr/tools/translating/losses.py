@@ -46,7 +46,7 @@ class CannotCarryError(Exception):
 
 @dataclass
 class Account:
-    """What could not be kept of one node, and what is expressed differently."""
+    """Losses of one node, and properties that are expressed differently."""
 
     source: Metadata
     dialect: Dialect

@@ -1,4 +1,4 @@
-"""Which programs read what Zarr v3 can say, and the words that most of them know.
+"""Which programs read which codecs and data types of Zarr v3, and the names that most of them know.
 
 The specification of v3 names few codecs and data types. Others are written under the names that zarr-python gave them,
 which other programs do not know, or not all. An array that comes to v3 from another format gets compressors and
@@ -59,7 +59,7 @@ _SHUFFLED: Final[Mapping[str, str]] = {
     "zlib": "zlib",
     "zstd": "zstd",
 }
-"""What Blosc has within of compressors, or akin to them."""
+"""Compressors that Blosc contains, or related ones."""
 _STRONG: Final = 9
 """The level of zstd that replaces bz2 and lzma."""
 _HIGHEST: Final = 9

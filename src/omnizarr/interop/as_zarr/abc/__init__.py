@@ -1,1 +1,1 @@
-"""What stores and codecs are to zarr-python."""
+"""Base classes of stores and codecs in zarr-python."""

@@ -1,4 +1,4 @@
-"""What codecs are to zarr-python, by kind: for ``isinstance``, and to derive codecs of one's own from."""
+"""The base classes of codecs in zarr-python: for ``isinstance``, and for your own codecs."""
 
 from __future__ import annotations
 

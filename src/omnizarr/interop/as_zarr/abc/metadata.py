@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Metadata(Protocol):
-    """What can be written as a document."""
+    """Metadata that can be written as a document."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as it is stored."""

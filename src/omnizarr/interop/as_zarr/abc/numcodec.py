@@ -1,4 +1,4 @@
-"""What codecs of numcodecs are to zarr-python."""
+"""The protocol for codecs of numcodecs in zarr-python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store is to zarr-python: keys and buffers, to be awaited."""
+"""The base class of stores in zarr-python: keys and buffers, asynchronously."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ByteRequest: TypeAlias = RangeByteRequest | OffsetByteRequest | SuffixByteReques
 
 
 class Store(ABC):
-    """Keys and their values, to be awaited: what a store of zarr-python defines."""
+    """Keys and their values, with the asynchronous methods that a store of zarr-python defines."""
 
     _read_only: bool
     _is_open: bool
@@ -180,7 +180,7 @@ class Store(ABC):
             await self.delete(key)
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
         self._is_open = False
 
     async def _get_many(

@@ -15,7 +15,10 @@ __all__ = list(synchronous.__all__)
 
 
 def _awaiting(function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Return a function as one to be awaited, in a thread; what it returns is to be awaited too."""
+    """Return an asynchronous form of a function, which runs it in a thread.
+
+    Nodes that it returns are asynchronous, too.
+    """
 
     @wraps(function)
     async def call(*args: Any, **options: Any) -> Any:

@@ -179,14 +179,14 @@ def save_group(store: Any, *args: Any, zarr_format: Any = None, path: str | None
 
 
 def _refuse_others(arrays: Mapping[Any, Any]) -> None:
-    """Raise TypeError for a keyword that should be an array and is none, such as ``mode="w"``."""
+    """Raise TypeError for a keyword that should be an array but is not, such as ``mode="w"``."""
     for name, value in arrays.items():
         if not isinstance(value, NDArrayLike):
             raise TypeError(f"argument {name!r} must be a numpy or other NDArrayLike array, and is {value!r:.80}")
 
 
 def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Any:  # noqa: FBT001 - zarr-python's
-    """Return a drawing of what is below a group. See `Group.tree`."""
+    """Return a drawing of the nodes below a group. See `Group.tree`."""
     errors.warn("Use Group.tree instead.", errors.ZarrDeprecationWarning)
     return named(grp).tree(expand=expand, level=level)
 

@@ -1,4 +1,4 @@
-"""Codecs, as values that say which."""
+"""Codecs, as values that name them."""
 
 from __future__ import annotations
 

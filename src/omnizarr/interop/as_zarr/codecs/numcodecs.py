@@ -26,7 +26,7 @@ class _NumcodecsCodec(Codec):
 
     @property
     def codec_config(self) -> dict[str, Any]:
-        """The configuration, as numcodecs has it."""
+        """The configuration, as in numcodecs."""
         return {"id": self.codec_name.removeprefix("numcodecs."), **self.configuration}
 
     @classmethod

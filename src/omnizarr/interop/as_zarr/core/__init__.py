@@ -1,1 +1,1 @@
-"""What zarr-python has in `zarr.core`, as far as other packages import it."""
+"""The part of `zarr.core` that other packages import."""

@@ -11,7 +11,7 @@ from omnizarr.nodes.info_tree import draw
 
 
 class TreeRepr:
-    """A drawing of what is below a group, with the names in bold type where that can be seen.
+    """A drawing of the nodes below a group, with names in bold type in terminals.
 
     Parameters
     ----------

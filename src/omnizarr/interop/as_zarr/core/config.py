@@ -1,4 +1,4 @@
-"""Settings, with what zarr-python's have beside those of omnizarr."""
+"""Settings of omnizarr, with the additional settings of zarr-python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _THEIRS: Final[Mapping[str, Any]] = {
     "ndbuffer": "zarr.buffer.cpu.NDBuffer",
     "threading.max_workers": None,
 }
-"""What zarr-python has by default, where omnizarr has no default, or no use for it."""
+"""Defaults of zarr-python for settings that omnizarr does not have, or has without a default."""
 
 
 _MISSING: Final = object()
@@ -46,7 +46,7 @@ class BadConfigError(ValueError):
 
 
 class Config:
-    """The defaults of the process: those of `omnizarr.config`, under the names of zarr-python.
+    """The defaults of the process: `omnizarr.config`, under the names of zarr-python.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Config:
     """
 
     def get(self, key: str, default: Any = _MISSING) -> Any:
-        """Return a setting, or all that begin with a name. Raises KeyError if there is none, and no `default`."""
+        """Return a setting, or all that begin with a name. Raises KeyError without a setting and a `default`."""
         value = settings.get(key, _MISSING)
         if value is None or value is _MISSING:
             value = _THEIRS.get(key, value)

@@ -37,7 +37,7 @@ def _get_loop() -> asyncio.AbstractEventLoop:
 def sync(
     coro: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None, timeout: float | None = None
 ) -> T:
-    """Return what a coroutine returns. Raises SyncError on the event loop that would have to run it."""
+    """Run a coroutine and return its result. Raises SyncError on the event loop that would have to run it."""
     waiting = coro if timeout is None else asyncio.wait_for(coro, timeout)
     try:
         return loops.run(waiting, loop or _get_loop())

@@ -21,7 +21,7 @@ from omnizarr.interop.as_zarr.storage._classes import (
     make_store_path,
 )
 
-GpuMemoryStore = MemoryStore  # which takes what it is given: there is no memory of a GPU here
+GpuMemoryStore = MemoryStore  # which accepts anything: omnizarr does not use the memory of GPUs
 
 __all__ = [
     "FsspecStore",

@@ -56,7 +56,7 @@ class CalledStore(stores.Store):
 
     @property
     def concurrency(self) -> int:
-        """As many requests at a time as zarr-python makes: such a store does not say how long one takes."""
+        """The number of simultaneous requests in zarr-python: such a store does not say how long a request takes."""
         if type(self.outer) in _NEAR and isinstance(self._innermost, OwnStore):
             return self._innermost._inner.concurrency  # noqa: SLF001 - the store below
         return int(config.get("async.concurrency"))
@@ -90,7 +90,7 @@ class CalledStore(stores.Store):
         sync(self.outer.set(key, default_buffer_prototype().buffer.from_bytes(memoryview(value).tobytes())))
 
     def delete(self, key: str) -> None:
-        """Remove the key; a directory of that name, which a `LocalStore` would remove, is none."""
+        """Remove the key. A directory with this name is not a key, although a `LocalStore` would remove it."""
         self.check_writable()
         check_key(key)
         store = self._innermost
@@ -167,7 +167,7 @@ def inner_of(store: Store) -> stores.Store:
 
 
 def below(value: Any) -> Any:
-    """Return what omnizarr takes in place of a store, or a place in one, of zarr-python; else the value itself."""
+    """Return omnizarr's equivalent of a store of zarr-python, or of a place in one; else the value itself."""
     if isinstance(value, Store):
         return inner_of(value)
     return Place(inner_of(value.store), value.path) if isinstance(value, StorePath) else value

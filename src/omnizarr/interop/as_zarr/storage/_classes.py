@@ -1,4 +1,4 @@
-"""The classes: each is what zarr-python calls a store, and hands every verb on to a store of omnizarr."""
+"""Classes of stores as in zarr-python, which pass every call to a store of omnizarr."""
 
 # ruff: noqa: SLF001 - what zarr-python calls private is part of what a store is there
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 T_Store = TypeVar("T_Store", bound=Store)
 
 VERBS = ("get", "set", "delete", "exists", "list", "list_prefix", "list_dir", "set_if_not_exists", "delete_dir")
-"""What a class may do in its own way."""
+"""Methods that a class may override."""
 
 
 def span_of(byte_range: ByteRequest | None) -> tuple[int, int | None] | None:
@@ -173,7 +173,7 @@ class OwnStore(Store):
         return size
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
         super().close()
         if self._opened is not None:
             self._opened.close()
@@ -259,7 +259,7 @@ class ZipStore(OwnStore):
     read_only : bool, optional
         By default, if `mode` is "r".
     compression : int
-        How new entries are compressed, as `zipfile` has it.
+        How new entries are compressed, as in `zipfile`.
     allowZip64 : bool
         Let the archive grow beyond 4 GiB.
     """
@@ -521,7 +521,7 @@ class WrapperStore(Store, Generic[T_Store]):
 
 
 class LoggingStore(WrapperStore[T_Store]):
-    """A store that counts what it is asked for, and logs it.
+    """A store that counts and logs requests.
 
     Parameters
     ----------
@@ -616,7 +616,7 @@ class StorePath:
 
     @classmethod
     async def open(cls, store: Store, path: str, mode: str | None = None) -> StorePath:
-        """Return a place, after what a mode says of it: "w" empties it, "w-" refuses what exists."""
+        """Return a place, prepared for a mode: "w" empties it, "w-" refuses existing nodes."""
         await store._ensure_open()
         self = cls(store, path)
         if mode == "r" and not store.read_only:

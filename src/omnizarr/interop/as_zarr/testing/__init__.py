@@ -1,1 +1,1 @@
-"""What zarr-python has for tests; pytest loads it if zarr-python is installed, whatever module has its name."""
+"""Test helpers under zarr-python's name: pytest loads this module if zarr-python is installed."""

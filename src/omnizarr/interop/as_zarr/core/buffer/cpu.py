@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @runtime_checkable
 class ArrayLike(Protocol):
-    """What a `Buffer` can hold: an array of one dimension."""
+    """The content of a `Buffer`: an array of one dimension."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -24,7 +24,7 @@ class ArrayLike(Protocol):
 
 @runtime_checkable
 class NDArrayLike(ArrayLike, Protocol):
-    """What reading an array returns: an array of any dimensions."""
+    """The result of reading an array: an array of any number of dimensions."""
 
     @property
     def ndim(self) -> int:
@@ -201,7 +201,7 @@ class NDBuffer:
 
 
 class BufferPrototype(NamedTuple):
-    """What bytes and arrays are handed over as."""
+    """The classes of buffers for bytes and for arrays."""
 
     buffer: type[Buffer]
     nd_buffer: type[NDBuffer]
@@ -211,10 +211,10 @@ buffer_prototype = BufferPrototype(Buffer, NDBuffer)
 
 
 def default_buffer_prototype() -> BufferPrototype:
-    """Return what bytes and arrays are handed over as."""
+    """Return the classes of buffers for bytes and for arrays."""
     return buffer_prototype
 
 
 def numpy_buffer_prototype() -> BufferPrototype:
-    """Return what bytes and arrays are handed over as."""
+    """Return the classes of buffers for bytes and for arrays."""
     return buffer_prototype

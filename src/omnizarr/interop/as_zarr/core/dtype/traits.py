@@ -1,4 +1,4 @@
-"""What data types have in common; ``isinstance`` and ``issubclass`` tell it of the classes here."""
+"""Common properties of data types, for ``isinstance`` and ``issubclass`` with the classes here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata, with what zarr-python's has beside that of omnizarr."""
+"""Metadata of omnizarr, with the additional members of zarr-python's metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _V2: Final = 2
 
 
 class _ArrayMetadata:
-    """What an array is: what omnizarr knows of it, and the names that zarr-python has for it.
+    """Metadata of an array: omnizarr's, with the names of zarr-python.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class _ArrayMetadata:
 
 
 class ArrayV2Metadata(_ArrayMetadata):
-    """What an array of Zarr v2 is; of v1 and v0 too."""
+    """Metadata of an array of Zarr v2, v1 or v0."""
 
     @property
     def order(self) -> str:
@@ -89,12 +89,12 @@ class ArrayV2Metadata(_ArrayMetadata):
 
     @property
     def dimension_separator(self) -> str:
-        """What stands between the numbers of a chunk's key."""
+        """The separator of the numbers in a chunk's key."""
         return keys.bind(self.own.chunk_key_encoding).separator
 
 
 class ArrayV3Metadata(_ArrayMetadata):
-    """What an array of Zarr v3 is."""
+    """Metadata of an array of Zarr v3."""
 
     @property
     def codecs(self) -> tuple[Any, ...]:
@@ -131,7 +131,7 @@ class ConsolidatedMetadata:
     must_understand: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document has it."""
+        """Return it in the form of a document."""
         return {
             "kind": self.kind,
             "must_understand": self.must_understand,
@@ -186,7 +186,7 @@ class GroupMetadata:
         return cls(data.get("attributes") or {}, data["zarr_format"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a document has it."""
+        """Return it in the form of a document."""
         found: dict[str, Any] = {"attributes": self.attributes, "zarr_format": self.zarr_format}
         if self.zarr_format == 3:
             found["node_type"] = "group"
