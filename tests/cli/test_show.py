@@ -89,6 +89,7 @@ def test_limits_are_those_of_the_legend(run, place):
         (("--limits", "5,5"), "limits"),
         (("--percentiles", "98,2"), "percentiles"),
         (("-o", "x.bmp"), ".png"),
+        (("-o", "missing/x.png"), "no directory 'missing'"),
         (("--protocol", "x"), "kitty"),
         (("--jsno",), "--jsno"),
         (("-x",), "no option '-x'"),

@@ -252,3 +252,10 @@ def test_array_that_cannot_be_read_has_no_thumbnail():
         text = text_of(render(omnizarr.open(values)))
     assert "int64" in text
     assert "c/0" in text
+
+
+@pytest.mark.parametrize("dtype", ["M8", "m8", "M8[D]"])
+def test_fill_value_that_is_a_time_is_shown(dtype):
+    value = np.array(5, "i8").view(dtype)
+    array = omnizarr.create_array({}, shape=(3,), dtype=dtype, fill_value=value)
+    assert {"M8": "5", "m8": "5 generic time units", "M8[D]": "1970-01-06"}[dtype] in text_of(render(array))

@@ -413,7 +413,20 @@ def test_field_of_records_is_a_line():
     array = omnizarr.create_array({}, data=np.array([(1, 2.5), (3, 4.5)], [("a", "i4"), ("b", "f8")]))
     picture = array.show("b")
     assert picture.page.content.numbers.values.tolist() == [2.5, 4.5]
-    assert picture.page.title.startswith("/[:, 'b']")
+    assert picture.page.title == "/[:, 'b'] float64"
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 4), (5, 5, 5)])
+def test_colours_that_are_requested_need_a_dimension_of_their_own(shape):
+    array = omnizarr.create_array({}, data=np.zeros(shape, "u1"))
+    with pytest.raises(omnizarr.errors.SelectionError, match="red, green and blue"):
+        array.show(rgb=True)
+
+
+def test_records_have_no_colours():
+    array = omnizarr.create_array({}, data=np.zeros((4, 5, 3), [("a", "i4"), ("b", "f8")]))
+    with pytest.raises(omnizarr.errors.SelectionError, match="red, green and blue"):
+        array.show(rgb=True)
 
 
 def test_table_of_many_rows_reads_the_first():

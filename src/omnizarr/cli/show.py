@@ -100,6 +100,8 @@ def show(
       omnizarr show era5.zarr/t2m -o t2m.svg --colormap magma
     """  # noqa: D301 - click's mark of lines to be kept
     refuse_options((path, *selection))
+    if output is not None and not Path(output).parent.is_dir():
+        raise click.BadParameter(f"{visible(output)!r}: there is no directory {visible(str(Path(output).parent))!r}")
     node = open_node(path, storage)
     node = _in_its_group(node, path, storage) if isinstance(node, Array) else node
     terminal = _terminal(protocol)

@@ -18,6 +18,7 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.nodes import detection, info, wording
 from omnizarr.nodes.info_drawing import Lengths, draw
 from omnizarr.settings import config
+from omnizarr.support.text import text_of_time
 
 if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
@@ -128,7 +129,7 @@ def _fill_value(array: Array) -> str:
         value = array.fill_value
     except OmnizarrError:
         value = array.metadata.fill_value
-    return "undefined" if value is None else str(value)
+    return "undefined" if value is None else text_of_time(value)
 
 
 # -- groups --------------------------------------------------------------------

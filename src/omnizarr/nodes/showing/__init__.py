@@ -268,7 +268,9 @@ class _View:
         parts = [slices.in_words(axis, length) for axis, length in zip(chosen.axes, array.shape, strict=True)]
         parts += [repr(chosen.fields)] if chosen.fields is not None else []
         selection = f"[{', '.join(parts)}]" if array.shape else ""
-        return f"{visible(array.name)}{selection} {visible(info.type_name(array.metadata))}"
+        fields = None if array.dtype.names is None else chosen.fields
+        name = info.type_name(array.metadata) if fields is None else str(array.dtype[fields])
+        return f"{visible(array.name)}{selection} {visible(name)}"
 
     def remarks(self) -> Iterator[str]:
         """Yield notes about the selection."""

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.show.numbers import are_numbers
 
 Axis: TypeAlias = "int | range"
 
@@ -106,7 +107,8 @@ def choose(
     axes = _selected(shape, [item for item in items if not isinstance(item, str)])
     kept = [dimension for dimension, axis in enumerate(axes) if isinstance(axis, range)]
     is_blended = blended in kept and len(kept) > 2 and rgb is None and dtype is not None and dtype.kind in "biuf"
-    channels = blended if is_blended else _channels(axes, kept, names, dtype, rgb=rgb)
+    seen = dtype[fields[0]] if fields and dtype is not None else dtype
+    channels = blended if is_blended else _channels(axes, kept, names, seen, rgb=rgb)
     if is_blended and channels is not None:
         axes[channels] = as_range(axes[channels])[:_MOST_BLENDED]
     kept = [dimension for dimension in kept if dimension != channels]
@@ -179,18 +181,19 @@ def _channels(
     axes: Sequence[Axis], kept: Sequence[int], names: Sequence[str], dtype: np.dtype[Any] | None, *, rgb: bool | None
 ) -> int | None:
     """Return the dimension with red, green and blue (and alpha); None if there is none."""
-    if rgb is False or len(kept) < 3 or dtype is None:
+    is_possible = len(kept) > 2 and dtype is not None and are_numbers(dtype)
+    if rgb is False or not (rgb or is_possible):
         return None
     sides = {*_UPRIGHT, *_ACROSS}
-    candidates = [at for at in kept if _length(axes[at]) in {3, 4} and names[at].lower() not in sides]
+    candidates = [at for at in kept if is_possible and _length(axes[at]) in {3, 4} and names[at].lower() not in sides]
     named = [dimension for dimension in candidates if names[dimension].lower() in _CHANNELS]
     if rgb:
         found = [*named, *(dimension for dimension in reversed(candidates) if dimension not in named)]
         if not found:
             raise SelectionError(
                 "there is no dimension of red, green and blue",
-                found=tuple(_length(axes[dimension]) for dimension in kept),
-                expected="one of length 3 or 4",
+                found=f"{tuple(_length(axes[dimension]) for dimension in kept)} {dtype}",
+                expected="numbers with a dimension of length 3 or 4, beside the two of a picture",
             )
         return found[0]
     # The automatic choice is only for bytes, which pictures of cameras consist of.
