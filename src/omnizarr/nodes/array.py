@@ -618,7 +618,7 @@ class Array(Node, ArrayProperties):
             Show a dimension of length 3 or 4 as red, green, blue and alpha. The default is True if the elements
             are bytes, and the dimension is last and has no name, or its name is "c", "channel", "band" or
             "rgb".
-            By default, the first four channels of an OME-Zarr image are blended in the colors and windows of its
+            By default, the first four channels of an OME-Zarr image are blended in the colours and windows of its
             ``omero`` metadata.
         size : tuple of int
             Width and height of the picture in pixels.
