@@ -13,7 +13,7 @@ from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes import location as places
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, MemoryStore, PrefixStore
+from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, WrapperStore
 
 DIALECTS = (V2, V3)
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -439,3 +439,20 @@ class TestTwoFormatsAtOnePlace:
         group.refresh()
         assert (group.zarr_format, dict(group.attrs)) == (zarr_format, {"a": 1})
         assert not omnizarr.open_group(store, zarr_format=5 - zarr_format).attrs
+
+
+@pytest.mark.parametrize("zarr_format", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["local", "wrapper"])
+def test_store_that_overrides_set_gets_every_document(tmp_path, kind, zarr_format):
+    class Own(LocalStore if kind == "local" else WrapperStore):
+        keys = ()
+
+        def set(self, key, value):
+            self.keys += (key,)
+            super().set(key, value)
+
+    store = Own(tmp_path / "a" if kind == "local" else LocalStore(tmp_path / "a"))
+    where = omnizarr.create_group(store).store_path / "x"
+    omnizarr.create_array(where, shape=(3,), dtype="i4", zarr_format=zarr_format, attributes={"a": 1})
+    written = {path.relative_to(tmp_path / "a").as_posix() for path in (tmp_path / "a").rglob("*") if path.is_file()}
+    assert set(store.keys) == written

@@ -466,7 +466,8 @@ class Store(ABC):
     def sets_unlocked(self) -> bool:
         """Whether `set_in_new_folder` can set a value whose lock another writer holds.
 
-        Then a writer that holds the lock must create a value with `set_if_absent`.
+        Then a writer that holds the lock must create a value with `set_if_absent`. It is False for subclasses that
+        override `set` alone, because they expect every value there.
         """
         return False
 
@@ -521,6 +522,12 @@ class Identity:
 
     def __hash__(self) -> int:
         return hash((Identity, id(self._kept)))
+
+
+def replaces_set_alone(store: Store, base: type[Store]) -> bool:
+    """Return whether the class of a store has its own `set`, but the `set_if_absent` of `base`."""
+    own = type(store)
+    return own.set is not base.set and own.set_if_absent is base.set_if_absent
 
 
 def is_key(key: str) -> bool:

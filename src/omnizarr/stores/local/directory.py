@@ -45,6 +45,7 @@ from omnizarr.stores.base import (
     bounds,
     check_key,
     is_key,
+    replaces_set_alone,
 )
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import filelocks, files
@@ -158,8 +159,8 @@ class LocalStore(Store):
 
     @property
     def sets_unlocked(self) -> bool:
-        """Always True."""
-        return True
+        """True, but for subclasses that override `set` alone."""
+        return not replaces_set_alone(self, LocalStore)
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
@@ -353,9 +354,8 @@ class LocalStore(Store):
         self.check_writable()
         self.check_storable(key)
         parent = key.rpartition("/")[0]
-        if not parent or self.home is not None or parent.rpartition("/")[0] not in self._known:
-            return False
-        if not self._make_below_known(self._base + parent):
+        is_possible = parent and self.home is None and parent.rpartition("/")[0] in self._known and self.sets_unlocked
+        if not is_possible or not self._make_below_known(self._base + parent):
             return False
         self._remember(parent)
         try:

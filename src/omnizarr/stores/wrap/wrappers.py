@@ -18,6 +18,7 @@ from omnizarr.stores.base import (
     Store,
     as_prefix,
     check_key,
+    replaces_set_alone,
 )
 
 
@@ -47,7 +48,7 @@ class WrapperStore(Store):
     @property
     def sets_unlocked(self) -> bool:
         """The value of the wrapped store."""
-        return self.store.sets_unlocked
+        return self.store.sets_unlocked and not replaces_set_alone(self, WrapperStore)
 
     @property
     def is_shared(self) -> bool:
