@@ -101,6 +101,22 @@ def test_creator_without_lock_gives_way_to_a_complete_node(tmp_path, monkeypatch
     assert {path.name for path in (tmp_path / "a").iterdir()} <= documents[other]
 
 
+@pytest.mark.parametrize("other", [1, 2, 3])
+def test_creator_without_lock_overwrites_a_node_that_came_in_between(tmp_path, monkeypatch, other):
+    omnizarr.create_group(tmp_path)
+    real = os.link
+
+    def late(*args):
+        monkeypatch.setattr(os, "link", real)
+        omnizarr.create_array(tmp_path / "a", shape=(7,), dtype="i4", zarr_format=other)
+        real(*args)
+
+    monkeypatch.setattr(os, "link", late)
+    omnizarr.create_array(str(tmp_path), name="a", shape=(3,), dtype="i4", zarr_format=3, overwrite=True)
+    assert omnizarr.open_array(tmp_path / "a", mode="r").shape == (3,)
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["zarr.json"]
+
+
 @pytest.mark.parametrize("zarr_format", [1, 2, 3])
 def test_holder_of_the_lock_gives_way_to_a_node_that_appeared_without_it(tmp_path, monkeypatch, zarr_format):
     omnizarr.create_group(tmp_path)

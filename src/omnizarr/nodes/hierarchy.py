@@ -513,8 +513,8 @@ def _is_alone(where: StorePath, dialect: Dialect) -> bool:
 def _is_written_at_once(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> bool:
     """Write a node's only document into a new directory, without the lock. Return False if that is not possible.
 
-    A writer of another format may hold the lock, and have found nothing yet. Both look for each other after they have
-    written: this one gives way if it finds the other, the other one if it does not.
+    A writer of another format may hold the lock and may have found the place free. So each of the two looks for the
+    other's documents after it has written its own, and deletes its own if it finds them.
     """
     if not _is_alone(where, dialect):
         return False
@@ -525,7 +525,7 @@ def _is_written_at_once(where: StorePath, dialect: Dialect, values: Mapping[str,
         with where.lock():
             if where.store.has_any(where.prefix, _OTHER_MAKERS):
                 where.store.delete(where.prefix + name)
-                raise in_the_way(where, occupant(where) or _gone(where))
+                return False  # now under the lock: the other node is in the way, or is overwritten
     return True
 
 
