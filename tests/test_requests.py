@@ -53,7 +53,7 @@ def test_array_opens_with_one_request(hierarchy, opener):
 
 
 def test_array_of_v2_opens_with_two_requests_at_once_if_the_format_is_stated(hierarchy):
-    store = far(hierarchy[2], delay=0.02)
+    store = far(hierarchy[2], delay=0.1)
     assert omnizarr.open_array(store, path="a7", zarr_format=2).attrs["number"] == 7
     assert sorted(store.log) == [("get", "a7/.zarray"), ("get", "a7/.zattrs")]
     assert store.max_in_flight == 2
@@ -76,7 +76,7 @@ def test_groups_of_one_depth_are_looked_into_side_by_side():
     root = omnizarr.open_group(inner, mode="w")
     for number in range(20):
         root.create_array(f"g{number}/b", shape=(4,), dtype="f4")
-    store = far(inner, delay=0.02)
+    store = far(inner, delay=0.1)
     assert len(omnizarr.open_group(store).members(max_depth=None)) == 40
     assert store.requests == {"get": 41, "list_dir": 21}
     assert store.max_in_flight == 20
@@ -88,7 +88,7 @@ def test_chunks_arrive_side_by_side_one_request_each(engine):
     inner = MemoryStore()
     omnizarr.create_array(inner, data=values, chunks=(1, 64))
     with omnizarr.config.set({"engine": engine}):
-        store = far(inner, delay=0.02)
+        store = far(inner, delay=0.1)
         array = omnizarr.open_array(store)
         store.reset()
         np.testing.assert_array_equal(array[:], values)
@@ -99,7 +99,7 @@ def test_chunks_arrive_side_by_side_one_request_each(engine):
 @pytest.mark.parametrize("engine", ["reference", "native"])
 def test_chunks_are_sent_side_by_side_one_request_each(engine):
     values = np.arange(100 * 64, dtype="f8").reshape(100, 64)
-    store = far(MemoryStore(), delay=0.02)
+    store = far(MemoryStore(), delay=0.1)
     with omnizarr.config.set({"engine": engine}):
         array = omnizarr.create_array(store, shape=values.shape, dtype="f8", chunks=(1, 64))
         store.reset()
