@@ -49,7 +49,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="save the tables")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw")
     parser.add_argument(
-        "--docs", action="store_true", help="put the tables into docs/benchmarks.md, draw docs/benchmarks.png"
+        "--docs", action="store_true", help="put the tables into docs/benchmarks.md; if quick, draw docs/benchmarks.png"
     )
     parser.add_argument("--load", type=Path, metavar="FILE", help="report on figures saved before instead of measuring")
     return parser.parse_args()
@@ -113,16 +113,18 @@ def main() -> None:
     for key, reason in report.absent.items():
         print(f"absent: {PEERS[key].label} ({reason})")
     save(report, arguments)
+    is_full = report.about["scale"] == "1/1"
     if arguments.markdown:
         arguments.markdown.write_text(reports.markdown(report), encoding="utf-8")
     if arguments.plot or arguments.docs:
         from benchmarks.plotting import plot
 
-        for path in [arguments.plot, MANUAL / "benchmarks.png" if arguments.docs else None]:
+        for path in [arguments.plot, MANUAL / "benchmarks.png" if arguments.docs and not is_full else None]:
             if path:
                 plot(report, path)
     if arguments.docs:
-        reports.into_page(MANUAL / "benchmarks.md", reports.markdown(report))
+        marks = reports.FULL_SIZE if is_full else (reports.BEGIN, reports.END)
+        reports.into_page(MANUAL / "benchmarks.md", reports.markdown(report), *marks)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from benchmarks.running import Report, Result
 from benchmarks.targets import fastest_peer, verdict
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+FULL_SIZE = "<!-- measured at full size: begin -->", "<!-- measured at full size: end -->"
 MARKS = {True: "reached", False: "missed", None: "unknown"}
 
 
