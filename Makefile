@@ -124,7 +124,7 @@ $(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
 # Python without the GIL, with the native engine: PYTHON=python3.14t. In an environment of its own, without what has no wheels.
 FREE_VENV ?= .venv-free
 FREE_TESTS := tests/concurrency/test_many_threads.py tests/indexing tests/support tests/stores/test_threads.py \
-	tests/stores/test_tasks.py tests/stores/test_pool.py tests/test_settings.py
+	tests/stores/test_tasks.py tests/stores/test_pool.py tests/stores/test_interrupts.py tests/test_settings.py
 
 test-free-threaded:
 	@$(MAKE) --no-print-directory VENV=$(FREE_VENV) NATIVE=require free-threaded-installed

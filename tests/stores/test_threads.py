@@ -21,7 +21,9 @@ from omnizarr.stores.wrap.faults import FaultyStore
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
     "settings/__init__.py": "forgotten in a child",
+    "engine/cache.py": "nobody waits for it longer than some milliseconds",
     "netcdf/records.py": "of a session; a child makes its own",
+    "netcdf/session.py": "a child makes its own, when its records begin anew",
     "stores/local/archive.py": "a child may not write, and gets the error before it reaches the lock",
     "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",
     "stores/database/lmdb.py": "made again in a child",
@@ -115,9 +117,17 @@ def test_child_has_deadlines_of_its_own_and_the_parent_keeps_its():
     ask()
 
 
-makes_lock = re.compile(r"^(?!.*>>>).*threading\.(R?Lock|Condition|Semaphore|Event)\(\)", re.MULTILINE).search
+makes_lock = re.compile(
+    r"^(?!.*>>>).*(\bRLock\(\)|default_factory=RLock|threading\.(Lock|Condition|Semaphore|Event)\(\))", re.MULTILINE
+).search
+takes_of_threading = re.compile(r"^(?!.*>>>)(?!.*type\(threading).*threading\.R?Lock\(\)", re.MULTILINE).search
 
 
 def test_every_lock_is_known():
     made = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if makes_lock(path.read_text("utf-8"))}
-    assert made == set(LOCKS)
+    assert made - {"support/locks.py"} == set(LOCKS)
+
+
+def test_no_lock_is_left_held_by_an_interrupt_on_entering():
+    found = [path for path in SOURCE.rglob("*.py") if takes_of_threading(path.read_text("utf-8"))]
+    assert found == [], "use omnizarr.support.locks.RLock"

@@ -17,7 +17,6 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from itertools import count, product
-from threading import RLock
 from typing import Any, Final, NamedTuple, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -29,6 +28,7 @@ from omnizarr.errors import SettingError
 from omnizarr.stores import threads
 from omnizarr.stores.base import Stamped, Store
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.support.locks import RLock
 
 Place: TypeAlias = tuple[int, ...]
 """Number of the array, coordinates of the chunk, and coordinates of the inner chunk in a shard."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import atexit
 import operator
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +32,7 @@ from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import chunking
 from omnizarr.nodes.array import Array
 from omnizarr.stores import fork_locks  # noqa: F401 - its hooks for forks must be registered before those of this module
+from omnizarr.support.locks import RLock
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.dimension import Dimension
@@ -174,7 +174,7 @@ class Records:
 
     def begin_anew(self) -> None:
         """Start empty in a forked child: pending records belong to its parent, and so do threads."""
-        self._session.lock = threading.RLock()
+        self._session.lock = RLock()
         self._is_storing = False
         self.drop()
 

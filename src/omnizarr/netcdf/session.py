@@ -27,6 +27,7 @@ from omnizarr.nodes import detection, hierarchy, resizing
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.location import StorePath
+from omnizarr.support.locks import RLock
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 H = TypeVar("H", GroupHeader, VariableHeader)
@@ -74,7 +75,7 @@ class Session:
     is_open: bool = True
     is_complete: bool = False
     replaces: bool = False
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.RLock = field(default_factory=RLock)
     buffered: bool = True
     records: Records = field(init=False)
 

@@ -12,6 +12,8 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Final
 
+from omnizarr.support.locks import RLock
+
 DEFAULTS: Final[Mapping[str, Any]] = {
     "default_zarr_format": 3,
     "array.chunk_cache": 0,
@@ -55,7 +57,7 @@ if hasattr(os, "register_at_fork"):
 
 def _guard() -> threading.RLock:
     """Return the lock of those who change settings. `dict.setdefault` is atomic, so all threads get the same."""
-    return _guards.get("guard") or _guards.setdefault("guard", threading.RLock())
+    return _guards.get("guard") or _guards.setdefault("guard", RLock())
 
 
 class Setting:

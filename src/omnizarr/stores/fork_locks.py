@@ -18,6 +18,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakSet, ref
 
+from omnizarr.support.locks import RLock
+
 T = TypeVar("T")
 
 _FORK_PATIENCE: Final = 5.0
@@ -50,7 +52,7 @@ class Gate:
             _gates.add(self)
 
     def _begin(self) -> None:
-        self._door: _Lock = threading.RLock()  # held by a thread that waits to be alone
+        self._door: _Lock = RLock()  # held by a thread that waits to be alone
         self._own = threading.local()
         self._locks: list[ref[_Lock]] = []
 
@@ -60,7 +62,7 @@ class Gate:
             try:
                 return self._own.lock  # type: ignore[no-any-return]
             except AttributeError:
-                lock = threading.RLock()
+                lock = RLock()
                 self._locks = [known for known in self._locks if known() is not None]  # of living threads
                 self._locks.append(ref(lock))
                 self._own.lock = lock
@@ -131,7 +133,7 @@ def _releases(held: list[_Lock]) -> map[None]:
 
 
 _gates: WeakSet[Gate] = WeakSet()
-_registry: _Lock = threading.RLock()
+_registry: _Lock = RLock()
 _held: list[_Lock] = []  # while the process forks
 
 

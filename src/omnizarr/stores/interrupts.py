@@ -1,7 +1,7 @@
 """Context managers that always clean up, even if Ctrl-C interrupts at the worst moment.
 
 Python raises KeyboardInterrupt between bytecodes: at the start of a function, after a call of a function written
-in C, and at the end of a loop iteration. A ``with`` block of a lock of `threading` (which is written in C) has no
+in C, and at the end of a loop iteration. A ``with`` block of an `omnizarr.support.locks.RLock` has no
 such place between taking the lock and entering the block, nor between leaving and releasing. A manager of
 `contextlib.contextmanager` has two: after the call that runs the generator up to its ``yield``, and at the start
 of ``__exit__``. An interrupt there leaves the generator suspended, with everything it holds, for as long as the
@@ -9,7 +9,7 @@ traceback is kept, as an interactive prompt keeps it.
 
 So whatever holds something that others wait for is
 
-- a lock of `threading` in a ``with`` statement, and nothing else, if that is enough; or
+- such a lock in a ``with`` statement, and nothing else, if that is enough; or
 - a generator under `contextmanager` of this module. Follow two rules in it. Acquire inside the ``try`` whose
   ``finally`` releases, such that the ``finally`` knows what was acquired, wherever it was interrupted. The first call
   of a ``finally`` must release everything that others wait for, or be repeated if it is interrupted. Create such a

@@ -7,12 +7,13 @@ microseconds, and hardly any memory.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import chain, islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+
+from omnizarr.support.locks import RLock
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -72,7 +73,7 @@ def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: in
 
 
 def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch: int) -> None:
-    guard = threading.Lock()
+    guard = RLock()
     is_stopped = False  # no `Event`: setting one is a call that Ctrl-C could prevent
 
     def take() -> list[T]:
@@ -144,7 +145,7 @@ class _Crew(Generic[T, R]):
         self._workers = workers
         self._landed: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
         self._futures: list[Future[None]] = []
-        self._guard = threading.Lock()
+        self._guard = RLock()
         self._at_work = 0  # items taken whose result is not in the queue yet
         self._pending = 0  # items taken and not yet returned to the caller
         self._more = True

@@ -12,6 +12,8 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from weakref import ref
 
+from omnizarr.support.locks import RLock
+
 _FEW = 1000
 
 _locks: dict[Hashable, ref[threading.RLock]] = {}
@@ -31,13 +33,13 @@ if hasattr(os, "register_at_fork"):
 
 def _guard() -> threading.RLock:
     """Return the lock of the table. `dict.setdefault` is atomic, so all threads get the same."""
-    return _guards.get("guard") or _guards.setdefault("guard", threading.RLock())
+    return _guards.get("guard") or _guards.setdefault("guard", RLock())
 
 
 def lock(name: Hashable) -> AbstractContextManager[object]:
     """Return a lock that excludes other threads that lock `name`. The same thread may enter twice.
 
-    It is a lock of `threading`, so no Ctrl-C can interrupt between acquiring it and entering the block.
+    No Ctrl-C can interrupt between acquiring it and entering the block (see `omnizarr.support.locks`).
     """
     with _guard():
         known = _locks.get(name)
@@ -45,7 +47,7 @@ def lock(name: Hashable) -> AbstractContextManager[object]:
         if found is None:
             if len(_locks) >= _most[0]:
                 _sweep()
-            found = threading.RLock()
+            found = RLock()
             _locks[name] = ref(found)
         return found
 

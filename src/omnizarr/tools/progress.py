@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TextIO
 
 from omnizarr.nodes import wording
+from omnizarr.support.locks import RLock
 
 AT_FIRST: Final = 1.0
 """Seconds until a bar is shown."""
@@ -295,7 +296,7 @@ class Showing:
         self.state = state
         self._where = where
         self._closed = threading.Event()
-        self._guard = threading.Lock()
+        self._guard = RLock()
         self._thread = threading.Thread(target=self._run, name="omnizarr-progress", daemon=True)
         _showing.append(self)
         self._thread.start()

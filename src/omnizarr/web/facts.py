@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +37,7 @@ from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.stores import pool
 from omnizarr.stores.redaction import redact
+from omnizarr.support.locks import RLock
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
@@ -110,7 +110,7 @@ class Dataset:
         self.root = reaching.with_members(node)
         self.location = redact(location)
         self._cache = ChunkCache(_CACHE)
-        self._guard = threading.Lock()
+        self._guard = RLock()
         self._known: OrderedDict[str, tuple[float, Array | Group]] = OrderedDict()
         self._index: _Index | None = None
         self._stored: dict[str, tuple[float, StoredChunks | None]] = {}
@@ -538,7 +538,7 @@ class _Index:
         self._entries: list[tuple[str, dict[str, Any]]] = []
         self._walk = describe.walk(group)
         self._is_complete = False
-        self._guard = threading.Lock()
+        self._guard = RLock()
 
     @property
     def is_old(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from importlib import import_module
@@ -38,6 +37,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.database.base import PAGE, DatabaseStore, Record
 from omnizarr.stores.fork_locks import Gate
+from omnizarr.support.locks import RLock
 
 T = TypeVar("T")
 Transaction: TypeAlias = Any  # lmdb has no types
@@ -327,7 +327,7 @@ class _Environment:
         self.token = object()  # of the transactions since it was opened
         self._opened: Any = None
         self._writes = False
-        self._opening = threading.Lock()
+        self._opening = RLock()
         self._gate = Gate(self._close, self._abandon)
         self._lmdb = _library()
 
@@ -493,7 +493,7 @@ class _Environment:
 
     def _abandon(self) -> None:
         """Forget in a child what the parent has open. Closing it would release the parent's locks."""
-        self._opening = threading.Lock()
+        self._opening = RLock()
         _abandoned.append(self._opened)
         self._opened = None
         self._writes = False
@@ -518,14 +518,14 @@ class _Environment:
 
 # Includes databases without a store while a thread is inside, because a database must not be opened twice.
 _environments: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
-_registry = threading.RLock()  # a store can be collected, and so closed, at any time
+_registry = RLock()  # a store can be collected, and so closed, at any time
 _abandoned: list[Any] = []
 
 
 def _start_anew() -> None:
     """Create a new lock in a child process, where its holder does not exist."""
     global _registry  # noqa: PLW0603
-    _registry = threading.RLock()
+    _registry = RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -19,7 +19,6 @@ import os
 import shutil
 import struct
 import tempfile
-import threading
 import time
 import zlib
 from bisect import bisect_right
@@ -50,6 +49,7 @@ from omnizarr.errors import (
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED, Buffer, Buffers, Identity, Parts, Reader, Span, Store, bounds, parts_of
 from omnizarr.stores.local import files
+from omnizarr.support.locks import RLock
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "x"]
 
@@ -438,7 +438,7 @@ class Archive:
         self._value = file if isinstance(file, Value) else None
         self._target = None if isinstance(file, str | Value) else file
         self._how = (compression, allow_zip64)
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._process = os.getpid()
         self._closed = False
         self._changed = False

@@ -85,7 +85,7 @@ class SynchronizedStore(WrapperStore):
                 with lock(key):
                     yield
                 return
-            with self._lock_of(key):
+            with _within(self._lock_of(key)):
                 try:
                     _entered.add(name)
                     with lock(key):
@@ -140,6 +140,18 @@ def guarantee(store: Store) -> str:
     'kept apart by locks'
     """
     return _SENTENCES[store.exclusion]
+
+
+@contextmanager
+def _within(lock: AbstractContextManager[Any]) -> Iterator[None]:
+    """Hold a lock of the user. Ctrl-C leaves it free if it is written in C, like those of `threading`."""
+    kind, held = type(lock), list[Any]()
+    try:
+        held.extend(map(kind.__enter__, (lock,)))  # nothing interrupts between taking the lock and noting it
+        yield
+    finally:
+        if held:
+            kind.__exit__(lock, None, None, None)
 
 
 def _is_one(synchronizer: Synchronizer) -> bool:

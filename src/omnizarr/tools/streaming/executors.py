@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import hashlib
 import math
-import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -28,6 +27,7 @@ from omnizarr.errors import MissingDependencyError, SchedulerError
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.support.locks import RLock
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -67,7 +67,7 @@ class Tally(WrapperStore):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._written = Written()
-        self._guard = threading.Lock()
+        self._guard = RLock()
         self.told: Callable[[], object] | None = None
         """Called when a value has been set."""
 
@@ -111,7 +111,7 @@ class _Ahead:
         self._tick = tick
         self._value_bytes = value_bytes
         self._ahead = 0
-        self._guard = threading.Lock()
+        self._guard = RLock()
 
     def value(self) -> None:
         """Tell of a value."""
@@ -483,7 +483,7 @@ class _StoppedError(Exception):
 
 _at_work: dict[str, int] = {}
 _stopped: set[str] = set()
-_guard = threading.Lock()
+_guard = RLock()
 
 
 def _work(
@@ -521,7 +521,7 @@ class _Reports:
         self.done = 0
         self._topic, self._number = name, number
         self._due = time.monotonic() + _REPORT
-        self._guard = threading.Lock()
+        self._guard = RLock()
         self._worker = None
         with contextlib.suppress(ValueError):  # this is not a worker
             self._worker = _distributed().get_worker()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, Self, TypeAlias
 
+from omnizarr.support.locks import RLock
 from omnizarr.tools.progress import Showing, State, remember, shown
 
 
@@ -50,7 +50,7 @@ class Progress:
         self._left = self._left_chunks = 0
         self._nbytes = self._chunks = 0
         self._before = 0
-        self._guard = threading.Lock()
+        self._guard = RLock()
 
     def begin(self, nbytes: int, path: str | None = None, chunks: int = 0) -> None:
         """Begin with an array of so many bytes and chunks; the one before is done, whatever it had."""
@@ -122,7 +122,7 @@ class Count:
         self.state = State(doing)
         self._tell = None if isinstance(progress, bool) else progress
         self._bar = start(isinstance(progress, bool) and progress, self.state)
-        self._guard = threading.Lock()
+        self._guard = RLock()
 
     def tick(self, chunks: int, nbytes: int = 0, path: str | None = None) -> None:
         """So many more are done."""
