@@ -24,14 +24,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
-from omnizarr.nodes.detection import Found, Kind
+from omnizarr.nodes.detection import Found
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
     IgnoredOptions,
     OpenArrayOptions,
@@ -44,7 +45,7 @@ from omnizarr.nodes.options import (
 from omnizarr.nodes.options import (
     Mode as Mode,
 )
-from omnizarr.stores import PrefixStore
+from omnizarr.stores import LocalStore, PrefixStore
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
 
@@ -117,10 +118,10 @@ def open(  # noqa: A001 - the name that zarr has for it
     >>> omnizarr.open(values)["temp"]
     <Array /temp (4,) float32 memory>
     """
-    asked = _known(options, open)
+    asked = _known(options, open) if options else {}
     where, mode = locate(store, path, mode, storage_options, synchronizer)
     through = _through(asked.get("storage_transformers"), where)
-    found = _there_already(through, mode, zarr_format)
+    found = detection.detect(through, zarr_format) if mode == "a" else None
     if found is None and mode in _CREATING:
         opener: Any = open_array if "shape" in asked or "data" in asked else open_group
         return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, **asked)  # type: ignore[no-any-return]
@@ -169,10 +170,11 @@ def open_array(
     ContainsGroupError
         If there is a group.
     """
-    asked = _known(options, open_array)
+    asked = _known(options, open_array) if options else {}
     where, mode = locate(store, path, mode, storage_options, synchronizer)
-    where = _through(asked.pop("storage_transformers", None), where)
-    there = _there_already(where, mode, zarr_format)
+    if asked:
+        where = _through(asked.pop("storage_transformers", None), where)
+    there = detection.detect(where, zarr_format) if mode == "a" else None
     if there is None and mode in _CREATING:
         if asked.get("shape") is None and asked.get("data") is None:
             raise ArrayNotFoundError(
@@ -241,7 +243,7 @@ def open_group(
         "write_empty_chunks": write_empty_chunks,
         "concurrency": concurrency,
     }
-    there = _there_already(where, mode, zarr_format, "group")
+    there = detection.detect(where, zarr_format, "group") if mode == "a" else None
     if there is None and mode in _CREATING:
         new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w")
         return Group(new.where, new.metadata, _behaviour(options))
@@ -259,13 +261,6 @@ def open_consolidated(
 def open_like(a: Any, path: Any, **options: Unpack[OpenLikeOptions]) -> Array:
     """Open an array. With ``mode="a"`` or ``"w"``, create one like `a`. Keywords are those of `open_array`."""
     return open_array(path, **creating.like(a, options))
-
-
-def _there_already(
-    where: StorePath, mode: Mode, zarr_format: int | str | None, kind: Kind = "array"
-) -> Found[Metadata] | None:
-    """Return the existing node that mode "a" opens; None if there is none, and in all other modes."""
-    return detection.detect(where, zarr_format, kind) if mode == "a" else None
 
 
 def _opened_group(found: Found[GroupMetadata], options: Mapping[str, Any]) -> Group:
@@ -295,8 +290,6 @@ def _known(options: Mapping[str, Any], function: Callable[..., Any]) -> dict[str
 
     Raises TypeError for an option that the signature of `function` does not have.
     """
-    if not options:
-        return {}
     check(options, inspect.signature(function).parameters)
     warn_ignored({name: options[name] for name in IGNORED & options.keys()})
     return {name: value for name, value in options.items() if name not in IGNORED}
@@ -312,11 +305,12 @@ def locate(
     """Return the place and the mode for the arguments of a user."""
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
-    if isinstance(store, (Group, Array)):
-        store = store.store_path
     base, home = "", None
-    if isinstance(store, StorePath):
-        store, base, home = store.store, store.path, store.home
+    if not isinstance(store, str):
+        if Node in type(store).__mro__:  # nodes have an abstract base, for which `isinstance` takes ten times as long
+            store = store.store_path
+        if isinstance(store, StorePath):
+            store, base, home = store.store, store.path, store.home
     # "w" and "w-" concern a node in the store, not the store itself.
     try:
         opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
@@ -337,6 +331,8 @@ def locate(
     if home is not None:
         return StorePath(opened, base, home).at(at), mode
     where = StorePath(opened, at)
+    if type(opened) is LocalStore and opened is not store and opened.knows_root:  # `resolve` has seen its directory
+        return where, mode
     return detection.entered_above_the_store(where) or where, mode
 
 

@@ -74,9 +74,9 @@ def engine_of(binding: Binding) -> Any:
         return None
     store, keys, prefix = binding.store, binding.keys, binding.prefix
     names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
-    if (there := store.elsewhere(prefix)) is not None:
+    if type(store) is not LocalStore and (there := store.elsewhere(prefix)) is not None:
         store, names = there
-    where: dict[str, Any] = {}
+    where: dict[str, Any]
     if type(store) is LocalStore and os.name == "posix":
         home = store.home
         where = {"root": store.root, "fsync": store.fsync, "home": home and (home.folder, home.document)}
@@ -249,9 +249,11 @@ def read(
     except (NotImplementedError, OverflowError):  # more than this engine can count
         reference.read(binding, plan, out, concurrency)
         return
+    if rest is None:
+        return
     if rest == _NOTHING_THERE:
         reference.check_home(binding)
-    elif rest is not None:
+    else:
         _finish(reference.read, binding, plan, out, concurrency, rest)
 
 

@@ -23,6 +23,7 @@ import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -161,9 +162,10 @@ def resolve(
     options = dict(storage_options or {})
     if isinstance(storelike, str) and _scheme(storelike):
         return _from_url(storelike, mode, options)
-    adapted = None if isinstance(storelike, (str, Store)) else _adapted(storelike, mode, options)
-    if adapted is not None:
-        return _in_mode(adapted[0], mode), adapted[1]
+    if not isinstance(storelike, (str, Store)):
+        adapted = _adapted(storelike, mode, options)
+        if adapted is not None:
+            return _in_mode(adapted[0], mode), adapted[1]
     if isinstance(storelike, (str, os.PathLike)):
         return _from_pathlike(storelike, mode, options)
     if options:
@@ -206,13 +208,18 @@ def _meaningless(options: Mapping[str, Any]) -> StoreError:
 
 def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
     """Return our store for a store of another library; None if no known library made it."""
-    for kind in type(storelike).__mro__:
-        module = _LIBRARIES.get(kind.__module__.partition(".")[0])
+    for module in _libraries_of(type(storelike)):
         if module == "remote.zarr_python" and isinstance(storelike, MutableMapping):
             continue  # the stores of zarr-python 2 are plain mappings
-        if module is not None:
-            return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
+        return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
     return None
+
+
+@lru_cache(maxsize=64)
+def _libraries_of(kind: type) -> tuple[str, ...]:
+    """Return the modules for the libraries that define a class and its base classes."""
+    names = (base.__module__.partition(".")[0] for base in kind.__mro__)
+    return tuple(_LIBRARIES[name] for name in names if name in _LIBRARIES)
 
 
 def _in_mode(store: Store, mode: str) -> Store:
@@ -317,8 +324,9 @@ def _from_pathlike(path: str | os.PathLike[str], mode: str, options: dict[str, A
 def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
-    if os.path.isdir(path):
-        return _from_directory(path, mode, options)
+    directory = LocalStore(path, read_only=mode == "r")
+    if directory.has_root():
+        return _from_directory(directory, path, mode, options)
     if _is_reference_file(path):
         return references.open_path(path, mode, options)
     if options:
@@ -328,7 +336,7 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
         return import_module(f"omnizarr.stores.{database}").open_path(path, mode), ""
     is_file = os.path.isfile(path)
     if not is_file and not path.lower().endswith(".zip"):
-        return LocalStore(path, read_only=mode == "r"), ""
+        return directory, ""
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
     if is_file and not zipfile.is_zipfile(path):
@@ -339,14 +347,14 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
 
 
-def _from_directory(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
-    if _is_reference_set(path):
+def _from_directory(directory: LocalStore, path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
+    if directory.may_have(_REFERENCE_SET_FILE) and _is_reference_set(path):
         return references.open_path(path, mode, options)
     if options:
         raise _meaningless(options)
-    if os.path.isfile(os.path.join(path, _LMDB_FILE)):
+    if directory.may_have(_LMDB_FILE) and os.path.isfile(os.path.join(path, _LMDB_FILE)):
         return import_module("omnizarr.stores.database.lmdb").open_path(path, mode), ""
-    return LocalStore(path, read_only=mode == "r"), ""
+    return directory, ""
 
 
 def has_references(path: str) -> bool:

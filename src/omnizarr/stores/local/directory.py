@@ -62,6 +62,7 @@ _MAX_KNOWN = 100_000  # directories remembered as checked
 _FEW = 16  # entries of a directory up to which listing is faster than looking for names
 _MAX_NAME = 255  # bytes, on most file systems; those with a lower limit raise an error
 _ATTEMPTS = 1000  # to create a directory that others keep removing
+_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids  # as `open` checks it
 _SPARE = bytearray(1)  # receives one byte past the end, which shows that there is more; its content is not used
 
 # Characters and names that Windows does not allow, or that have another meaning (streams, devices).
@@ -80,6 +81,12 @@ class Home(NamedTuple):
     """The key of a document that it has."""
     check: Callable[[], None]
     """Raises if the document does not exist any more."""
+
+
+@lru_cache(maxsize=64)
+def _is_known_name(name: str) -> bool:
+    """Return whether a name, such as that of a document, is a key, and so also after any prefix."""
+    return is_key(name)
 
 
 @lru_cache(maxsize=16)
@@ -115,7 +122,9 @@ class LocalStore(Store):
     home: Home | None = None
 
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
-        self.root = os.path.abspath(os.fspath(root))
+        root = os.fspath(root)
+        # `abspath` does the same, in five calls
+        self.root = os.path.normpath(root) if root[:1] == "/" == os.sep else os.path.abspath(root)
         self.read_only = read_only
         self.fsync = fsync
         self._base = self.root.rstrip(os.sep) + os.sep
@@ -140,8 +149,20 @@ class LocalStore(Store):
 
     def has_root(self) -> bool:
         """Return whether the directory exists."""
+        if os.path.isdir(self._base):
+            self._known.add("")  # so that the first value need not check again
+            return True
         self._known.discard("")
-        return self._admit("")  # it remembers the result, so that the first value need not check again
+        return False
+
+    @property
+    def knows_root(self) -> bool:
+        """Whether the directory has been seen."""
+        return "" in self._known
+
+    def may_have(self, key: str) -> bool:
+        """Return False if there is certainly no file of this name; a fast check of what is seldom there."""
+        return os.access(self._base + key, os.F_OK, effective_ids=_AS_EFFECTIVE_USER)
 
     # -- reading ------------------------------------------------------------------
 
@@ -165,7 +186,7 @@ class LocalStore(Store):
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
         parent, slash, name = key.rpartition("/")
-        if parent not in self._known or not name.isalnum() or (slash and not parent):
+        if parent not in self._known or not (name.isalnum() or _is_known_name(name)) or (slash and not parent):
             check_key(key)
         try:
             (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
