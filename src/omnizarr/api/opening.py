@@ -185,7 +185,7 @@ def open_array(
             )
         return creating.new_array(where, zarr_format=zarr_format, **{**asked, "overwrite": mode == "w"})
     found = detection.open_array(where, zarr_format, there)
-    return Array(found.where, found.metadata, _behaviour(asked))
+    return Array(found.where, found.metadata, _behaviour(asked) if asked else ArrayConfig.of())
 
 
 @shows(IgnoredOptions)
@@ -280,8 +280,6 @@ def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
 
 
 def _behaviour(options: Mapping[str, Any]) -> ArrayConfig:
-    if not options:
-        return ArrayConfig.of()
     return ArrayConfig.of(options.get("config"), **{name: options.get(name) for name in _BEHAVIOUR})
 
 
@@ -307,10 +305,10 @@ def locate(
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
     base, home = "", None
     if not isinstance(store, str):
-        if Node in type(store).__mro__:  # nodes have an abstract base, for which `isinstance` takes ten times as long
-            store = store.store_path
-        if isinstance(store, StorePath):
-            store, base, home = store.store, store.path, store.home
+        # Nodes have an abstract base, for which `isinstance` takes ten times as long.
+        place = store.store_path if Node in type(store).__mro__ else store
+        if isinstance(place, StorePath):
+            store, base, home = place.store, place.path, place.home
     # "w" and "w-" concern a node in the store, not the store itself.
     try:
         opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
@@ -320,9 +318,7 @@ def locate(
         mode = "r" if opened.read_only else "r+"
     if synchronizer is not None:
         opened = synchronized.SynchronizedStore(opened, synchronizer)
-    if path is not None and not isinstance(path, str):
-        normalize(path)  # the archive refuses it
-    at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
+    at = _joined(inner, base, path) if inner or base or path is not None else ""
     if path and isinstance(opened, PrefixStore) and opened is not store and mode in {"r", "r+"}:
         # The only folder of an archive may be the first node itself.
         whole = StorePath(opened.store, at)
@@ -334,6 +330,12 @@ def locate(
     if type(opened) is LocalStore and opened is not store and opened.knows_root:  # `resolve` has seen its directory
         return where, mode
     return detection.entered_above_the_store(where) or where, mode
+
+
+def _joined(inner: str, base: str, path: str | None) -> str:
+    if path is not None and not isinstance(path, str):
+        normalize(path)  # the archive refuses it
+    return normalize("/".join((inner, base, path or "")))
 
 
 IGNORED: Final = frozenset(IgnoredOptions.__annotations__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
@@ -18,9 +18,6 @@ from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.stores.base import Store
 from omnizarr.support.memo import Memo
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _MOST_DIMENSIONS: Final = 64
 
@@ -89,11 +86,6 @@ class Binding:
     def spec(self) -> ArraySpec:
         """Data type and fill value of the elements, and the nominal shape of a chunk."""
         return self.chain.spec
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy dtype of the elements in memory."""
-        return self.chain.spec.data_type.scalars.dtype
 
     @property
     def most_in_flight(self) -> int:
@@ -187,7 +179,9 @@ def _supported(
                 found=f"{len(metadata.shape)} dimensions",
                 expected=f"at most {_MOST_DIMENSIONS}, as many as NumPy has",
             )
-        return _parts(metadata, policy), transformers.apply(metadata.storage_transformers, store, prefix)
+        parts = _parts(metadata, policy)
+        asked = metadata.storage_transformers
+        return parts, (transformers.apply(asked, store, prefix) if asked else store)
     except OmnizarrError as error:
         raise error.add(store=str(store), path=path)
 

@@ -176,7 +176,7 @@ class Array(Node, ArrayProperties):
         metadata = state.metadata
         config = self._config
         binding = detection.bind(self._where, metadata, config.policy, config.chunk_cache)
-        dtype = binding.dtype
+        dtype = binding.chain.spec.data_type.scalars.dtype
         read = engine.reader(binding)
         state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order, read)
         return bound

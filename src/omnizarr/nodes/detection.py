@@ -41,7 +41,7 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialects_for, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Problem, strict
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, pool
@@ -814,18 +814,17 @@ def _apart(where: StorePath) -> Iterable[str]:
 # -- chunks -----------------------------------------------------------------------------------
 
 
-def bind(
-    where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy, chunk_cache: int | ChunkCache = 0
-) -> Binding:
+def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy, chunk_cache: int | ChunkCache = 0) -> Binding:
     """Return everything that reading and writing chunks of the array at a place needs.
 
     Raises the errors of `omnizarr.engine.bind`.
     """
     dialect, store = dialect_of(where, metadata), where.store
-    metadata = _with_keys_in_use(where, metadata, dialect)
-    prefix = dialect.keyspace.chunk_prefix(where.path)
+    others = dialect.other_keys(metadata)
+    if others:
+        metadata = _with_keys_in_use(where, metadata, dialect, others)
+    document, prefix = dialect.keyspace.of_array(where.path, dialect.array_document)
     if type(store) is LocalStore:
-        document = dialect.keyspace.documents(where.path)[dialect.array_document]
         store = store.of_array(Home(prefix[:-1], document, partial(check_there, where, document)))
     return engine.bind(metadata, store, prefix, policy, where.path, chunk_cache)
 
@@ -858,13 +857,14 @@ def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata
 
     Looks only where programs are known to differ, with at most two requests.
     """
-    return _with_keys_in_use(where, metadata, dialect_of(where, metadata))
-
-
-def _with_keys_in_use(where: StorePath, metadata: ArrayMetadata, dialect: Dialect) -> ArrayMetadata:
+    dialect = dialect_of(where, metadata)
     others = dialect.other_keys(metadata)
-    if not others:
-        return metadata
+    return _with_keys_in_use(where, metadata, dialect, others) if others else metadata
+
+
+def _with_keys_in_use(
+    where: StorePath, metadata: ArrayMetadata, dialect: Dialect, others: Iterable[Named]
+) -> ArrayMetadata:
     prefix = dialect.keyspace.chunk_prefix(where.path)
     first = (0,) * len(metadata.shape)
     if where.store.exists(prefix + chunk_keys.bind(metadata.chunk_key_encoding).encode(first)):

@@ -519,8 +519,9 @@ def _is_written_at_once(where: StorePath, dialect: Dialect, values: Mapping[str,
     if not _is_alone(where, dialect):
         return False
     ((name, value),) = values.items()
-    if not where.store.set_in_new_folder(where.prefix + name, value):
-        return False
+    done = where.store.set_in_new_folder(where.prefix + name, value)
+    if done != "set":
+        return done == "alone"
     if where.store.has_any(where.prefix, _OTHER_MAKERS):
         with where.lock():
             if where.store.has_any(where.prefix, _OTHER_MAKERS):

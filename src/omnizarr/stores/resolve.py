@@ -208,7 +208,7 @@ def _meaningless(options: Mapping[str, Any]) -> StoreError:
 
 def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
     """Return our store for a store of another library; None if no known library made it."""
-    for module in _libraries_of(type(storelike)):
+    for module in _libraries_of(type(storelike)):  # type: ignore[arg-type]  # classes can be hashed
         if module == "remote.zarr_python" and isinstance(storelike, MutableMapping):
             continue  # the stores of zarr-python 2 are plain mappings
         return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]

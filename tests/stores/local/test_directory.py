@@ -15,7 +15,7 @@ import pytest
 
 from omnizarr.errors import InvalidKeyError, StoreError
 from omnizarr.stores import LocalStore
-from omnizarr.stores.local import filelocks, files
+from omnizarr.stores.local import directory, filelocks, files
 from tests.stores.contract import StoreContract, in_threads
 
 POSIX = os.name == "posix"
@@ -27,6 +27,15 @@ class TestLocalStore(StoreContract):
     def store(self, tmp_path):
         yield LocalStore(tmp_path / "data.zarr")
         assert [name for name in everything(tmp_path) if ".omnizarr-" in name] == []
+
+
+class TestLocalStoreInPython(StoreContract):
+    """Without the native functions for files."""
+
+    @pytest.fixture
+    def store(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(directory, "_native", lambda: None)
+        return LocalStore(tmp_path / "data.zarr")
 
 
 class TestLocalStoreWithFsync(StoreContract):
@@ -62,6 +71,7 @@ class TestLocalStoreWithShortReads(StoreContract):
     def store(self, tmp_path, monkeypatch):
         if not POSIX:
             pytest.skip("os.pread and os.preadv")
+        monkeypatch.setattr(directory, "_native", lambda: None)
         pread, preadv, write, read = os.pread, os.preadv, os.write, os.read
 
         def short(buffers):
@@ -85,6 +95,93 @@ def run(code, *arguments):
 
 
 # -- files
+
+
+@pytest.fixture(params=["native", "python"])
+def functions(request, monkeypatch):
+    """The functions for files: those of the native engine, and those of Python."""
+    if request.param == "python":
+        monkeypatch.setattr(directory, "_native", lambda: None)
+    elif directory._native() is None:
+        pytest.skip("the native engine is not to be used")
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 1_000_000])
+def test_files_of_each_size_are_read_whole(tmp_path, size):
+    (tmp_path / "a").mkdir()
+    value = random.Random(size).randbytes(size)
+    (tmp_path / "a" / "b").write_bytes(value)
+    assert LocalStore(tmp_path).get("a/b") == value
+
+
+@needs_posix
+@pytest.mark.usefixtures("functions")
+def test_only_files_inside_are_read(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "c").write_bytes(b"secret")
+    (tmp_path / "in" / "a").mkdir(parents=True)
+    (tmp_path / "in" / "a" / "c").write_bytes(b"value")
+    (tmp_path / "in" / "out").symlink_to(tmp_path / "outside")
+    (tmp_path / "in" / "same").symlink_to("a")
+    (tmp_path / "in" / "file").symlink_to(tmp_path / "outside" / "c")
+    (tmp_path / "in" / "other").symlink_to("a/c")
+    os.mkfifo(tmp_path / "in" / "pipe")
+    store = LocalStore(tmp_path / "in")
+    assert store.get("same/c") == store.get("other") == store.get("a/c") == b"value"
+    for key in ("out/c", "file"):
+        with pytest.raises(InvalidKeyError, match="leads out of the store"):
+            store.get(key)
+    assert [store.get(key) for key in ("a", "pipe", "none", "a/none", "none/c", "a/c/d", "x" * 300)] == [None] * 7
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_value_is_set_in_a_new_directory_only(tmp_path):
+    store = LocalStore(tmp_path)
+    assert store.set_in_new_folder("a/doc", b"1") == ""  # nothing is known of the root
+    assert everything(tmp_path) == []
+    assert store.has_root()
+    assert store.set_in_new_folder("a/doc", b"1") in {"set", "alone"}
+    assert (tmp_path / "a" / "doc").read_bytes() == b"1"
+    assert store.set_in_new_folder("a/doc", b"2") == store.set_in_new_folder("a/other", b"2") == ""
+    assert store.set_in_new_folder("b/c/doc", b"2") == store.set_in_new_folder("doc", b"2") == ""
+    assert store.set_in_new_folder("a/b/doc", bytearray(b"3")) in {"set", "alone"}
+    assert everything(tmp_path) == ["a", "a/b", "a/b/doc", "a/doc"]
+    assert store.get("a/doc") == b"1"
+    assert store.get("a/b/doc") == b"3"
+
+
+@needs_posix
+@pytest.mark.usefixtures("functions")
+def test_new_directories_and_their_files_have_the_rights_of_the_umask(tmp_path):
+    store = LocalStore(tmp_path)
+    store.has_root()
+    old = os.umask(0o027)
+    try:
+        store.set_in_new_folder("a/b", b"")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o750
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o640
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_subclass_sees_each_value_that_is_set(tmp_path):
+    class Told(LocalStore):
+        told = ()
+
+        def set(self, key, value):
+            self.told = (*self.told, key)
+            super().set(key, value)
+
+        def set_if_absent(self, key, value):
+            self.told = (*self.told, key)
+            return super().set_if_absent(key, value)
+
+    store = Told(tmp_path)
+    store.has_root()
+    assert store.set_in_new_folder("a/b", b"1")
+    assert store.told == ("a/b",)
 
 
 def test_values_are_files(tmp_path):

@@ -27,16 +27,18 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
+from omnizarr.settings import engines
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
     Buffers,
     Exclusion,
+    InNewFolder,
     Listing,
     Parts,
     Span,
@@ -81,6 +83,13 @@ class Home(NamedTuple):
     """The key of a document that it has."""
     check: Callable[[], None]
     """Raises if the document does not exist any more."""
+
+
+@cache
+def _native() -> Any:
+    """Return the extension module if it has functions for files; None if the reference engine was chosen."""
+    native = None if engines.is_refused() else engines.module()
+    return native if hasattr(native, "read_small") else None
 
 
 @lru_cache(maxsize=64)
@@ -188,6 +197,16 @@ class LocalStore(Store):
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not (name.isalnum() or _is_known_name(name)) or (slash and not parent):
             check_key(key)
+        if span is None and (native := _native()) is not None:
+            value: Any = native.read_small(self._base + key)
+            if type(value) is bytes:
+                if parent in self._known or self._is_admitted(key):
+                    return value
+            elif value == errno.ENOENT:
+                return None
+        return self._read(key, parent, span)
+
+    def _read(self, key: str, parent: str, span: Span | None) -> Buffer | None:
         try:
             (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
         except OSError as error:
@@ -370,17 +389,25 @@ class LocalStore(Store):
             return super().set_if_absent(key, value)
         return True
 
-    def set_in_new_folder(self, key: str, value: Buffer) -> bool:
+    def set_in_new_folder(self, key: str, value: Buffer) -> InNewFolder:
         """Create the directory, and link the file into it. Both fail if another writer was faster."""
         self.check_writable()
         self.check_storable(key)
-        parent = key.rpartition("/")[0]
+        parent, _, name = key.rpartition("/")
         is_possible = parent and self.home is None and parent.rpartition("/")[0] in self._known and self.sets_unlocked
-        if not is_possible or not self._make_below_known(self._base + parent):
-            return False
+        if not is_possible:
+            return ""
+        if not self.fsync and type(self) is LocalStore and (native := _native()) is not None:
+            done = native.create_with(self._base + parent, name, value)
+            if done != "directory":
+                if done:
+                    self._remember(parent)
+                return done  # type: ignore[no-any-return]
+        elif not self._make_below_known(self._base + parent):
+            return ""
         self._remember(parent)
         try:
-            return self.set_if_absent(key, value)
+            return "set" if self.set_if_absent(key, value) else ""
         except BaseException:
             self._prune(parent)
             raise
@@ -704,6 +731,15 @@ class LocalStore(Store):
             return False
         self._remember(parent)
         return True
+
+    def _is_admitted(self, key: str) -> bool:
+        """Like `_admit` for the directory of a key, with the errors of reading it."""
+        try:
+            return self._admit(key.rpartition("/")[0])
+        except StoreError:
+            raise
+        except OSError as error:
+            raise self._failure(error, key) from error
 
     def _remember(self, parent: str) -> None:
         if len(self._known) >= _MAX_KNOWN:
