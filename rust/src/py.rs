@@ -1123,6 +1123,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(unix)]
     {
         module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
+        module.add_function(wrap_pyfunction!(small::present, module)?)?;
         module.add_function(wrap_pyfunction!(small::create_with, module)?)?;
     }
     module.add_function(wrap_pyfunction!(buffers::encode, module)?)?;

@@ -31,6 +31,13 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Errno> {
     Ok(Some(data))
 }
 
+/// Return the positions of those names that are files in a directory; None if it is none.
+pub fn present<S: AsRef<str>>(folder: &Path, names: &[S]) -> Option<Vec<usize>> {
+    let is = |path: &Path, wanted| fs::stat(path).is_ok_and(|status| type_of(&status) == wanted);
+    let is_file = |at: &usize| is(&folder.join(names[*at].as_ref()), FileType::RegularFile);
+    is(folder, FileType::Directory).then(|| (0..names.len()).filter(is_file).collect())
+}
+
 /// How far a new directory with its first file has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
@@ -119,6 +126,17 @@ mod tests {
         assert_eq!(read(&folder.0.join("link")), Err(Errno::LOOP));
         assert_eq!(read(&folder.0.join("none")), Err(Errno::NOENT));
         assert_eq!(read(&folder.0.join("large/none")), Err(Errno::NOTDIR));
+    }
+
+    #[test]
+    fn files_are_found_in_directories_only() {
+        let folder = Folder::new("present");
+        std::fs::write(folder.0.join("b"), "").unwrap();
+        std::fs::create_dir(folder.0.join("c")).unwrap();
+        std::os::unix::fs::symlink("b", folder.0.join("link")).unwrap();
+        assert_eq!(present(&folder.0, &["a", "b", "c", "link"]), Some(vec![1, 3]));
+        assert_eq!(present(&folder.0.join("b"), &["a"]), None);
+        assert_eq!(present(&folder.0.join("a"), &["a"]), None);
     }
 
     #[test]

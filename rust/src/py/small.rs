@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
 
 use super::PyMemory;
@@ -16,6 +17,13 @@ pub fn read_small(py: Python<'_>, path: PathBuf) -> PyResult<Option<Bound<'_, Py
         Ok(data) => Ok(data.map(|data| PyBytes::new(py, &data).into_any())),
         Err(error) => Ok(Some(error.raw_os_error().into_pyobject(py)?.into_any())),
     }
+}
+
+/// Return the positions of those names that are files in a directory; None if it is none.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn present(py: Python<'_>, folder: PathBuf, names: Vec<PyBackedStr>) -> Option<Vec<usize>> {
+    py.detach(|| small::present(&folder, &names))
 }
 
 /// Make a directory and its first file. Return "": the directory cannot be made; "directory": only that was made; "set":

@@ -235,9 +235,12 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
 
 def _question(dialect: Dialect, found: Values) -> tuple[Any, ...]:
     """Return the key of documents in `_remembered`; () for none, or for many bytes."""
-    if not found or sum(map(len, found.values())) > _MAX_REMEMBERED:
-        return ()
-    return dialect.name, *[(name, bytes(value)) for name, value in found.items()]
+    length = 0
+    question = [dialect.name]
+    for name, value in found.items():
+        length += len(value)
+        question += name, value if type(value) is bytes else bytes(value)
+    return tuple(question) if 0 < length <= _MAX_REMEMBERED else ()
 
 
 def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
@@ -326,7 +329,7 @@ def _look(
     error: type[NodeNotFoundError] | None = None,
 ) -> Found[Metadata] | None:
     """Like `look`. Raise the `error`, if there is one, in place of returning None."""
-    wanted = _preferring(prefer) if prefer else dialects_for(zarr_format)
+    wanted = _preferring(prefer) if prefer else DIALECTS if zarr_format is None else dialects_for(zarr_format)
     found = here(where, wanted, kind)
     if found is not None:
         return found
@@ -518,15 +521,17 @@ def _beyond_the_store(where: StorePath) -> StorePath | None:
     """Return a place in a missing directory as a place in the nearest existing directory above."""
     if not isinstance(where.store, LocalStore):
         return None
-    # os.path, unlike Path, returns False for paths without permission or with a name that is too long.
+    # os.path, unlike Path, returns False for paths without permission or with a name that is too long, and is faster.
     if where.store.has_root() or os.path.exists(where.store.root):  # noqa: PTH110
         return None
-    root = pathlib.Path(where.store.root).absolute()
-    parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
-    below = root.relative_to(parent)
-    if ".." in below.parts:
-        return None
-    return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below.as_posix()}/{where.path}"
+    root = parent = where.store.root
+    while not os.path.exists(parent):  # noqa: PTH110
+        above = os.path.dirname(parent)  # noqa: PTH120
+        if above == parent:
+            return None
+        parent = above
+    below = root[len(parent) :].replace(os.sep, "/")
+    return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below}/{where.path}"
 
 
 def open_node(where: StorePath, zarr_format: int | str | None = None, prefer: str = "") -> Found[Metadata]:

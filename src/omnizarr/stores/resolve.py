@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
@@ -84,6 +84,7 @@ _SCHEMES: Final = {
 _REFERENCES: Final = (".json", ".json.gz", ".json.zst")
 _REFERENCE_SETS: Final = (".parq", ".parquet")
 _REFERENCE_SET_FILE: Final = ".zmetadata"
+_FILES_OF_OTHERS: Final = (_REFERENCE_SET_FILE, _LMDB_FILE)  # in directories that are something else
 _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
 
 # The module that adapts a store of another library, by the library that defines its class or a base class:
@@ -311,7 +312,7 @@ def _named_memory(name: str, mode: str) -> MemoryStore:
 
 def _from_pathlike(path: str | os.PathLike[str], mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if isinstance(path, str):
-        return _from_path(os.path.expanduser(path), mode, options)
+        return _from_path(os.path.expanduser(path) if path[:1] == "~" else path, mode, options)
     path = os.fsdecode(path)
     url = _lost_slash(path)
     if url is not None and url[1].lower() in {*_SCHEMES, "file", "memory"} and not os.path.exists(f"{url[1]}:"):
@@ -325,16 +326,17 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
     directory = LocalStore(path, read_only=mode == "r")
-    if directory.has_root():
-        return _from_directory(directory, path, mode, options)
-    if _is_reference_file(path):
+    files = directory.files_at_root(_FILES_OF_OTHERS)
+    if files is not None:
+        return _from_directory(directory, files, path, mode, options) if files or options else (directory, "")
+    is_file = os.path.isfile(path)
+    if is_file and _holds_references(path):
         return references.open_path(path, mode, options)
     if options:
         raise _meaningless(options)
-    database = _database_at(path)
+    database = _database_at(path, is_file=is_file)
     if database is not None:
         return import_module(f"omnizarr.stores.{database}").open_path(path, mode), ""
-    is_file = os.path.isfile(path)
     if not is_file and not path.lower().endswith(".zip"):
         return directory, ""
     if is_file and mode in ("w-", "x"):
@@ -347,19 +349,21 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
 
 
-def _from_directory(directory: LocalStore, path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
-    if directory.may_have(_REFERENCE_SET_FILE) and _is_reference_set(path):
+def _from_directory(
+    directory: LocalStore, files: Sequence[str], path: str, mode: str, options: dict[str, Any]
+) -> tuple[Store, str]:
+    if _REFERENCE_SET_FILE in files and _is_reference_set(path):
         return references.open_path(path, mode, options)
     if options:
         raise _meaningless(options)
-    if directory.may_have(_LMDB_FILE) and os.path.isfile(os.path.join(path, _LMDB_FILE)):
+    if _LMDB_FILE in files:
         return import_module("omnizarr.stores.database.lmdb").open_path(path, mode), ""
     return directory, ""
 
 
 def has_references(path: str) -> bool:
     """Return whether a path leads to references of Kerchunk: a JSON file, or a directory with references in Parquet."""
-    return _is_reference_set(path) if os.path.isdir(path) else _is_reference_file(path)
+    return _is_reference_set(path) if os.path.isdir(path) else os.path.isfile(path) and _holds_references(path)
 
 
 def _is_reference_set(directory: str) -> bool:
@@ -371,19 +375,18 @@ def _is_reference_set(directory: str) -> bool:
     return not any(map(os.path.isfile, documents)) and references.is_set(directory)
 
 
-def _is_reference_file(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
+def _holds_references(path: str) -> bool:
+    """Return whether a file holds references."""
     if path.lower().endswith(_REFERENCES):
         return True
     with open(path, "rb") as file:
         return file.read(64).lstrip()[:1] == b"{"
 
 
-def _database_at(path: str) -> str | None:
+def _database_at(path: str, *, is_file: bool) -> str | None:
     """Return the module for the database that a path means: an existing file, or by its name a new one."""
     named = _DATABASES.get(os.path.splitext(path)[1].lower())
-    if named is not None or not os.path.isfile(path):
+    if named is not None or not is_file:
         return named
     with open(path, "rb") as file:
         head = file.read(len(_LMDB_HEAD) + 16)

@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 import random
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import omnizarr
 from omnizarr.errors import InvalidKeyError, StoreError
 from omnizarr.stores import LocalStore
 from omnizarr.stores.local import directory, filelocks, files
@@ -149,6 +151,44 @@ def test_a_value_is_set_in_a_new_directory_only(tmp_path):
     assert everything(tmp_path) == ["a", "a/b", "a/b/doc", "a/doc"]
     assert store.get("a/doc") == b"1"
     assert store.get("a/b/doc") == b"3"
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_value_is_set_in_a_new_root(tmp_path):
+    assert LocalStore(tmp_path / "a").set_in_new_folder("doc", b"1") in {"set", "alone"}
+    assert (tmp_path / "a" / "doc").read_bytes() == b"1"
+    assert LocalStore(tmp_path / "a").set_in_new_folder("doc", b"2") == ""
+    assert LocalStore(tmp_path / "a").set_in_new_folder("other", b"2") == ""
+    assert LocalStore(tmp_path / "none" / "b").set_in_new_folder("doc", b"2") == ""
+    (tmp_path / "file").write_bytes(b"")
+    assert LocalStore(tmp_path / "file").set_in_new_folder("doc", b"2") == ""
+    assert everything(tmp_path) == ["a", "a/doc", "file"]
+    assert (tmp_path / "a" / "doc").read_bytes() == b"1"
+
+
+def test_a_new_root_is_removed_if_its_value_cannot_be_set(tmp_path, monkeypatch):
+    monkeypatch.setattr(directory, "_native", lambda: None)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StoreError, match="No space left"):
+        LocalStore(tmp_path / "a").set_in_new_folder("doc", b"1")
+    with pytest.raises(StoreError, match="No space left"):
+        omnizarr.create_array(tmp_path / "b", shape=(3,), dtype="i4")
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.parametrize("names", [(), ("a",), ("a", "b", "c", "d")])
+def test_files_of_the_root_are_found(tmp_path, names):
+    (tmp_path / "b").write_bytes(b"")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d").write_bytes(b"")
+    assert LocalStore(tmp_path).files_at_root(names) == [name for name in names if name == "b"]
+    assert LocalStore(tmp_path / "b").files_at_root(names) is None
+    assert LocalStore(tmp_path / "none").files_at_root(names) is None
 
 
 @needs_posix

@@ -64,7 +64,6 @@ _MAX_KNOWN = 100_000  # directories remembered as checked
 _FEW = 16  # entries of a directory up to which listing is faster than looking for names
 _MAX_NAME = 255  # bytes, on most file systems; those with a lower limit raise an error
 _ATTEMPTS = 1000  # to create a directory that others keep removing
-_AS_EFFECTIVE_USER = os.access in os.supports_effective_ids  # as `open` checks it
 _SPARE = bytearray(1)  # receives one byte past the end, which shows that there is more; its content is not used
 
 # Characters and names that Windows does not allow, or that have another meaning (streams, devices).
@@ -169,9 +168,17 @@ class LocalStore(Store):
         """Whether the directory has been seen."""
         return "" in self._known
 
-    def may_have(self, key: str) -> bool:
-        """Return False if there is certainly no file of this name; a fast check of what is seldom there."""
-        return os.access(self._base + key, os.F_OK, effective_ids=_AS_EFFECTIVE_USER)
+    def files_at_root(self, names: Sequence[str]) -> Sequence[str] | None:
+        """Return which of the names are files directly in the directory; None if that does not exist."""
+        native = _native()
+        if native is None:
+            return [name for name in names if os.path.isfile(self._base + name)] if self.has_root() else None
+        found = native.present(self.root, names)
+        if found is None:
+            self._known.discard("")
+            return None
+        self._known.add("")
+        return [names[position] for position in found]
 
     # -- reading ------------------------------------------------------------------
 
@@ -394,22 +401,26 @@ class LocalStore(Store):
         self.check_writable()
         self.check_storable(key)
         parent, _, name = key.rpartition("/")
-        is_possible = parent and self.home is None and parent.rpartition("/")[0] in self._known and self.sets_unlocked
-        if not is_possible:
+        is_possible = parent.rpartition("/")[0] in self._known if parent else "" not in self._known
+        if not is_possible or self.home is not None or not self.sets_unlocked:
             return ""
+        folder = self._base + parent if parent else self.root
         if not self.fsync and type(self) is LocalStore and (native := _native()) is not None:
-            done = native.create_with(self._base + parent, name, value)
+            done = native.create_with(folder, name, value)
             if done != "directory":
                 if done:
                     self._remember(parent)
                 return done  # type: ignore[no-any-return]
-        elif not self._make_below_known(self._base + parent):
+        elif not self._make_below_known(folder):
             return ""
         self._remember(parent)
         try:
             return "set" if self.set_if_absent(key, value) else ""
         except BaseException:
             self._prune(parent)
+            if not parent:
+                with suppress(OSError):
+                    os.rmdir(folder)
             raise
 
     def delete(self, key: str) -> None:
