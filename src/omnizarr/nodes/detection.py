@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 from omnizarr import engine
 from omnizarr.codecs.contract import Buffer, ChunkPolicy
@@ -71,7 +71,7 @@ _RENAME: Final = "rename it, or open it as a store of its own"
 
 _MOST_REMEMBERED: Final = 512
 _MAX_REMEMBERED: Final = 8000  # bytes
-_remembered: Final[dict[tuple[Any, ...], Metadata]] = {}
+_remembered: Final[dict[tuple[str | bytes, ...], Metadata]] = {}
 """Metadata by the bytes of their documents: see `_question`."""
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 """The same by the values of parsed documents."""
@@ -233,10 +233,10 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     return None if metadata is None else dialect.keyspace.settle(metadata)
 
 
-def _question(dialect: Dialect, found: Values) -> tuple[Any, ...]:
+def _question(dialect: Dialect, found: Values) -> tuple[str | bytes, ...]:
     """Return the key of documents in `_remembered`; () for none, or for many bytes."""
     length = 0
-    question = [dialect.name]
+    question: list[str | bytes] = [dialect.name]
     for name, value in found.items():
         length += len(value)
         question += name, value if type(value) is bytes else bytes(value)

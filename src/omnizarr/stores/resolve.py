@@ -163,8 +163,9 @@ def resolve(
     options = dict(storage_options or {})
     if isinstance(storelike, str) and _scheme(storelike):
         return _from_url(storelike, mode, options)
-    if not isinstance(storelike, (str, Store)):
-        adapted = _adapted(storelike, mode, options)
+    libraries = _libraries_of(type(storelike))  # type: ignore[arg-type]  # classes can be hashed
+    if libraries and not isinstance(storelike, Store):
+        adapted = _adapted(storelike, libraries, mode, options)
         if adapted is not None:
             return _in_mode(adapted[0], mode), adapted[1]
     if isinstance(storelike, (str, os.PathLike)):
@@ -207,9 +208,9 @@ def _meaningless(options: Mapping[str, Any]) -> StoreError:
     return StoreError("storage_options mean nothing to this store", found=sorted(options), remedy="leave them out")
 
 
-def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
-    """Return our store for a store of another library; None if no known library made it."""
-    for module in _libraries_of(type(storelike)):  # type: ignore[arg-type]  # classes can be hashed
+def _adapted(storelike: Any, libraries: Sequence[str], mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return our store for a store of other libraries; None if it is only a mapping."""
+    for module in libraries:
         if module == "remote.zarr_python" and isinstance(storelike, MutableMapping):
             continue  # the stores of zarr-python 2 are plain mappings
         return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
