@@ -26,6 +26,7 @@
 //!     when another takes its place, and then values would be read from, or written to, the wrong place.
 
 mod locks;
+pub mod small;
 #[cfg(test)]
 mod tests;
 

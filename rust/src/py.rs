@@ -31,6 +31,8 @@ use crate::store::{Change, Hold, Stamp, Store, Value};
 mod buffers;
 #[cfg(feature = "remote")]
 mod far;
+#[cfg(unix)]
+mod small;
 
 /// Bytes of indexes of shards that are kept for each array.
 const INDEX_BYTES: usize = 16 * 1024 * 1024;
@@ -1117,6 +1119,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     {
         module.add_class::<far::PyClient>()?;
         module.add_class::<far::PyBatch>()?;
+    }
+    #[cfg(unix)]
+    {
+        module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
+        module.add_function(wrap_pyfunction!(small::present, module)?)?;
+        module.add_function(wrap_pyfunction!(small::create_with, module)?)?;
     }
     module.add_function(wrap_pyfunction!(buffers::encode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;

@@ -12,6 +12,7 @@ import omnizarr
 from omnizarr.nodes import hierarchy
 from omnizarr.storage import LocalStore
 from omnizarr.stores import Store
+from omnizarr.stores.local import directory
 
 pytestmark = pytest.mark.slow
 
@@ -79,9 +80,52 @@ def test_of_creators_in_several_formats_exactly_one_wins(store):
         assert (found.shape, found.metadata.zarr_format) == (winners[0].shape, winners[0].metadata.zarr_format)
 
 
+class LateNative:
+    """The native functions for files, before (or within) whose first directory another node comes to be."""
+
+    def __init__(self, come, *, after_mkdir):
+        self._come = come
+        self._after_mkdir = after_mkdir
+        self._real = directory._native()
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+    def create_with(self, folder, name, value):
+        come, self._come = self._come, None
+        if come is None:
+            return self._real.create_with(folder, name, value)
+        if self._after_mkdir:
+            os.mkdir(folder)  # noqa: PTH102
+        come()
+        return "directory" if self._after_mkdir else self._real.create_with(folder, name, value)
+
+
+@pytest.mark.skipif(directory._native() is None, reason="the native engine is not to be used")
+@pytest.mark.parametrize("after_mkdir", [False, True])
+@pytest.mark.parametrize("other", [1, 2, 3])
+def test_native_creator_gives_way_to_a_complete_node(tmp_path, monkeypatch, after_mkdir, other):
+    omnizarr.create_group(tmp_path)
+
+    def come():
+        omnizarr.create_array(tmp_path / "a", shape=(7,), dtype="i4", zarr_format=other)
+
+    native = LateNative(come, after_mkdir=after_mkdir)
+    monkeypatch.setattr(directory, "_native", lambda: native)
+    with pytest.raises(omnizarr.errors.ContainsArrayError):
+        omnizarr.create_array(str(tmp_path), name="a", shape=(3,), dtype="i4", zarr_format=3)
+    assert omnizarr.open_array(tmp_path / "a", mode="r").shape == (7,)
+    documents = {1: {"meta", "attrs"}, 2: {".zarray", ".zattrs"}, 3: {"zarr.json"}}
+    assert {path.name for path in (tmp_path / "a").iterdir()} <= documents[other]
+    array = omnizarr.create_array(str(tmp_path), name="a", shape=(3,), dtype="i4", zarr_format=3, overwrite=True)
+    assert omnizarr.open_array(tmp_path / "a", mode="r").shape == array.shape == (3,)
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["zarr.json"]
+
+
 @pytest.mark.parametrize("function", ["mkdir", "link"])
 @pytest.mark.parametrize("other", [1, 2, 3])
 def test_creator_without_lock_gives_way_to_a_complete_node(tmp_path, monkeypatch, function, other):
+    monkeypatch.setattr(directory, "_native", lambda: None)
     omnizarr.create_group(tmp_path)
     real = getattr(os, function)
 
@@ -103,6 +147,7 @@ def test_creator_without_lock_gives_way_to_a_complete_node(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("other", [1, 2, 3])
 def test_creator_without_lock_overwrites_a_node_that_came_in_between(tmp_path, monkeypatch, other):
+    monkeypatch.setattr(directory, "_native", lambda: None)
     omnizarr.create_group(tmp_path)
     real = os.link
 
@@ -133,7 +178,7 @@ def test_holder_of_the_lock_gives_way_to_a_node_that_appeared_without_it(tmp_pat
 
     omnizarr.create_array(tmp_path / "b", shape=(7,), dtype="i4")
     monkeypatch.setattr(hierarchy, "occupant", late)
-    monkeypatch.setattr(LocalStore, "set_in_new_folder", lambda *_: False)
+    monkeypatch.setattr(LocalStore, "set_in_new_folder", lambda *_: "")
     with pytest.raises(omnizarr.errors.ContainsArrayError):
         omnizarr.create_array(tmp_path / "a", shape=(3,), dtype="i4", zarr_format=zarr_format, attributes={"a": 1})
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["zarr.json"]

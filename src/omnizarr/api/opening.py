@@ -24,14 +24,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
-from omnizarr.nodes.detection import Found, Kind
+from omnizarr.nodes.detection import Found
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
     IgnoredOptions,
     OpenArrayOptions,
@@ -44,7 +45,7 @@ from omnizarr.nodes.options import (
 from omnizarr.nodes.options import (
     Mode as Mode,
 )
-from omnizarr.stores import PrefixStore
+from omnizarr.stores import LocalStore, PrefixStore
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
 
@@ -117,10 +118,10 @@ def open(  # noqa: A001 - the name that zarr has for it
     >>> omnizarr.open(values)["temp"]
     <Array /temp (4,) float32 memory>
     """
-    asked = _known(options, open)
+    asked = _known(options, open) if options else {}
     where, mode = locate(store, path, mode, storage_options, synchronizer)
     through = _through(asked.get("storage_transformers"), where)
-    found = _there_already(through, mode, zarr_format)
+    found = detection.detect(through, zarr_format) if mode == "a" else None
     if found is None and mode in _CREATING:
         opener: Any = open_array if "shape" in asked or "data" in asked else open_group
         return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, **asked)  # type: ignore[no-any-return]
@@ -169,10 +170,11 @@ def open_array(
     ContainsGroupError
         If there is a group.
     """
-    asked = _known(options, open_array)
+    asked = _known(options, open_array) if options else {}
     where, mode = locate(store, path, mode, storage_options, synchronizer)
-    where = _through(asked.pop("storage_transformers", None), where)
-    there = _there_already(where, mode, zarr_format)
+    if asked:
+        where = _through(asked.pop("storage_transformers", None), where)
+    there = detection.detect(where, zarr_format) if mode == "a" else None
     if there is None and mode in _CREATING:
         if asked.get("shape") is None and asked.get("data") is None:
             raise ArrayNotFoundError(
@@ -183,7 +185,7 @@ def open_array(
             )
         return creating.new_array(where, zarr_format=zarr_format, **{**asked, "overwrite": mode == "w"})
     found = detection.open_array(where, zarr_format, there)
-    return Array(found.where, found.metadata, _behaviour(asked))
+    return Array(found.where, found.metadata, _behaviour(asked) if asked else ArrayConfig.of())
 
 
 @shows(IgnoredOptions)
@@ -241,7 +243,7 @@ def open_group(
         "write_empty_chunks": write_empty_chunks,
         "concurrency": concurrency,
     }
-    there = _there_already(where, mode, zarr_format, "group")
+    there = detection.detect(where, zarr_format, "group") if mode == "a" else None
     if there is None and mode in _CREATING:
         new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w")
         return Group(new.where, new.metadata, _behaviour(options))
@@ -261,13 +263,6 @@ def open_like(a: Any, path: Any, **options: Unpack[OpenLikeOptions]) -> Array:
     return open_array(path, **creating.like(a, options))
 
 
-def _there_already(
-    where: StorePath, mode: Mode, zarr_format: int | str | None, kind: Kind = "array"
-) -> Found[Metadata] | None:
-    """Return the existing node that mode "a" opens; None if there is none, and in all other modes."""
-    return detection.detect(where, zarr_format, kind) if mode == "a" else None
-
-
 def _opened_group(found: Found[GroupMetadata], options: Mapping[str, Any]) -> Group:
     snapshot = Snapshot.of(found, options.get("use_consolidated"))
     if options.get("check_consolidated"):
@@ -285,8 +280,6 @@ def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
 
 
 def _behaviour(options: Mapping[str, Any]) -> ArrayConfig:
-    if not options:
-        return ArrayConfig.of()
     return ArrayConfig.of(options.get("config"), **{name: options.get(name) for name in _BEHAVIOUR})
 
 
@@ -295,8 +288,6 @@ def _known(options: Mapping[str, Any], function: Callable[..., Any]) -> dict[str
 
     Raises TypeError for an option that the signature of `function` does not have.
     """
-    if not options:
-        return {}
     check(options, inspect.signature(function).parameters)
     warn_ignored({name: options[name] for name in IGNORED & options.keys()})
     return {name: value for name, value in options.items() if name not in IGNORED}
@@ -312,11 +303,12 @@ def locate(
     """Return the place and the mode for the arguments of a user."""
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
-    if isinstance(store, (Group, Array)):
-        store = store.store_path
     base, home = "", None
-    if isinstance(store, StorePath):
-        store, base, home = store.store, store.path, store.home
+    if not isinstance(store, str):
+        # Nodes have an abstract base, for which `isinstance` takes ten times as long.
+        place = store.store_path if Node in type(store).__mro__ else store
+        if isinstance(place, StorePath):
+            store, base, home = place.store, place.path, place.home
     # "w" and "w-" concern a node in the store, not the store itself.
     try:
         opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
@@ -326,9 +318,7 @@ def locate(
         mode = "r" if opened.read_only else "r+"
     if synchronizer is not None:
         opened = synchronized.SynchronizedStore(opened, synchronizer)
-    if path is not None and not isinstance(path, str):
-        normalize(path)  # the archive refuses it
-    at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
+    at = _joined(inner, base, path) if inner or base or path is not None else ""
     if path and isinstance(opened, PrefixStore) and opened is not store and mode in {"r", "r+"}:
         # The only folder of an archive may be the first node itself.
         whole = StorePath(opened.store, at)
@@ -337,7 +327,15 @@ def locate(
     if home is not None:
         return StorePath(opened, base, home).at(at), mode
     where = StorePath(opened, at)
+    if type(opened) is LocalStore and opened is not store and opened.knows_root:  # `resolve` has seen its directory
+        return where, mode
     return detection.entered_above_the_store(where) or where, mode
+
+
+def _joined(inner: str, base: str, path: str | None) -> str:
+    if path is not None and not isinstance(path, str):
+        normalize(path)  # the archive refuses it
+    return normalize("/".join((inner, base, path or "")))
 
 
 IGNORED: Final = frozenset(IgnoredOptions.__annotations__)

@@ -22,9 +22,9 @@ from omnizarr.support.memo import Memo
 _MOST_DIMENSIONS: Final = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen, because making a frozen object of so many fields takes longer
 class Binding:
-    """An array's metadata, bound so that it can be used.
+    """An array's metadata, bound so that it can be used. It does not change.
 
     Attributes
     ----------
@@ -50,8 +50,6 @@ class Binding:
         The cache of decoded chunks; None without a cache.
     number : int
         Number of the array in that cache.
-    most_in_flight : int
-        Number of chunks that may be in flight at once, by their size.
     native : object
         The native engine's object for the array; None with the reference engine.
     """
@@ -69,19 +67,15 @@ class Binding:
     base: Store | None = None
     cache: ChunkCache | None = field(init=False, repr=False, default=None)
     number: int = field(init=False, repr=False, default=0)
-    most_in_flight: int = field(init=False, repr=False)
     native: Any = field(init=False, repr=False)
-    _chains: dict[tuple[int, ...], Chain] = field(default_factory=dict, repr=False)
+    _chains: dict[tuple[int, ...], Chain] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.chunk_cache:
-            shared = self.chunk_cache if isinstance(self.chunk_cache, ChunkCache) else ChunkCache(self.chunk_cache)
-            object.__setattr__(self, "cache", shared)
-            object.__setattr__(self, "number", shared.number_of(self.store, self.prefix, self.chain))
-        object.__setattr__(
-            self, "most_in_flight", budget.chunks_in_flight(self.policy.bytes_in_flight, self.spec.nbytes)
-        )
-        object.__setattr__(self, "native", native.engine_of(self))
+            self.cache = self.chunk_cache if isinstance(self.chunk_cache, ChunkCache) else ChunkCache(self.chunk_cache)
+            self.number = self.cache.number_of(self.store, self.prefix, self.chain)
+        self._chains = {}
+        self.native = native.engine_of(self)
 
     @property
     def name(self) -> str:
@@ -92,6 +86,11 @@ class Binding:
     def spec(self) -> ArraySpec:
         """Data type and fill value of the elements, and the nominal shape of a chunk."""
         return self.chain.spec
+
+    @property
+    def most_in_flight(self) -> int:
+        """Number of chunks that may be in flight at once, by their size."""
+        return budget.chunks_in_flight(self.policy.bytes_in_flight, self.spec.nbytes)
 
     def key_of(self, coords: tuple[int, ...]) -> str:
         """Return the store key of a chunk."""
@@ -180,7 +179,9 @@ def _supported(
                 found=f"{len(metadata.shape)} dimensions",
                 expected=f"at most {_MOST_DIMENSIONS}, as many as NumPy has",
             )
-        return _parts(metadata, policy), transformers.apply(metadata.storage_transformers, store, prefix)
+        parts = _parts(metadata, policy)
+        asked = metadata.storage_transformers
+        return parts, (transformers.apply(asked, store, prefix) if asked else store)
     except OmnizarrError as error:
         raise error.add(store=str(store), path=path)
 
@@ -195,15 +196,15 @@ class _Parts(NamedTuple):
 
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     # Documents with the same bytes have the same metadata object.
-    wanted = _wanted(policy), registry.generation()
+    generation = registry.generation()
     last = _known_objects.get(id(metadata))
-    if last is not None and last[0] is metadata and last[1] == wanted:
-        return last[2]
+    if last is not None and last[0] is metadata and last[2] == generation and (last[1] is policy or last[1] == policy):
+        return last[3]
     parts = _parts_of_equal(metadata, policy)
     if _is_immutable(parts):
         if len(_known_objects) >= _MOST_OBJECTS:
             _known_objects.clear()
-        _known_objects[id(metadata)] = metadata, wanted, parts
+        _known_objects[id(metadata)] = metadata, policy, generation, parts
     return parts
 
 
@@ -262,7 +263,7 @@ _known: Final[Memo[_Parts]] = Memo()
 _known_chains: Final[Memo[Chain]] = Memo()
 
 _MOST_OBJECTS: Final = 512
-_known_objects: Final[dict[int, tuple[ArrayMetadata, object, _Parts]]] = {}
+_known_objects: Final[dict[int, tuple[ArrayMetadata, ChunkPolicy, int, _Parts]]] = {}
 """By the id of metadata that is kept here, so that the id stays its own."""
 
 

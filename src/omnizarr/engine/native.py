@@ -69,14 +69,18 @@ def engine_of(binding: Binding) -> Any:
     Raises MissingDependencyError if the native engine is requested and missing; SettingError.
     """
     native = module_for(binding.policy.engine)
-    codecs = None if native is None else _codecs_of(native, binding)
+    if native is None:
+        return None
+    codecs = _codecs.get(binding.chain, _UNKNOWN)  # one call, because another thread may empty the table
+    if codecs is _UNKNOWN:
+        codecs = _codecs[binding.chain] = _codecs_of(native, binding)
     if codecs is None:
         return None
     store, keys, prefix = binding.store, binding.keys, binding.prefix
     names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
-    if (there := store.elsewhere(prefix)) is not None:
+    if type(store) is not LocalStore and (there := store.elsewhere(prefix)) is not None:
         store, names = there
-    where: dict[str, Any] = {}
+    where: dict[str, Any]
     if type(store) is LocalStore and os.name == "posix":
         home = store.home
         where = {"root": store.root, "fsync": store.fsync, "home": home and (home.folder, home.document)}
@@ -249,9 +253,11 @@ def read(
     except (NotImplementedError, OverflowError):  # more than this engine can count
         reference.read(binding, plan, out, concurrency)
         return
+    if rest is None:
+        return
     if rest == _NOTHING_THERE:
         reference.check_home(binding)
-    elif rest is not None:
+    else:
         _finish(reference.read, binding, plan, out, concurrency, rest)
 
 
@@ -295,7 +301,10 @@ def _as_buffer(array: AnyArray) -> AnyArray:
     """Return the array in a form whose memory can be accessed, which not all data types and 0-d arrays allow."""
     if not array.ndim:
         array = array.reshape(1)
-    return array if array.dtype.isnative and array.dtype.kind in "biu" else array.view(f"V{array.dtype.itemsize}")
+    dtype = array.dtype
+    if dtype.isbuiltin == 1 and dtype.kind in "biufc":  # of NumPy itself, in native byte order
+        return array
+    return array.view(f"V{dtype.itemsize}")
 
 
 def _finish(
@@ -331,18 +340,12 @@ _MOST_CODECS: Final = 256
 
 def _codecs_of(native: Any, binding: Binding) -> Any:
     """Return the codecs of an array, bound natively; None if one of them is not supported."""
-    chain = binding.chain
-    codecs = _codecs.get(chain, _UNKNOWN)
-    if codecs is not _UNKNOWN:
-        return codecs
-    try:
-        codecs = _bound(native, binding)
-    except (NotImplementedError, OverflowError):
-        codecs = None
     if len(_codecs) >= _MOST_CODECS:
         _codecs.clear()
-    _codecs[chain] = codecs
-    return codecs
+    try:
+        return _bound(native, binding)
+    except (NotImplementedError, OverflowError):
+        return None
 
 
 def _bound(native: Any, binding: Binding) -> Any:

@@ -38,6 +38,9 @@ class Keyspace(Protocol):
     def chunk_prefix(self, path: str, /) -> str:
         """Return the prefix of the keys of all chunks of the array at `path`."""
 
+    def of_array(self, path: str, document: str, /) -> tuple[str, str]:
+        """Return the key of a document of the array at `path`, and the result of `chunk_prefix`."""
+
     def directory(self, path: str, /) -> str:
         """Return the prefix whose listing shows the nodes directly below `path`."""
 
@@ -69,11 +72,17 @@ class Flat:
 
     def documents(self, path: str, /) -> dict[str, str]:
         """Return the store keys by document name."""
-        return {name: prefix(path) + name for name in self.names}
+        start = prefix(path)
+        return {name: start + name for name in self.names}
 
     def chunk_prefix(self, path: str, /) -> str:
         """Return the prefix of the keys of all chunks."""
         return prefix(path) + self.chunks
+
+    def of_array(self, path: str, document: str, /) -> tuple[str, str]:
+        """Return both below the path."""
+        start = f"{path}/" if path else ""
+        return start + document, start + self.chunks
 
     def directory(self, path: str, /) -> str:
         """Return the node's own prefix."""
@@ -129,6 +138,10 @@ class Split:
     def chunk_prefix(self, path: str, /) -> str:
         """Return the prefix of the keys of all chunks."""
         return f"{prefix(self.root)}{self.data}{self._below(path)}/"
+
+    def of_array(self, path: str, document: str, /) -> tuple[str, str]:
+        """Return both, which are apart."""
+        return self.documents(path)[document], self.chunk_prefix(path)
 
     def directory(self, path: str, /) -> str:
         """Return the prefix of the documents of the nodes below."""

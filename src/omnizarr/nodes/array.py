@@ -174,10 +174,9 @@ class Array(Node, ArrayProperties):
         """Look up everything that reading and writing chunks needs. Later calls return the same object."""
         state = self._state
         metadata = state.metadata
-        binding = detection.bind(self._where, metadata, self._config.policy)
-        if self._config.chunk_cache:
-            binding = replace(binding, chunk_cache=self._config.chunk_cache)
-        dtype = binding.spec.dtype
+        config = self._config
+        binding = detection.bind(self._where, metadata, config.policy, config.chunk_cache)
+        dtype = binding.chain.spec.data_type.scalars.dtype
         read = engine.reader(binding)
         state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order, read)
         return bound

@@ -123,10 +123,11 @@ class ArrayProperties(NodeProperties):
     @property
     def order(self) -> Literal["C", "F"]:
         """Memory layout of results, "C" or "F". The default is the layout of the stored chunks; see `ArrayConfig`."""
-        is_free = self._config.order is None or self._metadata.dialect != "v3"
-        if is_free and chunking.is_fortran(self._metadata.codecs, self.ndim):
+        order, metadata = self._config.order, self._state.metadata
+        is_free = order is None or metadata.dialect != "v3"
+        if is_free and chunking.is_fortran(metadata.codecs, len(metadata.shape)):
             return "F"
-        return self._config.order or "C"
+        return order or "C"
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:

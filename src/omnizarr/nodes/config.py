@@ -56,6 +56,8 @@ class ArrayConfig:
     variable_element_bytes: int = field(default_factory=lambda: settings.get("array.variable_element_bytes"))
     bytes_in_flight: int = field(default_factory=lambda: settings.get("bytes_in_flight"))
     engine: str | None = field(default_factory=lambda: settings.get("engine"))
+    policy: ChunkPolicy = field(init=False, repr=False, compare=False)
+    """The settings that concern chunks."""
 
     @classmethod
     def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
@@ -63,6 +65,8 @@ class ArrayConfig:
 
         Raises TypeError for an unknown name.
         """
+        if config is None and not more:
+            return _default()
         if isinstance(config, ArrayConfig):
             base = config
             changes: dict[str, Any] = {}
@@ -87,11 +91,7 @@ class ArrayConfig:
                 raise SettingError(f"{name} is not a number of bytes", found=repr(value), expected="an integer from 0")
         if not isinstance(self.chunk_cache, ChunkCache) and operator.index(self.chunk_cache) < 0:
             raise ValueError(f"chunk_cache={self.chunk_cache!r}: expected a number of bytes, or an omnizarr.ChunkCache")
-
-    @property
-    def policy(self) -> ChunkPolicy:
-        """The settings that concern chunks."""
-        return ChunkPolicy(
+        policy = ChunkPolicy(
             self.write_empty_chunks,
             self.missing,
             self.allow_pickle,
@@ -100,6 +100,7 @@ class ArrayConfig:
             self.bytes_in_flight,
             self.engine,
         )
+        object.__setattr__(self, "policy", policy)
 
 
 def _default() -> ArrayConfig:

@@ -19,11 +19,12 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 from omnizarr import engine
 from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.engine import Binding
+from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import (
     ArrayNotFoundError,
     ConsolidatedMetadataError,
@@ -37,12 +38,12 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
-from omnizarr.formats import DIALECTS, dialect_named, dialects_for, documents
+from omnizarr.formats import DIALECTS, dialects_for, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Problem, strict
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, pool
 from omnizarr.stores.local.directory import Home
 from omnizarr.support.lazy import Lazy
@@ -68,10 +69,12 @@ _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
 _RENAME: Final = "rename it, or open it as a store of its own"
 
+_MOST_REMEMBERED: Final = 512
 _MAX_REMEMBERED: Final = 8000  # bytes
-_remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
+_remembered: Final[dict[tuple[str | bytes, ...], Metadata]] = {}
+"""Metadata by the bytes of their documents: see `_question`."""
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
-"""Contents of documents by their bytes, and for parsed documents by their values."""
+"""The same by the values of parsed documents."""
 
 
 def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
@@ -216,15 +219,28 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     """
     if not found:
         return None
-    try:
-        if sum(map(len, found.values())) > _MAX_REMEMBERED:
+    question = _question(dialect, found)
+    metadata = _remembered.get(question)
+    if metadata is None:
+        try:
             metadata = _interpreted(dialect, found)
-        else:
-            question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
-            metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
-    except OmnizarrError:
-        return load(where, dialect, _parsed(where, dialect, found))  # again, so that the error contains the place
+        except OmnizarrError:
+            return load(where, dialect, _parsed(where, dialect, found))  # again, so that the error contains the place
+        if question and metadata is not None:
+            if len(_remembered) >= _MOST_REMEMBERED:
+                _remembered.clear()
+            _remembered[question] = metadata
     return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _question(dialect: Dialect, found: Values) -> tuple[str | bytes, ...]:
+    """Return the key of documents in `_remembered`; () for none, or for many bytes."""
+    length = 0
+    question: list[str | bytes] = [dialect.name]
+    for name, value in found.items():
+        length += len(value)
+        question += name, value if type(value) is bytes else bytes(value)
+    return tuple(question) if 0 < length <= _MAX_REMEMBERED else ()
 
 
 def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
@@ -294,24 +310,38 @@ def look(where: StorePath, prefer: str = "") -> Found[Metadata] | None:
 
     `prefer` is the dialect to look for first.
     """
-    return _look(where, None, "array", prefer)[0]
+    return _look(where, None, "array", prefer)
 
 
+@overload
 def _look(
-    where: StorePath, zarr_format: int | str | None, kind: Kind, prefer: str = ""
-) -> tuple[Found[Metadata] | None, StorePath]:
-    """Like `look`. Also return the place within the hierarchy to which it belongs."""
-    wanted = _preferring(prefer) if prefer else dialects_for(zarr_format)
+    where: StorePath, zarr_format: int | str | None, kind: Kind, prefer: str, error: type[NodeNotFoundError]
+) -> Found[Metadata]: ...
+@overload
+def _look(
+    where: StorePath, zarr_format: int | str | None, kind: Kind, prefer: str, error: None = None
+) -> Found[Metadata] | None: ...
+def _look(
+    where: StorePath,
+    zarr_format: int | str | None,
+    kind: Kind,
+    prefer: str,
+    error: type[NodeNotFoundError] | None = None,
+) -> Found[Metadata] | None:
+    """Like `look`. Raise the `error`, if there is one, in place of returning None."""
+    wanted = _preferring(prefer) if prefer else DIALECTS if zarr_format is None else dialects_for(zarr_format)
     found = here(where, wanted, kind)
     if found is not None:
-        return found, found.where
-    if where.home is not None:
-        return _implied(where, zarr_format), where
-    inside = _in_draft(where, zarr_format)
-    if inside is not None and _may_be_in_draft(wanted):
-        found = here(inside, wanted, kind)
-    inside = inside or where
-    return found or _implied(inside, zarr_format), inside
+        return found
+    if where.home is None:
+        inside = _in_draft(where, zarr_format)
+        if inside is not None and _may_be_in_draft(wanted):
+            found = here(inside, wanted, kind)
+        where = inside or where
+    found = found or _implied(where, zarr_format)
+    if found is None and error is not None:
+        raise not_found(where, error, zarr_format)
+    return found
 
 
 def _may_be_in_draft(wanted: Iterable[Dialect]) -> bool:
@@ -332,13 +362,17 @@ def here(
     """
     if where.home is not None:
         return _here_in_draft(where, wanted, kind)
-    rare = _Rare(where, wanted)
+    rare = None
     for dialect in wanted:
         if dialect.entry_point is None and dialect.array_document != _ENTRY:
+            rare = rare or _Rare(where, wanted)
             found = _fetch_documents(where, dialect, kind, rare)
         else:
             if entry is None:
                 entry = _fetch_entry(where)
+                known = _remembered.get(_question(dialect, entry))
+                if known is not None:  # a document of Zarr v3, and so not an entry point
+                    return Found(where, known)
                 inside = _entered_here(where, entry, wanted)
                 if inside is not None:
                     return here(inside, wanted, kind) or _implied_root(inside, wanted)
@@ -487,15 +521,17 @@ def _beyond_the_store(where: StorePath) -> StorePath | None:
     """Return a place in a missing directory as a place in the nearest existing directory above."""
     if not isinstance(where.store, LocalStore):
         return None
-    # os.path, unlike Path, returns False for paths without permission or with a name that is too long.
+    # os.path, unlike Path, returns False for paths without permission or with a name that is too long, and is faster.
     if where.store.has_root() or os.path.exists(where.store.root):  # noqa: PTH110
         return None
-    root = pathlib.Path(where.store.root).absolute()
-    parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
-    below = root.relative_to(parent)
-    if ".." in below.parts:
-        return None
-    return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below.as_posix()}/{where.path}"
+    root = parent = where.store.root
+    while not os.path.exists(parent):  # noqa: PTH110
+        above = os.path.dirname(parent)  # noqa: PTH120
+        if above == parent:
+            return None
+        parent = above
+    below = root[len(parent) :].replace(os.sep, "/")
+    return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below}/{where.path}"
 
 
 def open_node(where: StorePath, zarr_format: int | str | None = None, prefer: str = "") -> Found[Metadata]:
@@ -503,44 +539,31 @@ def open_node(where: StorePath, zarr_format: int | str | None = None, prefer: st
 
     `prefer` is the dialect to look for first. Raises NodeNotFoundError, which suggests similar names.
     """
-    return _open(where, zarr_format, NodeNotFoundError, prefer=prefer)
-
-
-def _open(
-    where: StorePath,
-    zarr_format: int | str | None,
-    error: type[NodeNotFoundError],
-    kind: Kind = "array",
-    prefer: str = "",
-) -> Found[Metadata]:
-    found, inside = _look(where, zarr_format, kind, prefer)
-    if found is None:
-        raise not_found(inside, error, zarr_format)
-    return found
+    return _look(where, zarr_format, "array", prefer, NodeNotFoundError)
 
 
 def open_array(
     where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
 ) -> Found[ArrayMetadata]:
     """Return the array at a place, unless it is already `found`. Raises ArrayNotFoundError or ContainsGroupError."""
-    found = found or _open(where, zarr_format, ArrayNotFoundError)
+    found = found or _look(where, zarr_format, "array", "", ArrayNotFoundError)
     if not isinstance(found.metadata, ArrayMetadata):
         raise ContainsGroupError(
             "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
         )
-    return cast("Found[ArrayMetadata]", found)
+    return found  # type: ignore[return-value]
 
 
 def open_group(
     where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
 ) -> Found[GroupMetadata]:
     """Return the group at a place, unless it is already `found`. Raises GroupNotFoundError or ContainsArrayError."""
-    found = found or _open(where, zarr_format, GroupNotFoundError, "group")
+    found = found or _look(where, zarr_format, "group", "", GroupNotFoundError)
     if not isinstance(found.metadata, GroupMetadata):
         raise ContainsArrayError(
             "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
         )
-    return cast("Found[GroupMetadata]", found)
+    return found  # type: ignore[return-value]
 
 
 def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata] | None:
@@ -796,19 +819,19 @@ def _apart(where: StorePath) -> Iterable[str]:
 # -- chunks -----------------------------------------------------------------------------------
 
 
-def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
+def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy, chunk_cache: int | ChunkCache = 0) -> Binding:
     """Return everything that reading and writing chunks of the array at a place needs.
 
     Raises the errors of `omnizarr.engine.bind`.
     """
-    found = with_keys_in_use(where, metadata)
-    prefix, store = chunk_prefix(where, found), where.store
+    dialect, store = dialect_of(where, metadata), where.store
+    others = dialect.other_keys(metadata)
+    if others:
+        metadata = _with_keys_in_use(where, metadata, dialect, others)
+    document, prefix = dialect.keyspace.of_array(where.path, dialect.array_document)
     if type(store) is LocalStore:
-        dialect = dialect_of(where, found)
-        document = dialect.keyspace.documents(where.path)[dialect.array_document]
-        home = Home(prefix[:-1], document, partial(check_there, where, document))
-        store = store.of_array(home)
-    return engine.bind(found, store, prefix, policy, where.path)
+        store = store.of_array(Home(prefix[:-1], document, partial(check_there, where, document)))
+    return engine.bind(metadata, store, prefix, policy, where.path, chunk_cache)
 
 
 def check_there(where: StorePath, document: str) -> None:
@@ -839,10 +862,15 @@ def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata
 
     Looks only where programs are known to differ, with at most two requests.
     """
-    others = dialect_named(metadata.dialect).other_keys(metadata)
-    if not others:
-        return metadata
-    prefix = chunk_prefix(where, metadata)
+    dialect = dialect_of(where, metadata)
+    others = dialect.other_keys(metadata)
+    return _with_keys_in_use(where, metadata, dialect, others) if others else metadata
+
+
+def _with_keys_in_use(
+    where: StorePath, metadata: ArrayMetadata, dialect: Dialect, others: Iterable[Named]
+) -> ArrayMetadata:
+    prefix = dialect.keyspace.chunk_prefix(where.path)
     first = (0,) * len(metadata.shape)
     if where.store.exists(prefix + chunk_keys.bind(metadata.chunk_key_encoding).encode(first)):
         return metadata

@@ -52,7 +52,6 @@ from omnizarr.nodes.detection import (
 )
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import conflicts, pool
-from omnizarr.support.memo import Memo
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -470,31 +469,21 @@ def dump(where: StorePath, metadata: Metadata) -> Documents:
 
 def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
     """Return the documents of a node at a place in stored form, by name. Raises the errors of `dump`."""
-    unsettled = dialect_of(where, metadata).keyspace.unsettle(metadata)
-
-    def render() -> dict[str, bytes]:
-        return {name: documents.render(document) for name, document in dump(where, metadata).items()}
-
-    if not isinstance(unsettled, ArrayMetadata) or unsettled.spellings:
-        return render()
-    # Arrays that are created together are often equal.
-    return _remembered.get(_everything(unsettled), render)
-
-
-def _everything(metadata: ArrayMetadata) -> object:
-    """Return everything that `dump` reads of an array that was not read from a document."""
-    names = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding)
-    return (
-        (metadata.dialect, metadata.shape, metadata.byte_order, metadata.fill_value, metadata.dimension_names),
-        [
-            [(named.name, named.configuration, named.must_understand) for named in several]
-            for several in (names, metadata.codecs, metadata.storage_transformers)
-        ],
-        (metadata.attributes, metadata.unknown),
-    )
+    # Arrays that are created together often have the same metadata object (`new_metadata.array_metadata`).
+    last = _rendered.get(id(metadata))
+    if last is not None and last[0] is metadata and where.home is None:
+        return last[1]
+    values = {name: documents.render(document) for name, document in dump(where, metadata).items()}
+    if isinstance(metadata, ArrayMetadata) and where.home is None and not metadata.attributes:
+        if len(_rendered) >= _MOST_RENDERED:
+            _rendered.clear()
+        _rendered[id(metadata)] = metadata, values
+    return values
 
 
-_remembered: Final[Memo[dict[str, bytes]]] = Memo()
+_MOST_RENDERED: Final = 512
+_rendered: Final[dict[int, tuple[ArrayMetadata, dict[str, bytes]]]] = {}
+"""Documents by the id of metadata that is kept here, so that the id stays its own."""
 
 
 def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:
@@ -519,8 +508,9 @@ def _is_written_at_once(where: StorePath, dialect: Dialect, values: Mapping[str,
     if not _is_alone(where, dialect):
         return False
     ((name, value),) = values.items()
-    if not where.store.set_in_new_folder(where.prefix + name, value):
-        return False
+    done = where.store.set_in_new_folder(where.prefix + name, value)
+    if done != "set":
+        return done == "alone"
     if where.store.has_any(where.prefix, _OTHER_MAKERS):
         with where.lock():
             if where.store.has_any(where.prefix, _OTHER_MAKERS):

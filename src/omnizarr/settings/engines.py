@@ -31,6 +31,11 @@ def module() -> Any:
     return native
 
 
+def is_refused() -> bool:
+    """Return whether the environment asks for the reference engine."""
+    return _FROM_ENVIRONMENT == "reference"
+
+
 def choice(asked: str | None = None) -> str | None:
     """Return the engine that the user chose, "native" or "reference"; None: the fastest engine that supports the array.
 

@@ -53,6 +53,10 @@ Exclusion: TypeAlias = Literal["lock", "condition", "process"]
 """How writers of one value are kept from losing each other's changes. See `Store.exclusion`."""
 
 
+InNewFolder: TypeAlias = Literal["", "set", "alone"]
+"""Whether a value was set in a new directory. "alone": after that, nothing else was there."""
+
+
 class Parts(list[Buffer]):
     """Parts of one value, from a store that also knows the size of the whole value.
 
@@ -306,12 +310,12 @@ class Store(ABC):
             self.set(key, value)
             return True
 
-    def set_in_new_folder(self, key: str, value: Buffer) -> bool:
-        """Set the first value of a directory that does not exist yet; if that is not possible, return False.
+    def set_in_new_folder(self, key: str, value: Buffer) -> InNewFolder:
+        """Set the first value of a directory that does not exist yet; if that is not possible, return "".
 
         It takes no lock, which saves most of the time of creating a small node. See `sets_unlocked`.
         """
-        return False
+        return ""
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
         """Write `value` into the value of `key`, from byte `start` on. Bytes between its old end and `start` become 0.

@@ -63,6 +63,9 @@ def retried(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def again(*args: P.args, **kwargs: P.kwargs) -> T:
-        return retrying(lambda: function(*args, **kwargs))
+        try:
+            return function(*args, **kwargs)
+        except ConflictError:
+            return _again(lambda: function(*args, **kwargs))
 
     return again

@@ -21,8 +21,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,6 +84,7 @@ _SCHEMES: Final = {
 _REFERENCES: Final = (".json", ".json.gz", ".json.zst")
 _REFERENCE_SETS: Final = (".parq", ".parquet")
 _REFERENCE_SET_FILE: Final = ".zmetadata"
+_FILES_OF_OTHERS: Final = (_REFERENCE_SET_FILE, _LMDB_FILE)  # in directories that are something else
 _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
 
 # The module that adapts a store of another library, by the library that defines its class or a base class:
@@ -161,9 +163,11 @@ def resolve(
     options = dict(storage_options or {})
     if isinstance(storelike, str) and _scheme(storelike):
         return _from_url(storelike, mode, options)
-    adapted = None if isinstance(storelike, (str, Store)) else _adapted(storelike, mode, options)
-    if adapted is not None:
-        return _in_mode(adapted[0], mode), adapted[1]
+    libraries = _libraries_of(type(storelike))  # type: ignore[arg-type]  # classes can be hashed
+    if libraries and not isinstance(storelike, Store):
+        adapted = _adapted(storelike, libraries, mode, options)
+        if adapted is not None:
+            return _in_mode(adapted[0], mode), adapted[1]
     if isinstance(storelike, (str, os.PathLike)):
         return _from_pathlike(storelike, mode, options)
     if options:
@@ -204,15 +208,20 @@ def _meaningless(options: Mapping[str, Any]) -> StoreError:
     return StoreError("storage_options mean nothing to this store", found=sorted(options), remedy="leave them out")
 
 
-def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
-    """Return our store for a store of another library; None if no known library made it."""
-    for kind in type(storelike).__mro__:
-        module = _LIBRARIES.get(kind.__module__.partition(".")[0])
+def _adapted(storelike: Any, libraries: Sequence[str], mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return our store for a store of other libraries; None if it is only a mapping."""
+    for module in libraries:
         if module == "remote.zarr_python" and isinstance(storelike, MutableMapping):
             continue  # the stores of zarr-python 2 are plain mappings
-        if module is not None:
-            return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
+        return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
     return None
+
+
+@lru_cache(maxsize=64)
+def _libraries_of(kind: type) -> tuple[str, ...]:
+    """Return the modules for the libraries that define a class and its base classes."""
+    names = (base.__module__.partition(".")[0] for base in kind.__mro__)
+    return tuple(_LIBRARIES[name] for name in names if name in _LIBRARIES)
 
 
 def _in_mode(store: Store, mode: str) -> Store:
@@ -304,7 +313,7 @@ def _named_memory(name: str, mode: str) -> MemoryStore:
 
 def _from_pathlike(path: str | os.PathLike[str], mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if isinstance(path, str):
-        return _from_path(os.path.expanduser(path), mode, options)
+        return _from_path(os.path.expanduser(path) if path[:1] == "~" else path, mode, options)
     path = os.fsdecode(path)
     url = _lost_slash(path)
     if url is not None and url[1].lower() in {*_SCHEMES, "file", "memory"} and not os.path.exists(f"{url[1]}:"):
@@ -317,18 +326,20 @@ def _from_pathlike(path: str | os.PathLike[str], mode: str, options: dict[str, A
 def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
-    if os.path.isdir(path):
-        return _from_directory(path, mode, options)
-    if _is_reference_file(path):
+    directory = LocalStore(path, read_only=mode == "r")
+    files = directory.files_at_root(_FILES_OF_OTHERS)
+    if files is not None:
+        return _from_directory(directory, files, path, mode, options) if files or options else (directory, "")
+    is_file = os.path.isfile(path)
+    if is_file and _holds_references(path):
         return references.open_path(path, mode, options)
     if options:
         raise _meaningless(options)
-    database = _database_at(path)
+    database = _database_at(path, is_file=is_file)
     if database is not None:
         return import_module(f"omnizarr.stores.{database}").open_path(path, mode), ""
-    is_file = os.path.isfile(path)
     if not is_file and not path.lower().endswith(".zip"):
-        return LocalStore(path, read_only=mode == "r"), ""
+        return directory, ""
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
     if is_file and not zipfile.is_zipfile(path):
@@ -339,19 +350,21 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
 
 
-def _from_directory(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
-    if _is_reference_set(path):
+def _from_directory(
+    directory: LocalStore, files: Sequence[str], path: str, mode: str, options: dict[str, Any]
+) -> tuple[Store, str]:
+    if _REFERENCE_SET_FILE in files and _is_reference_set(path):
         return references.open_path(path, mode, options)
     if options:
         raise _meaningless(options)
-    if os.path.isfile(os.path.join(path, _LMDB_FILE)):
+    if _LMDB_FILE in files:
         return import_module("omnizarr.stores.database.lmdb").open_path(path, mode), ""
-    return LocalStore(path, read_only=mode == "r"), ""
+    return directory, ""
 
 
 def has_references(path: str) -> bool:
     """Return whether a path leads to references of Kerchunk: a JSON file, or a directory with references in Parquet."""
-    return _is_reference_set(path) if os.path.isdir(path) else _is_reference_file(path)
+    return _is_reference_set(path) if os.path.isdir(path) else os.path.isfile(path) and _holds_references(path)
 
 
 def _is_reference_set(directory: str) -> bool:
@@ -363,19 +376,18 @@ def _is_reference_set(directory: str) -> bool:
     return not any(map(os.path.isfile, documents)) and references.is_set(directory)
 
 
-def _is_reference_file(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
+def _holds_references(path: str) -> bool:
+    """Return whether a file holds references."""
     if path.lower().endswith(_REFERENCES):
         return True
     with open(path, "rb") as file:
         return file.read(64).lstrip()[:1] == b"{"
 
 
-def _database_at(path: str) -> str | None:
+def _database_at(path: str, *, is_file: bool) -> str | None:
     """Return the module for the database that a path means: an existing file, or by its name a new one."""
     named = _DATABASES.get(os.path.splitext(path)[1].lower())
-    if named is not None or not os.path.isfile(path):
+    if named is not None or not is_file:
         return named
     with open(path, "rb") as file:
         head = file.read(len(_LMDB_HEAD) + 16)

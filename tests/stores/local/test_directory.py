@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 import random
@@ -13,9 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import omnizarr
 from omnizarr.errors import InvalidKeyError, StoreError
 from omnizarr.stores import LocalStore
-from omnizarr.stores.local import filelocks, files
+from omnizarr.stores.local import directory, filelocks, files
 from tests.stores.contract import StoreContract, in_threads
 
 POSIX = os.name == "posix"
@@ -27,6 +29,15 @@ class TestLocalStore(StoreContract):
     def store(self, tmp_path):
         yield LocalStore(tmp_path / "data.zarr")
         assert [name for name in everything(tmp_path) if ".omnizarr-" in name] == []
+
+
+class TestLocalStoreInPython(StoreContract):
+    """Without the native functions for files."""
+
+    @pytest.fixture
+    def store(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(directory, "_native", lambda: None)
+        return LocalStore(tmp_path / "data.zarr")
 
 
 class TestLocalStoreWithFsync(StoreContract):
@@ -62,6 +73,7 @@ class TestLocalStoreWithShortReads(StoreContract):
     def store(self, tmp_path, monkeypatch):
         if not POSIX:
             pytest.skip("os.pread and os.preadv")
+        monkeypatch.setattr(directory, "_native", lambda: None)
         pread, preadv, write, read = os.pread, os.preadv, os.write, os.read
 
         def short(buffers):
@@ -85,6 +97,131 @@ def run(code, *arguments):
 
 
 # -- files
+
+
+@pytest.fixture(params=["native", "python"])
+def functions(request, monkeypatch):
+    """The functions for files: those of the native engine, and those of Python."""
+    if request.param == "python":
+        monkeypatch.setattr(directory, "_native", lambda: None)
+    elif directory._native() is None:
+        pytest.skip("the native engine is not to be used")
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 1_000_000])
+def test_files_of_each_size_are_read_whole(tmp_path, size):
+    (tmp_path / "a").mkdir()
+    value = random.Random(size).randbytes(size)
+    (tmp_path / "a" / "b").write_bytes(value)
+    assert LocalStore(tmp_path).get("a/b") == value
+
+
+@needs_posix
+@pytest.mark.usefixtures("functions")
+def test_only_files_inside_are_read(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "c").write_bytes(b"secret")
+    (tmp_path / "in" / "a").mkdir(parents=True)
+    (tmp_path / "in" / "a" / "c").write_bytes(b"value")
+    (tmp_path / "in" / "out").symlink_to(tmp_path / "outside")
+    (tmp_path / "in" / "same").symlink_to("a")
+    (tmp_path / "in" / "file").symlink_to(tmp_path / "outside" / "c")
+    (tmp_path / "in" / "other").symlink_to("a/c")
+    os.mkfifo(tmp_path / "in" / "pipe")
+    store = LocalStore(tmp_path / "in")
+    assert store.get("same/c") == store.get("other") == store.get("a/c") == b"value"
+    for key in ("out/c", "file"):
+        with pytest.raises(InvalidKeyError, match="leads out of the store"):
+            store.get(key)
+    assert [store.get(key) for key in ("a", "pipe", "none", "a/none", "none/c", "a/c/d", "x" * 300)] == [None] * 7
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_value_is_set_in_a_new_directory_only(tmp_path):
+    store = LocalStore(tmp_path)
+    assert store.set_in_new_folder("a/doc", b"1") == ""  # nothing is known of the root
+    assert everything(tmp_path) == []
+    assert store.has_root()
+    assert store.set_in_new_folder("a/doc", b"1") in {"set", "alone"}
+    assert (tmp_path / "a" / "doc").read_bytes() == b"1"
+    assert store.set_in_new_folder("a/doc", b"2") == store.set_in_new_folder("a/other", b"2") == ""
+    assert store.set_in_new_folder("b/c/doc", b"2") == store.set_in_new_folder("doc", b"2") == ""
+    assert store.set_in_new_folder("a/b/doc", bytearray(b"3")) in {"set", "alone"}
+    assert everything(tmp_path) == ["a", "a/b", "a/b/doc", "a/doc"]
+    assert store.get("a/doc") == b"1"
+    assert store.get("a/b/doc") == b"3"
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_value_is_set_in_a_new_root(tmp_path):
+    assert LocalStore(tmp_path / "a").set_in_new_folder("doc", b"1") in {"set", "alone"}
+    assert (tmp_path / "a" / "doc").read_bytes() == b"1"
+    assert LocalStore(tmp_path / "a").set_in_new_folder("doc", b"2") == ""
+    assert LocalStore(tmp_path / "a").set_in_new_folder("other", b"2") == ""
+    assert LocalStore(tmp_path / "none" / "b").set_in_new_folder("doc", b"2") == ""
+    (tmp_path / "file").write_bytes(b"")
+    assert LocalStore(tmp_path / "file").set_in_new_folder("doc", b"2") == ""
+    assert everything(tmp_path) == ["a", "a/doc", "file"]
+    assert (tmp_path / "a" / "doc").read_bytes() == b"1"
+
+
+def test_a_new_root_is_removed_if_its_value_cannot_be_set(tmp_path, monkeypatch):
+    monkeypatch.setattr(directory, "_native", lambda: None)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StoreError, match="No space left"):
+        LocalStore(tmp_path / "a").set_in_new_folder("doc", b"1")
+    with pytest.raises(StoreError, match="No space left"):
+        omnizarr.create_array(tmp_path / "b", shape=(3,), dtype="i4")
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.parametrize("names", [(), ("a",), ("a", "b", "c", "d")])
+def test_files_of_the_root_are_found(tmp_path, names):
+    (tmp_path / "b").write_bytes(b"")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d").write_bytes(b"")
+    assert LocalStore(tmp_path).files_at_root(names) == [name for name in names if name == "b"]
+    assert LocalStore(tmp_path / "b").files_at_root(names) is None
+    assert LocalStore(tmp_path / "none").files_at_root(names) is None
+
+
+@needs_posix
+@pytest.mark.usefixtures("functions")
+def test_new_directories_and_their_files_have_the_rights_of_the_umask(tmp_path):
+    store = LocalStore(tmp_path)
+    store.has_root()
+    old = os.umask(0o027)
+    try:
+        store.set_in_new_folder("a/b", b"")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o750
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o640
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_subclass_sees_each_value_that_is_set(tmp_path):
+    class Told(LocalStore):
+        told = ()
+
+        def set(self, key, value):
+            self.told = (*self.told, key)
+            super().set(key, value)
+
+        def set_if_absent(self, key, value):
+            self.told = (*self.told, key)
+            return super().set_if_absent(key, value)
+
+    store = Told(tmp_path)
+    store.has_root()
+    assert store.set_in_new_folder("a/b", b"1")
+    assert store.told == ("a/b",)
 
 
 def test_values_are_files(tmp_path):

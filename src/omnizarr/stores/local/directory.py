@@ -27,16 +27,18 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
+from omnizarr.settings import engines
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
     Buffers,
     Exclusion,
+    InNewFolder,
     Listing,
     Parts,
     Span,
@@ -82,6 +84,19 @@ class Home(NamedTuple):
     """Raises if the document does not exist any more."""
 
 
+@cache
+def _native() -> Any:
+    """Return the extension module if it has functions for files; None if the reference engine was chosen."""
+    native = None if engines.is_refused() else engines.module()
+    return native if hasattr(native, "read_small") else None
+
+
+@lru_cache(maxsize=64)
+def _is_known_name(name: str) -> bool:
+    """Return whether a name, such as that of a document, is a key, and so also after any prefix."""
+    return is_key(name)
+
+
 @lru_cache(maxsize=16)
 def _are_keys(names: tuple[str, ...]) -> bool:
     """Return whether all are keys, and so also after any prefix."""
@@ -115,7 +130,9 @@ class LocalStore(Store):
     home: Home | None = None
 
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
-        self.root = os.path.abspath(os.fspath(root))
+        root = os.fspath(root)
+        # `abspath` does the same, in five calls
+        self.root = os.path.normpath(root) if root[:1] == "/" == os.sep else os.path.abspath(root)
         self.read_only = read_only
         self.fsync = fsync
         self._base = self.root.rstrip(os.sep) + os.sep
@@ -140,8 +157,28 @@ class LocalStore(Store):
 
     def has_root(self) -> bool:
         """Return whether the directory exists."""
+        if os.path.isdir(self._base):
+            self._known.add("")  # so that the first value need not check again
+            return True
         self._known.discard("")
-        return self._admit("")  # it remembers the result, so that the first value need not check again
+        return False
+
+    @property
+    def knows_root(self) -> bool:
+        """Whether the directory has been seen."""
+        return "" in self._known
+
+    def files_at_root(self, names: Sequence[str]) -> Sequence[str] | None:
+        """Return which of the names are files directly in the directory; None if that does not exist."""
+        native = _native()
+        if native is None:
+            return [name for name in names if os.path.isfile(self._base + name)] if self.has_root() else None
+        found = native.present(self.root, names)
+        if found is None:
+            self._known.discard("")
+            return None
+        self._known.add("")
+        return [names[position] for position in found]
 
     # -- reading ------------------------------------------------------------------
 
@@ -165,8 +202,18 @@ class LocalStore(Store):
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
         parent, slash, name = key.rpartition("/")
-        if parent not in self._known or not name.isalnum() or (slash and not parent):
+        if parent not in self._known or not (name.isalnum() or _is_known_name(name)) or (slash and not parent):
             check_key(key)
+        if span is None and (native := _native()) is not None:
+            value: Any = native.read_small(self._base + key)
+            if type(value) is bytes:
+                if parent in self._known or self._is_admitted(key):
+                    return value
+            elif value == errno.ENOENT:
+                return None
+        return self._read(key, parent, span)
+
+    def _read(self, key: str, parent: str, span: Span | None) -> Buffer | None:
         try:
             (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
         except OSError as error:
@@ -349,19 +396,31 @@ class LocalStore(Store):
             return super().set_if_absent(key, value)
         return True
 
-    def set_in_new_folder(self, key: str, value: Buffer) -> bool:
+    def set_in_new_folder(self, key: str, value: Buffer) -> InNewFolder:
         """Create the directory, and link the file into it. Both fail if another writer was faster."""
         self.check_writable()
         self.check_storable(key)
-        parent = key.rpartition("/")[0]
-        is_possible = parent and self.home is None and parent.rpartition("/")[0] in self._known and self.sets_unlocked
-        if not is_possible or not self._make_below_known(self._base + parent):
-            return False
+        parent, _, name = key.rpartition("/")
+        is_possible = parent.rpartition("/")[0] in self._known if parent else "" not in self._known
+        if not is_possible or self.home is not None or not self.sets_unlocked:
+            return ""
+        folder = self._base + parent if parent else self.root
+        if not self.fsync and type(self) is LocalStore and (native := _native()) is not None:
+            done = native.create_with(folder, name, value)
+            if done != "directory":
+                if done:
+                    self._remember(parent)
+                return done  # type: ignore[no-any-return]
+        elif not self._make_below_known(folder):
+            return ""
         self._remember(parent)
         try:
-            return self.set_if_absent(key, value)
+            return "set" if self.set_if_absent(key, value) else ""
         except BaseException:
             self._prune(parent)
+            if not parent:
+                with suppress(OSError):
+                    os.rmdir(folder)
             raise
 
     def delete(self, key: str) -> None:
@@ -683,6 +742,15 @@ class LocalStore(Store):
             return False
         self._remember(parent)
         return True
+
+    def _is_admitted(self, key: str) -> bool:
+        """Like `_admit` for the directory of a key, with the errors of reading it."""
+        try:
+            return self._admit(key.rpartition("/")[0])
+        except StoreError:
+            raise
+        except OSError as error:
+            raise self._failure(error, key) from error
 
     def _remember(self, parent: str) -> None:
         if len(self._known) >= _MAX_KNOWN:
