@@ -473,7 +473,9 @@ def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
     unsettled = dialect_of(where, metadata).keyspace.unsettle(metadata)
 
     def render() -> dict[str, bytes]:
-        return {name: documents.render(document) for name, document in dump(where, metadata).items()}
+        # An array is often changed soon after.
+        written = documents.render_shared if isinstance(unsettled, ArrayMetadata) else documents.render
+        return {name: written(document) for name, document in dump(where, metadata).items()}
 
     if not isinstance(unsettled, ArrayMetadata) or unsettled.spellings:
         return render()
@@ -584,15 +586,12 @@ def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documen
 def _resized(dialect: Dialect, before: Metadata, after: Metadata, old: Documents) -> dict[str, bytes] | None:
     """Return the one document that changes when an array gets another shape; None if more than its text must change.
 
-    If the rest of the model is equal, a dialect writes the same document except for this member. In Zarr v2, the
-    text about chunks depends on which lengths are 0.
+    If the rest of the model is equal, a dialect writes the same document except for this member.
     """
     if (
         not (isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata))
         or dialect.name not in _PLAIN_SHAPES
     ):
-        return None
-    if [not length for length in before.shape] != [not length for length in after.shape]:
         return None
     if (
         before.shape == after.shape

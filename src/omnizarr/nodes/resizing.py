@@ -43,8 +43,8 @@ from omnizarr.stores.base import Buffer
 Shape = tuple[int, ...]
 Coords = tuple[int, ...]
 Region = tuple[slice, ...]
-Write = Callable[[ArrayMetadata], None]
-"""Writes data into the array in its future shape."""
+Write = Callable[[Binding], None]
+"""Writes data into the chunks of the array in its future shape."""
 
 # Up to this many chunks, requesting each costs less than a listing, which may contain all chunks.
 _MANY = 10_000
@@ -130,8 +130,7 @@ def append(
         ]
         return new_shape
 
-    def write(grown: ArrayMetadata) -> None:
-        binding = _bind(where, grown, policy)
+    def write(binding: Binding) -> None:
         write_values(binding, indexing.basic(landed[0], binding.grid), block, concurrency)
 
     grown = grow(Growth(where, longer, policy, zarr_format), write, covers=True)
@@ -205,7 +204,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
     if write is not None and growth.where.store.exclusion == "condition":
         grown = _claim(growth)
         try:
-            write(grown.meant)
+            write(_bind(growth.where, grown.meant, growth.policy))
         except BaseException:
             # Otherwise the written data would become visible.
             with suppress(OmnizarrError):
@@ -223,12 +222,13 @@ def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
         grown = growth.of(metadata)
         begun[:] = [grown]
-        if covers:
-            _drop_partly_covered(growth, grown)
-        elif grown.document is not metadata:
+        if grown.document is not metadata and not covers:
             _blank(growth, grown)
         if write is not None:
-            write(grown.meant)
+            binding = _bind(growth.where, grown.meant, growth.policy)
+            if covers:
+                _drop_partly_covered(binding, grown.before)
+            write(binding)
         return grown.document
 
     with growth.where.lock():
@@ -427,12 +427,11 @@ def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old
     return chain.encode(chain.empty()) if new is None else new
 
 
-def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
+def _drop_partly_covered(binding: Binding, before: Shape) -> None:
     """Delete the chunks beyond an old shape that will be partly overwritten: their old content must not stay."""
-    before, meant = grown.before, grown.meant
-    if 0 in meant.shape or meant.shape == before:
+    grid = binding.grid
+    if 0 in grid.shape or grid.shape == before:
         return
-    grid = grids.bind(meant.chunk_grid, meant.shape)
     whole = tuple(
         axis.count - 1 if old < axis.length < sum(axis.chunk(axis.count - 1)) else axis.count
         for axis, old in zip(grid.axes, before, strict=True)
@@ -440,7 +439,6 @@ def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
     # Chunks that the old edge cuts hold data.
     partly = tuple(map(max, whole, _counts(grid, before)))
     if partly != grid.grid_shape:
-        binding = _bind(growth.where, meant, growth.policy)
         binding.store.delete_many(map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
 
 
