@@ -124,12 +124,12 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
         if not isinstance(document, dict):
             return document
-        taken = _taken(document, data)
+        taken = _adapted(document, data)
         return Document(taken, text, notes=notes_of(taken))
     return None
 
 
-def _taken(document: dict[str, JSON], data: bytes) -> Mapping[str, JSON]:
+def _adapted(document: dict[str, JSON], data: bytes) -> Mapping[str, JSON]:
     """Return an object in the form of Zarr, if netCDF-C may have written it differently."""
     return lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
 
@@ -158,7 +158,7 @@ def render_shared(document: object) -> bytes:
     if isinstance(plain, Document):
         if not plain.notes:
             _add_dumped(data, plain)
-    elif isinstance(plain, dict) and _taken(plain, data) is plain:
+    elif isinstance(plain, dict) and _adapted(plain, data) is plain:
         _add_dumped(data, plain)
     return data
 
