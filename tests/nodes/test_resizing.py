@@ -250,6 +250,21 @@ class TestWhatGrowingCosts:
         assert [key for verb, key in store.log if verb == "list_prefix"] == [f"c/{2**20}/"]
         assert sorted(store.list()) == ["c/5/5/5", "zarr.json"]
 
+    @pytest.mark.parametrize("is_dense", [True, False])
+    def test_many_chunks_are_listed_to_be_deleted_only_if_most_are_missing(self, is_dense):
+        store = FaultyStore(MemoryStore())
+        array = omnizarr.create_array(store, shape=(60, 20_000), chunks=(60, 1), dtype="u1", compressors=None)
+        array[...] = 1
+        if not is_dense:
+            store.delete_many([f"c/0/{number}" for number in range(5000, 19_990)])
+        store.set("c/0/20000", b"not of the array")
+        store.reset()
+        array.resize(60, 4000)
+        listings = [key for verb, key in store.log if verb == "list_prefix"]
+        assert (listings, store.requests["exists"] < 100) == ([] if is_dense else [""], True)
+        kept = sorted(f"c/0/{number}" for number in [*range(4000), 20_000])
+        assert sorted(store.list()) == [*kept, "zarr.json"]
+
     def test_the_chunks_that_the_old_edge_cuts_are_read_and_no_others(self):
         store = FaultyStore(MemoryStore())
         array = omnizarr.create_array(store, shape=(6, 8), chunks=(4, 4), dtype="u1")

@@ -50,6 +50,9 @@ Write = Callable[[Binding], None]
 _MANY = 10_000
 # The same limit, if a listing might contain at most ten times as many.
 _MANY_OF_MORE = 1_000_000
+# Number of chunks that are looked up to find out whether most are stored. The golden ratio spreads them.
+_SAMPLE = 16
+_GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 # This many chunks are read without checking whether they exist.
 _FEW = 100
 # Number of keys in one page of a listing.
@@ -571,20 +574,50 @@ def _delete_chunks(binding: Binding, kept: Shape) -> None:
     """Delete the chunks outside the first ones along each dimension."""
     totals = binding.grid.grid_shape
     doomed: Iterator[Coords] | list[Coords] = _outside(totals, kept)
-    if math.prod(totals) - math.prod(kept) > _MANY:
+    if math.prod(totals) - math.prod(kept) > _MANY and not _are_mostly_stored(binding, totals, kept):
         doomed = _stored_outside(binding, totals, kept)
     binding.store.delete_many(map(binding.key_of, doomed))
 
 
+def _are_mostly_stored(binding: Binding, totals: Shape, kept: Shape) -> bool:
+    """Return whether deleting all chunks outside the first ones costs less than listing those that are stored.
+
+    Some chunks are looked up where there are many.
+    """
+    if binding.store.concurrency > 1:
+        return False
+    for block in _blocks(totals, kept):
+        lengths = [part.stop - part.start for part in block]  # which `len` could not count
+        count = math.prod(lengths)
+        if count > _MANY:
+            missing = 0
+            for number in range(_SAMPLE):
+                place = int(count * (number * _GOLDEN_RATIO % 1))
+                coords = []
+                for part, length in zip(block, lengths, strict=True):
+                    place, at = divmod(place, length)
+                    coords.append(part[at])
+                missing += not binding.store.exists(binding.key_of(tuple(coords)))
+            if missing > _SAMPLE // 4:
+                return False
+    return True
+
+
 def _outside(totals: Shape, kept: Shape) -> Iterator[Coords]:
     """Yield the coordinates of chunks outside the first `kept` ones along each dimension, each once."""
+    for block in _blocks(totals, kept):
+        yield from itertools.product(*block)
+
+
+def _blocks(totals: Shape, kept: Shape) -> Iterator[list[range]]:
+    """Yield the same chunks as blocks: ranges of coordinates along each dimension."""
     for dimension, count in enumerate(kept):
         ranges = [
             range(kept[at]) if at < dimension else range(count if at == dimension else 0, total)
             for at, total in enumerate(totals)
         ]
         if all(ranges):  # otherwise `product` would make the others in vain, and they may be long
-            yield from itertools.product(*ranges)
+            yield ranges
 
 
 def _refuse_read_only(where: StorePath) -> None:
