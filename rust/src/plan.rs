@@ -573,7 +573,9 @@ impl<T: Index> Loose<'_, T> {
             .rev()
             .map(|even| {
                 let column = rest.iter().map(|number| i64::from(number % even.count)).collect();
-                rest.iter_mut().for_each(|number| *number /= even.count);
+                for number in &mut rest {
+                    *number /= even.count;
+                }
                 List::new(column)
             })
             .collect();
@@ -772,7 +774,7 @@ fn points_within(points: &Scattered, inner: &[usize]) -> Result<Plan> {
     let order = order.iter().map(|&point| outer.at(point)).collect();
     Ok(Plan::Points(Points {
         dims: Arc::clone(dims),
-        coords: coords.into_iter().map(|column| List::new(column)).collect(),
+        coords: coords.into_iter().map(List::new).collect(),
         bounds,
         places,
         order: Some(List::new(order)),

@@ -1,7 +1,8 @@
 """Selections with arrays: orthogonal (one list or mask per axis), coordinates (single elements), masks.
 
 Lists and masks that are equal to a slice become that slice, so that the form of a selection does not matter.
-The others are grouped by chunk with at most one sort.
+The others are grouped by chunk with at most one sort. Single elements are grouped when a plan is run, which the native
+engine does itself.
 """
 
 from __future__ import annotations
