@@ -491,6 +491,28 @@ def test_document_after_many_changes_of_the_shape_is_what_writing_it_again_gives
     assert changed == list(documents())
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("fill", [0, np.nan, -0.0, 1e300])
+def test_document_of_a_new_array_that_grows_is_what_writing_it_again_gives(monkeypatch, zarr_format, fill):
+    def documents():
+        array = omnizarr.create_array(
+            {}, shape=(0, 4), chunks=(2, 4), dtype="f8", fill_value=fill, zarr_format=zarr_format,
+            attributes={"lengths": [0, 4], "é": ["\ud800", 1.0, None, float("inf")]},
+        )  # fmt: skip
+        for change in (lambda: array.append(np.ones((3, 4))), lambda: array.resize(0, 4), lambda: array.resize(5, 4)):
+            change()
+            found = {key: bytes(array.store.get(key)) for key in array.store.list() if not key[0].isdigit()}
+            yield {key: value for key, value in found.items() if not key.startswith("c/")}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hierarchy, "rewrite", None)
+        changed = list(documents())
+    name = "zarr.json" if zarr_format == 3 else ".zarray"
+    assert [json.loads(each[name])["shape"] for each in changed] == [[3, 4], [0, 4], [5, 4]]
+    monkeypatch.setattr(hierarchy, "_resized", lambda *_: None)
+    assert changed == list(documents())
+
+
 def test_appending_again_does_not_write_the_document_again(monkeypatch):
     array = omnizarr.create_array({}, shape=(1, 2), chunks=(4, 2), dtype="i2")
     array.append(np.ones((1, 2)))
