@@ -4,8 +4,10 @@
 //! the product of parts for the others. Any of its pieces can be asked for by number, so that threads take them without
 //! asking each other. Numbers are those of `omnizarr.indexing`, whose plans these are; see there for what they mean.
 
-use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
@@ -15,7 +17,7 @@ pub type Coords = SmallVec<[u64; 6]>;
 /// Some numbers of a shared list.
 #[derive(Clone, Debug)]
 pub struct List {
-    numbers: Arc<[i64]>,
+    numbers: Arc<Vec<i64>>,
     from: usize,
     to: usize,
 }
@@ -23,9 +25,9 @@ pub struct List {
 impl List {
     /// All of them.
     #[must_use]
-    pub fn new(numbers: Arc<[i64]>) -> Self {
+    pub fn new(numbers: Vec<i64>) -> Self {
         let to = numbers.len();
-        Self { numbers, from: 0, to }
+        Self { numbers: Arc::new(numbers), from: 0, to }
     }
 
     /// The numbers from the place `from` up to the place `to`.
@@ -378,6 +380,19 @@ impl Points {
             && self.places.iter().chain(&self.order).all(|column| column.as_slice().len() == points)
     }
 
+    /// Group points by chunk. Those of one chunk stay in order.
+    ///
+    /// # Errors
+    /// If a point is outside the array, or if there are too many chunks or points to count.
+    pub fn group<T: Index>(loose: &Loose<'_, T>, place: usize, parts: Vec<Part>) -> Result<Self> {
+        let mut groups = loose.groups()?;
+        let (order, places) = if groups.are_sorted { (None, loose.places()) } else { loose.sorted(&mut groups) };
+        let coords = loose.coords_of(&groups);
+        let dims = Arc::clone(&loose.dims);
+        let places = places.into_iter().map(List::new).collect();
+        Ok(Self { dims, coords, bounds: groups.bounds, places, order: order.map(List::new), place, parts })
+    }
+
     fn groups(&self) -> usize {
         self.bounds.len().saturating_sub(1)
     }
@@ -407,6 +422,197 @@ impl Points {
         let selection =
             Selection::Points(Scattered { dims: Arc::clone(&self.dims), inner, outer, place: self.place, axes });
         Piece { coords, selection, whole: false }
+    }
+}
+
+/// The chunks along one dimension, all of one length.
+#[derive(Clone, Copy, Debug)]
+pub struct Even {
+    length: u64,
+    count: u32,
+    /// Multiplied by a number of 32 bits, it gives the number divided by the length in the upper 64 bits of the product;
+    /// 0: there are larger numbers, or the length is 1.
+    inverse: u64,
+}
+
+impl Even {
+    /// So many chunks of such a length.
+    ///
+    /// # Errors
+    /// If this cannot be counted.
+    pub fn new(length: u64, count: u64) -> Result<Self> {
+        let end = length.checked_mul(count).filter(|&end| length > 0 && i64::try_from(end).is_ok());
+        let (Some(end), Ok(count)) = (end, u32::try_from(count)) else { return Err(Error::refused("so many chunks")) };
+        let inverse = if length > 1 && end <= 1 << 32 { u64::MAX / length + 1 } else { 0 };
+        Ok(Self { length, count, inverse })
+    }
+
+    /// The number of the chunk that holds an element, of which it is known that there is one.
+    #[allow(clippy::cast_possible_truncation)]
+    fn number_of(self, element: u64) -> u64 {
+        if self.inverse == 0 {
+            element / self.length
+        } else {
+            // Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019).
+            ((u128::from(self.inverse) * u128::from(element)) >> 64) as u64
+        }
+    }
+
+    /// The place of an element within its chunk. It is less than the length, whatever the number is.
+    fn place_of(self, element: u64) -> i64 {
+        let base = self.number_of(element).wrapping_mul(self.length);
+        i64::try_from(element.wrapping_sub(base).min(self.length - 1)).unwrap_or(0)
+    }
+}
+
+/// The number of an element along a dimension.
+pub trait Index {
+    /// Return it.
+    fn get(&self) -> i64;
+}
+
+impl Index for i64 {
+    fn get(&self) -> i64 {
+        *self
+    }
+}
+
+/// In memory that other threads may change.
+impl Index for AtomicI64 {
+    fn get(&self) -> i64 {
+        self.load(Ordering::Relaxed)
+    }
+}
+
+/// Points that are not grouped by chunk. See `omnizarr.indexing.arrays.Ungrouped`.
+pub struct Loose<'a, T> {
+    /// The dimensions along which they are, in ascending order.
+    pub dims: Arc<[usize]>,
+    /// The elements along each of these dimensions, one for each point.
+    pub columns: Vec<&'a [T]>,
+    /// The chunks along each of these dimensions.
+    pub grid: Vec<Even>,
+}
+
+/// A negative number becomes one that is beyond all others.
+#[allow(clippy::cast_sign_loss)]
+fn element(index: &impl Index) -> u64 {
+    index.get() as u64
+}
+
+/// The chunks that hold points.
+struct Groups {
+    /// The number of its chunk, counted in C order of all chunks along the dimensions, for each point.
+    keys: Vec<u32>,
+    /// The number of each chunk that holds points.
+    chunks: Vec<u32>,
+    /// See `Points`.
+    bounds: Vec<usize>,
+    /// Whether the points come in the order of their chunks.
+    are_sorted: bool,
+}
+
+impl<T: Index> Loose<'_, T> {
+    /// The number of points.
+    fn len(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.len())
+    }
+
+    fn groups(&self) -> Result<Groups> {
+        let too_many = || Error::refused("so many chunks");
+        let mut total = 1_u32;
+        for even in &self.grid {
+            total = total.checked_mul(even.count).ok_or_else(too_many)?;
+        }
+        let len = self.len();
+        let fits = self.columns.len() == self.grid.len() && self.columns.iter().all(|column| column.len() == len);
+        if !fits || u32::try_from(len).is_err() {
+            return Err(Error::refused("points that cannot be"));
+        }
+        let mut keys = vec![0_u32; len];
+        let mut are_inside = true;
+        for (column, &even) in self.columns.iter().zip(&self.grid) {
+            let end = even.length * u64::from(even.count);
+            for (key, item) in keys.iter_mut().zip(*column) {
+                let element = element(item);
+                are_inside &= element < end;
+                // Only used if all are inside.
+                #[allow(clippy::cast_possible_truncation)]
+                let number = even.number_of(element) as u32;
+                *key = key.wrapping_mul(even.count).wrapping_add(number);
+            }
+        }
+        if !are_inside {
+            return Err(Error::refused("a point outside the array"));
+        }
+        let mut counts = vec![0_u32; total as usize];
+        let mut are_sorted = true;
+        let mut last = 0;
+        for &key in &keys {
+            counts[key as usize] += 1;
+            are_sorted &= last <= key;
+            last = key;
+        }
+        let (mut chunks, mut bounds) = (Vec::new(), vec![0]);
+        let mut end = 0;
+        for (chunk, &count) in (0..).zip(&counts) {
+            if count > 0 {
+                end += count as usize;
+                chunks.push(chunk);
+                bounds.push(end);
+            }
+        }
+        Ok(Groups { keys, chunks, bounds, are_sorted })
+    }
+
+    fn coords_of(&self, groups: &Groups) -> Vec<List> {
+        let mut rest = groups.chunks.clone();
+        let mut coords: Vec<_> = self
+            .grid
+            .iter()
+            .rev()
+            .map(|even| {
+                let column = rest.iter().map(|number| i64::from(number % even.count)).collect();
+                for number in &mut rest {
+                    *number /= even.count;
+                }
+                List::new(column)
+            })
+            .collect();
+        coords.reverse();
+        coords
+    }
+
+    /// The places within the chunks along each dimension.
+    fn places(&self) -> Vec<Vec<i64>> {
+        self.columns
+            .iter()
+            .zip(&self.grid)
+            .map(|(column, even)| column.iter().map(|item| even.place_of(element(item))).collect())
+            .collect()
+    }
+
+    /// The numbers of the points in the order of their chunks, and their places within the chunks along each dimension.
+    fn sorted(&self, groups: &mut Groups) -> (Option<Vec<i64>>, Vec<Vec<i64>>) {
+        let mut next = vec![0; groups.chunks.last().map_or(0, |&last| last as usize + 1)];
+        for (&chunk, &start) in groups.chunks.iter().zip(&groups.bounds) {
+            next[chunk as usize] = u32::try_from(start).unwrap_or(u32::MAX);
+        }
+        let mut order = vec![0; groups.keys.len()];
+        for (number, key) in (0..).zip(&mut groups.keys) {
+            let next = &mut next[*key as usize];
+            *key = *next;
+            *next += 1;
+            order[*key as usize] = number;
+        }
+        let places = self.columns.iter().zip(&self.grid).map(|(column, even)| {
+            let mut places = vec![0; groups.keys.len()];
+            for (&at, index) in groups.keys.iter().zip(*column) {
+                places[at as usize] = even.place_of(element(index));
+            }
+            places
+        });
+        (Some(order), places.collect())
     }
 }
 
@@ -568,7 +774,7 @@ fn points_within(points: &Scattered, inner: &[usize]) -> Result<Plan> {
     let order = order.iter().map(|&point| outer.at(point)).collect();
     Ok(Plan::Points(Points {
         dims: Arc::clone(dims),
-        coords: coords.into_iter().map(|column| List::new(column.into())).collect(),
+        coords: coords.into_iter().map(List::new).collect(),
         bounds,
         places,
         order: Some(List::new(order)),
@@ -685,6 +891,69 @@ mod tests {
             (vec![0, 2], vec![0, 1], vec![1, 2])
         );
         assert_eq!(last.others().map(|(dim, place, _)| (dim, place)).collect::<Vec<_>>(), [(1, 1)]);
+    }
+
+    #[test]
+    fn points_are_grouped_by_chunk_and_those_of_one_chunk_stay_in_order() {
+        for (length, count) in [(1, 7), (3, 5), (4, 4), (7, 1), (1 << 20, 9), ((1 << 31) + 1, 3)] {
+            let end = i64::try_from(length * count).unwrap();
+            let mut number = 12345_i64;
+            let mut random = || {
+                number = (number * 1_103_515_245 + 12_345) % (1 << 31);
+                number * 11 % end
+            };
+            for len in [0, 1, 50] {
+                let columns: Vec<Vec<i64>> = (0..2).map(|_| (0..len).map(|_| random()).collect()).collect();
+                let sorted: Vec<Vec<i64>> = columns
+                    .iter()
+                    .map(|column| {
+                        let mut column = column.clone();
+                        column.sort_unstable();
+                        column
+                    })
+                    .collect();
+                for (columns, dims) in [(&columns[..], [0, 1].as_slice()), (&columns[..1], &[0]), (&sorted[1..], &[0])]
+                {
+                    let grid = vec![Even::new(length, count).unwrap(); columns.len()];
+                    let loose = Loose { dims: dims.into(), columns: columns.iter().map(Vec::as_slice).collect(), grid };
+                    let points = Points::group(&loose, 0, Vec::new()).unwrap();
+                    assert!(points.is_sound());
+                    let length = i64::try_from(length).unwrap();
+                    let mut wanted: Vec<(Vec<i64>, i64)> = (0_i64..)
+                        .take(len)
+                        .map(|at| (columns.iter().map(|column| column[usize::try_from(at).unwrap()]).collect(), at))
+                        .collect();
+                    wanted.sort_by_key(|(point, _)| point.iter().map(|place| place / length).collect::<Vec<_>>());
+                    let mut found = Vec::new();
+                    for number in 0..points.groups() {
+                        let Piece { coords, selection: Selection::Points(piece), .. } = points.piece(number) else {
+                            panic!("points")
+                        };
+                        for at in 0..piece.outer.len() {
+                            let place = |(list, &number): (&List, &u64)| {
+                                i64::try_from(number).unwrap() * length + list.as_slice()[at]
+                            };
+                            found.push((piece.inner.iter().zip(&coords).map(place).collect(), piece.outer.at(at)));
+                        }
+                    }
+                    assert_eq!(found, wanted);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn points_outside_the_array_are_refused() {
+        for (length, count, outside) in [(4, 3, 12), (4, 3, -1), (4, 3, i64::MIN), (1 << 40, 2, 1 << 41)] {
+            let grid = vec![Even::new(length, count).unwrap()];
+            let column = [0, outside, 1];
+            assert!(Points::group(&Loose { dims: [0].into(), columns: vec![&column], grid }, 0, Vec::new()).is_err());
+        }
+        assert!(Even::new(0, 1).is_err());
+        assert!(Even::new(1 << 40, 1 << 30).is_err());
+        let grid = vec![Even::new(1, 1 << 20).unwrap(); 2];
+        let loose = Loose { dims: [0, 1].into(), columns: vec![&[0], &[0]], grid };
+        assert!(Points::group::<i64>(&loose, 0, Vec::new()).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
@@ -23,7 +23,7 @@ use crate::chain::shard::Shard;
 use crate::chain::{Chain, Policy, Serializer};
 use crate::codecs::bind::{self, Argument};
 use crate::error::{Error, Kind, Result as EngineResult};
-use crate::plan::{Axis, Coords, Cut, List, Part, Places, Plan, Points, Run};
+use crate::plan::{Axis, Coords, Cut, Even, List, Loose, Part, Places, Plan, Points, Run};
 use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven, Verb};
 use crate::scatter::{Layout, Memory};
 use crate::store::{Change, Hold, Stamp, Store, Value};
@@ -69,6 +69,8 @@ struct Names {
     delete: Py<PyString>,
     get: Py<PyString>,
     get_many: Py<PyString>,
+    grid: Py<PyString>,
+    indices: Py<PyString>,
     lock: Py<PyString>,
     order: Py<PyString>,
     parts: Py<PyString>,
@@ -95,6 +97,8 @@ fn names(py: Python<'_>) -> &'static Names {
         delete: PyString::intern(py, "delete").unbind(),
         get: PyString::intern(py, "get").unbind(),
         get_many: PyString::intern(py, "get_many").unbind(),
+        grid: PyString::intern(py, "grid").unbind(),
+        indices: PyString::intern(py, "indices").unbind(),
         lock: PyString::intern(py, "lock").unbind(),
         order: PyString::intern(py, "order").unbind(),
         parts: PyString::intern(py, "parts").unbind(),
@@ -393,7 +397,7 @@ impl PyCodecs {
 fn list(numbers: &Bound<'_, PyAny>) -> PyResult<List> {
     // NumPy's int64 has several spellings of its format.
     let buffer = PyBuffer::<i64>::get(numbers)?;
-    Ok(List::new(buffer.to_vec(numbers.py())?.into()))
+    Ok(List::new(buffer.to_vec(numbers.py())?))
 }
 
 fn places(selector: &Bound<'_, PyAny>) -> PyResult<Places> {
@@ -461,6 +465,50 @@ fn only(piece: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
         .collect()
 }
 
+/// The parts of the dimensions along which there are no points.
+fn rest_of(points: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
+    let py = points.py();
+    let rest = calls::attribute(points, &names(py).rest)?;
+    if rest.is_none() { Ok(Vec::new()) } else { parts_of(&*calls::attribute(&rest, &names(py).parts)?) }
+}
+
+/// The numbers in a buffer, which other threads may change; None if they are not side by side.
+fn shared(buffer: &PyBuffer<i64>) -> Option<&[AtomicI64]> {
+    if buffer.item_count() == 0 {
+        return Some(&[]);
+    }
+    let start = buffer.buf_ptr().cast_const().cast::<AtomicI64>();
+    // SAFETY: the numbers are there as long as the buffer is, side by side and aligned, and are only read.
+    (buffer.is_c_contiguous() && start.is_aligned())
+        .then(|| unsafe { std::slice::from_raw_parts(start, buffer.item_count()) })
+}
+
+/// Points that are not grouped by chunk.
+fn grouped(points: &Bound<'_, PyAny>, indices: &Bound<'_, PyAny>) -> PyResult<Points> {
+    let py = points.py();
+    let columns: Vec<PyBuffer<i64>> =
+        calls::items(indices)?.map(|item| PyBuffer::get(&*item?)).collect::<PyResult<_>>()?;
+    let grid: Vec<(u64, u64)> = calls::attribute(points, &names(py).grid)?.extract()?;
+    let grid = grid
+        .into_iter()
+        .map(|(length, count)| Even::new(length, count))
+        .collect::<EngineResult<_>>()
+        .map_err(|error| refused(&error))?;
+    let dims = calls::attribute(points, &names(py).axes)?.extract::<Vec<usize>>()?.into();
+    let place = calls::attribute(points, &names(py).place)?.extract()?;
+    let parts = rest_of(points)?;
+    let held: Option<Vec<_>> = columns.iter().map(shared).collect();
+    let points = if let Some(columns) = held {
+        Points::group(&Loose { dims, columns, grid }, place, parts)
+    } else {
+        let copies: Vec<Vec<i64>> = columns.iter().map(|column| column.to_vec(py)).collect::<PyResult<_>>()?;
+        let columns = copies.iter().map(Vec::as_slice).collect();
+        Points::group(&Loose { dims, columns, grid }, place, parts)
+    };
+    let points = points.map_err(|error| refused(&error))?;
+    if points.is_sound() { Ok(points) } else { Err(unknown("points that cannot be")) }
+}
+
 /// The pieces of a plan of `omnizarr.indexing`.
 fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
     let py = pieces.py();
@@ -475,11 +523,14 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
         let plan = Plan::Product(parts_of(&parts)?);
         return Ok(if plan.is_empty() { None } else { Some(plan) });
     }
+    if let Some(indices) = calls::attribute_if_there(pieces, &names(py).indices)? {
+        let plan = Plan::Points(grouped(pieces, &indices)?);
+        return Ok(if plan.is_empty() { None } else { Some(plan) });
+    }
     let column = |name: &Py<PyString>| -> PyResult<Vec<List>> {
         calls::items(&*calls::attribute(pieces, name)?)?.map(|item| list(&*item?)).collect()
     };
     let order = calls::attribute(pieces, &names(py).order)?;
-    let rest = calls::attribute(pieces, &names(py).rest)?;
     let points = Points {
         dims: calls::attribute(pieces, &names(py).axes)?.extract::<Vec<usize>>()?.into(),
         coords: column(&names(py).coords)?,
@@ -487,7 +538,7 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
         places: column(&names(py).places)?,
         order: if order.is_none() { None } else { Some(list(&order)?) },
         place: calls::attribute(pieces, &names(py).place)?.extract()?,
-        parts: if rest.is_none() { Vec::new() } else { parts_of(&*calls::attribute(&rest, &names(py).parts)?)? },
+        parts: rest_of(pieces)?,
     };
     if !points.is_sound() {
         return Err(unknown("points that cannot be"));

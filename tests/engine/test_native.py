@@ -130,6 +130,11 @@ class Points:
         self.coords, self.bounds, self.places, self.order = coords, bounds, places, order
 
 
+class Ungrouped:
+    def __init__(self, axes, indices, grid, place, rest):
+        self.axes, self.indices, self.grid, self.place, self.rest = axes, indices, grid, place, rest
+
+
 runs = st.tuples(*[numbers] * 8, st.booleans())
 columns = st.tuples(numbers, st.lists(numbers), st.lists(selectors), st.lists(selectors), st.lists(st.booleans()))
 plans = st.one_of(
@@ -138,6 +143,11 @@ plans = st.one_of(
     st.builds(
         Points, st.lists(arrays, max_size=3), st.lists(numbers, max_size=4), st.lists(arrays, max_size=3),
         st.none() | arrays,
+    ),
+    st.builds(
+        Ungrouped, st.lists(numbers, max_size=2), st.lists(arrays | arrays.map(lambda some: some[::-1]), max_size=3),
+        st.lists(st.tuples(numbers, numbers), max_size=3), numbers,
+        st.none() | st.builds(Parts, st.lists(columns, max_size=2)),
     ),
 )  # fmt: skip
 
@@ -169,6 +179,32 @@ def test_a_plan_that_is_not_valid_is_refused_and_touches_nothing(options, shape)
         assert (around[2] == 77).all()
 
     check()
+
+
+@pytest.mark.parametrize("points", [1, 1000])
+@pytest.mark.parametrize("chunks", [(7, 5), (100, 80), (1, 1), [[60, 40], [30, 50]]], ids=str)
+def test_points_are_found_whatever_the_memory_of_their_coordinates_is(tmp_path, chunks, points):
+    values = np.arange(8000, dtype="i4").reshape(100, 80)
+    rows, columns = np.random.default_rng(0).integers((-100, -80), (100, 80), (points, 2)).T
+    unaligned = np.empty(8 * points + 1, "u1")[1:].view("i8")
+    unaligned[:] = columns
+    with omnizarr.config.set({"array.rectilinear_chunks": True}):
+        omnizarr.create_array(tmp_path, data=values, chunks=chunks)
+    for engine in ENGINES:
+        array = opened(tmp_path, engine)
+        for place in [
+            (rows, columns),
+            (rows.copy(), columns.astype(">i8")),
+            (np.sort(rows), unaligned),
+            (rows[::-1], columns.astype("i1")),
+            (rows.reshape(-1, 1)[:4], columns[None, -3:]),
+        ]:
+            np.testing.assert_array_equal(array.vindex[place], values[place])
+            changed = values.copy()
+            changed[place] = 7
+            array.vindex[place] = 7
+            np.testing.assert_array_equal(array[...], changed)
+            array[...] = values
 
 
 def test_zero_size_chunks_and_steps_are_read(tmp_path):

@@ -265,6 +265,6 @@ def test_coordinates_in_more_chunks_than_64_bits_count_are_grouped():
 def test_million_coordinates_in_ten_thousand_chunks_are_planned_in_well_under_a_second():
     grid = grids.bind(grids.regular((100, 100)), (10_000, 10_000))
     coordinates = tuple(np.random.default_rng(0).integers(0, 10_000, (2, 10**6)))
-    start = time.perf_counter()
+    start = time.process_time()
     assert sum(1 for _ in indexing.coordinate(coordinates, grid)) == 10_000
-    assert time.perf_counter() - start < 2  # 0.06 s on the machine of the first measurement
+    assert time.process_time() - start < 2  # 0.06 s on the machine of the first measurement

@@ -250,6 +250,21 @@ class TestWhatGrowingCosts:
         assert [key for verb, key in store.log if verb == "list_prefix"] == [f"c/{2**20}/"]
         assert sorted(store.list()) == ["c/5/5/5", "zarr.json"]
 
+    @pytest.mark.parametrize("is_dense", [True, False])
+    def test_many_chunks_are_listed_to_be_deleted_only_if_most_are_missing(self, is_dense):
+        store = FaultyStore(MemoryStore())
+        array = omnizarr.create_array(store, shape=(60, 20_000), chunks=(60, 1), dtype="u1", compressors=None)
+        array[...] = 1
+        if not is_dense:
+            store.delete_many([f"c/0/{number}" for number in range(5000, 19_990)])
+        store.set("c/0/20000", b"not of the array")
+        store.reset()
+        array.resize(60, 4000)
+        listings = [key for verb, key in store.log if verb == "list_prefix"]
+        assert (listings, store.requests["exists"] < 100) == ([] if is_dense else [""], True)
+        kept = sorted(f"c/0/{number}" for number in [*range(4000), 20_000])
+        assert sorted(store.list()) == [*kept, "zarr.json"]
+
     def test_the_chunks_that_the_old_edge_cuts_are_read_and_no_others(self):
         store = FaultyStore(MemoryStore())
         array = omnizarr.create_array(store, shape=(6, 8), chunks=(4, 4), dtype="u1")
@@ -472,6 +487,28 @@ def test_document_after_many_changes_of_the_shape_is_what_writing_it_again_gives
             yield bytes(store.get(name))
 
     changed = list(documents())
+    monkeypatch.setattr(hierarchy, "_resized", lambda *_: None)
+    assert changed == list(documents())
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("fill", [0, np.nan, -0.0, 1e300])
+def test_document_of_a_new_array_that_grows_is_what_writing_it_again_gives(monkeypatch, zarr_format, fill):
+    def documents():
+        array = omnizarr.create_array(
+            {}, shape=(0, 4), chunks=(2, 4), dtype="f8", fill_value=fill, zarr_format=zarr_format,
+            attributes={"lengths": [0, 4], "é": ["\ud800", 1.0, None, float("inf")]},
+        )  # fmt: skip
+        for change in (lambda: array.append(np.ones((3, 4))), lambda: array.resize(0, 4), lambda: array.resize(5, 4)):
+            change()
+            found = {key: bytes(array.store.get(key)) for key in array.store.list() if not key[0].isdigit()}
+            yield {key: value for key, value in found.items() if not key.startswith("c/")}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hierarchy, "rewrite", None)
+        changed = list(documents())
+    name = "zarr.json" if zarr_format == 3 else ".zarray"
+    assert [json.loads(each[name])["shape"] for each in changed] == [[3, 4], [0, 4], [5, 4]]
     monkeypatch.setattr(hierarchy, "_resized", lambda *_: None)
     assert changed == list(documents())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from contextlib import suppress
 from importlib import import_module
 
@@ -11,7 +10,7 @@ from omnizarr.settings import config, engines
 
 def version_line() -> str:
     """Return the versions of omnizarr, its main dependencies and Python, and the engine."""
-    metadata = import_module("importlib.metadata")
+    metadata, platform = import_module("importlib.metadata"), import_module("platform")
     parts = [f"numpy {metadata.version('numpy')}"]
     with suppress(metadata.PackageNotFoundError):
         parts.append(f"numcodecs {metadata.version('numcodecs')}")

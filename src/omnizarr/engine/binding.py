@@ -209,6 +209,24 @@ def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
 
 
 def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
+    # An array that becomes longer keeps the objects of its other members.
+    members = _but_shape(metadata)
+    place = tuple(map(id, members))
+    wanted = policy, registry.generation()
+    last = _known_members.get(place)
+    if last is not None and last[1] == wanted:
+        grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        if grid.chunk_shape == last[2].grid.chunk_shape:
+            return _Parts(grid, last[2].keys, last[2].chain)
+    parts = _parts_of_equal_members(metadata, policy)
+    if parts.grid.chunk_shape is not None and _is_immutable(parts):
+        if len(_known_members) >= _MOST_OBJECTS:
+            _known_members.clear()
+        _known_members[place] = members, wanted, parts
+    return parts
+
+
+def _parts_of_equal_members(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     question = (
         metadata.shape,
         _said(metadata.chunk_grid),
@@ -259,12 +277,16 @@ def _is_immutable(made: _Parts | Chain) -> bool:
 # shape.
 _wanted = attrgetter(*ChunkPolicy.__slots__)
 _said = attrgetter("name", "configuration", "must_understand")
+_but_shape = attrgetter("chunk_grid", "chunk_key_encoding", "data_type", "byte_order", "fill_value", "codecs")
 _known: Final[Memo[_Parts]] = Memo()
 _known_chains: Final[Memo[Chain]] = Memo()
 
 _MOST_OBJECTS: Final = 512
 _known_objects: Final[dict[int, tuple[ArrayMetadata, ChunkPolicy, int, _Parts]]] = {}
 """By the id of metadata that is kept here, so that the id stays its own."""
+
+_known_members: Final[dict[tuple[int, ...], tuple[object, object, _Parts]]] = {}
+"""By the ids of the members on which chunks depend, which are kept here."""
 
 
 def _largest(grid: Grid) -> tuple[int, ...]:

@@ -124,9 +124,14 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
         if not isinstance(document, dict):
             return document
-        taken = lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
+        taken = _adapted(document, data)
         return Document(taken, text, notes=notes_of(taken))
     return None
+
+
+def _adapted(document: dict[str, JSON], data: bytes) -> Mapping[str, JSON]:
+    """Return an object in the form of Zarr, if netCDF-C may have written it differently."""
+    return lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
 
 
 def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
@@ -148,9 +153,12 @@ def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) 
 
 
 def render_shared(document: object) -> bytes:
-    """Return the same as `render`. If a `Document` has been changed, `parse_shared` need not parse the result again."""
+    """Return the same as `render`. `parse_shared` need not parse the result again, except in rare cases."""
     data, plain = _rendered(document)
-    if isinstance(plain, Document) and not plain.notes:
+    if isinstance(plain, Document):
+        if not plain.notes:
+            _add_dumped(data, plain)
+    elif isinstance(plain, dict) and _adapted(plain, data) is plain:
         _add_dumped(data, plain)
     return data
 

@@ -1,7 +1,8 @@
 """Selections with arrays: orthogonal (one list or mask per axis), coordinates (single elements), masks.
 
 Lists and masks that are equal to a slice become that slice, so that the form of a selection does not matter.
-The others are grouped by chunk with at most one sort.
+The others are grouped by chunk with at most one sort. Single elements are grouped when a plan is run, which the native
+engine does itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from omnizarr.errors import SelectionError
-from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Selector, place_of_points, product_of
+from omnizarr.indexing.plans import (
+    Fixed,
+    Integers,
+    Part,
+    Piece,
+    Plan,
+    Points,
+    Product,
+    Selector,
+    place_of_points,
+    product_of,
+)
 from omnizarr.indexing.slices import basic, expand, in_chunks, is_integer, out_of_bounds, part_of
 from omnizarr.model.grids import Axis, Grid
 
@@ -26,6 +38,8 @@ if TYPE_CHECKING:
 AnyArray: TypeAlias = "NDArray[Any]"
 _INT64_END: Final = 2**63
 _FEW: Final = 12  # number of chunks from which processing all of them at once is faster
+_MOST_COUNTED: Final = 2**16
+"""Points in at most this number of chunks, or in four chunks for each point, can be grouped by counting."""
 
 
 def is_array_like(item: Any) -> bool:
@@ -282,17 +296,74 @@ def _spread(column: Integers, shape: tuple[int, ...]) -> Integers:
 
 def _points(
     axes: Sequence[int], indices: Sequence[Integers], rest: Sequence[tuple[Part, int]], grid: Grid
-) -> tuple[tuple[int, ...], Points]:
+) -> tuple[tuple[int, ...], Points | Ungrouped]:
     """Return the shape of the buffer and the pieces for points along some axes, and parts along the others.
 
     The points are given by arrays that broadcast together and are inside the array.
     """
     shape = _broadcast([column.shape for column in indices])
-    located = [grid.axes[axis].locate(column) for axis, column in zip(axes, indices, strict=True)]
-    numbers = [_spread(column, shape) for column, _ in located]
-    places = [_spread(column, shape) for _, column in located]
-    points = numbers[0].size
-    counts = [grid.grid_shape[axis] for axis in axes]
+    columns = [_spread(column, shape) for column in indices]
+    points = columns[0].size
+    along = [grid.axes[axis] for axis in axes]
+    lengths = [length for _, length in rest]
+    lengths.insert(place_of_points(axes), points)
+    others = product_of([part for part, _ in rest]) if rest else None
+    loose = Ungrouped(axes, columns, along, others)
+    is_counted = math.prod(axis.count for axis in along) <= max(_MOST_COUNTED, 4 * points)
+    return tuple(lengths), loose if is_counted and all(axis.size for axis in along) else loose.grouped()
+
+
+class Ungrouped:
+    """The pieces of a plan that selects points, which are grouped by chunk when the pieces are needed.
+
+    Parameters
+    ----------
+    axes : sequence of int
+        As in `omnizarr.indexing.plans.Points`.
+    indices : sequence of arrays
+        The elements along each of these axes, counted from the start of the array, one for each point.
+    along : sequence of Axis
+        These axes.
+    rest : Product, optional
+        As in `omnizarr.indexing.plans.Points`.
+    """
+
+    __slots__ = ("_along", "_grouped", "axes", "indices", "place", "rest")
+
+    def __init__(
+        self, axes: Sequence[int], indices: Sequence[Integers], along: Sequence[Axis], rest: Product | None
+    ) -> None:
+        self._along = along
+        self._grouped: Points | None = None
+        self.axes = axes
+        self.indices = indices
+        self.place = place_of_points(axes)
+        self.rest = rest
+
+    def __len__(self) -> int:
+        return len(self.grouped())
+
+    def __iter__(self) -> Iterator[Piece]:
+        return iter(self.grouped())
+
+    @property
+    def grid(self) -> list[tuple[int, int]]:
+        """Length and number of the chunks along each of the axes."""
+        return [(axis.size, axis.count) for axis in self._along]
+
+    def grouped(self) -> Points:
+        """Return the points grouped by chunk."""
+        if self._grouped is None:
+            self._grouped = _grouped(self.axes, self.indices, self._along, self.rest)
+        return self._grouped
+
+
+def _grouped(axes: Sequence[int], indices: Sequence[Integers], along: Sequence[Axis], rest: Product | None) -> Points:
+    """Return points grouped by chunk, with at most one sort."""
+    located = [axis.locate(column) for axis, column in zip(along, indices, strict=True)]
+    numbers = [column for column, _ in located]
+    places = [column for _, column in located]
+    counts = [axis.count for axis in along]
     chunks = math.prod(counts)
     if chunks < _INT64_END:
         flat = numbers[0]
@@ -300,7 +371,7 @@ def _points(
             flat = flat * count + column
     else:
         flat = _ranks(numbers)
-        chunks = points
+        chunks = flat.size
     order = _order(flat, chunks)
     if order is not None:
         flat = flat[order]
@@ -308,10 +379,7 @@ def _points(
         places = [column[order] for column in places]
     bounds = _bounds(flat)
     coords = [column[bounds[:-1]] for column in numbers]
-    lengths = [length for _, length in rest]
-    lengths.insert(place_of_points(axes), points)
-    others = product_of([part for part, _ in rest]) if rest else None
-    return tuple(lengths), Points(axes, coords, bounds, places, order, others)
+    return Points(axes, coords, bounds, places, order, rest)
 
 
 def _ranks(columns: Sequence[Integers]) -> Integers:

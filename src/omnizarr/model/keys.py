@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
 from omnizarr.model import Named
 
 _SPEC: Final = 'Zarr v3, "Chunk key encoding"'
-_LONGEST: Final = 20  # digits of 2**64 - 1: no coordinate has more
+_COORDINATE: Final = "(0|[1-9][0-9]{0,19})"
+"""A coordinate in a key. 2**64 - 1 has 20 digits: no coordinate has more."""
 
 
 class _Form(NamedTuple):
@@ -81,17 +83,15 @@ class KeyEncoding:
         """
         if not ndim:
             return () if key == self.scalar else None
-        if not key.startswith(self.head) or not key.endswith(self.tail):
-            return None
-        numbers = key[len(self.head) : len(key) - len(self.tail)].split(self.separator)
-        if len(numbers) != ndim or not all(map(_is_number, numbers)):
-            return None
-        return tuple(map(int, numbers))
+        found = _pattern(self.head, self.separator, self.tail, ndim).fullmatch(key)
+        return None if found is None else tuple(map(int, found.groups()))
 
 
-def _is_number(text: str) -> bool:
-    """Whether `text` is the canonical decimal form of a possible coordinate."""
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST and (text[0] != "0" or text == "0")
+@lru_cache(maxsize=64)
+def _pattern(head: str, separator: str, tail: str, ndim: int) -> re.Pattern[str]:
+    """Return the form of keys with coordinates in canonical decimal form."""
+    coords = re.escape(separator).join([_COORDINATE] * ndim)
+    return re.compile(f"{re.escape(head)}{coords}{re.escape(tail)}")
 
 
 def bind(named: Named) -> KeyEncoding:

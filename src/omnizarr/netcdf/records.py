@@ -27,10 +27,11 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr import indexing
+from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import chunking
-from omnizarr.nodes.array import Array
+from omnizarr.nodes.writing import write_values
 from omnizarr.stores import fork_locks  # noqa: F401 - its hooks for forks must be registered before those of this module
 from omnizarr.support.locks import RLock
 
@@ -332,12 +333,12 @@ def _lengthen(
     """Lengthen an array to at least this length, with its data. Return a function that undoes it."""
     before = _stored(variable)
     after = tuple(max(length, lengths.get(axis, 0)) for axis, length in enumerate(before))
-    config = variable._array.config
+    concurrency = variable._array.config.concurrency
 
-    def write(longer: ArrayMetadata) -> None:
-        array = Array(variable._stored.where, longer, config)
+    def write(binding: Binding) -> None:
         for piece in pieces:
-            array.set_orthogonal_selection(piece.whole, piece.values)
+            plan = indexing.orthogonal(piece.whole, binding.grid)
+            write_values(binding, plan, piece.values, concurrency)
 
     covers = len(pieces) == 1 and _covers(pieces[0].whole, before, after)
     return session.lengthen(variable._stored, before, lengths, write if pieces else None, covers=covers)

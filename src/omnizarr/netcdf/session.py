@@ -225,7 +225,7 @@ class Session:
         stored: Stored,
         shape: tuple[int, ...],
         lengths: Mapping[int, int],
-        write: Callable[[ArrayMetadata], None] | None = None,
+        write: resizing.Write | None = None,
         *,
         covers: bool = False,
     ) -> Callable[[], None]:

@@ -473,7 +473,9 @@ def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
     last = _rendered.get(id(metadata))
     if last is not None and last[0] is metadata and where.home is None:
         return last[1]
-    values = {name: documents.render(document) for name, document in dump(where, metadata).items()}
+    # An array is often changed soon after.
+    render = documents.render_shared if isinstance(metadata, ArrayMetadata) else documents.render
+    values = {name: render(document) for name, document in dump(where, metadata).items()}
     if isinstance(metadata, ArrayMetadata) and where.home is None and not metadata.attributes:
         if len(_rendered) >= _MOST_RENDERED:
             _rendered.clear()
@@ -574,15 +576,12 @@ def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documen
 def _resized(dialect: Dialect, before: Metadata, after: Metadata, old: Documents) -> dict[str, bytes] | None:
     """Return the one document that changes when an array gets another shape; None if more than its text must change.
 
-    If the rest of the model is equal, a dialect writes the same document except for this member. In Zarr v2, the
-    text about chunks depends on which lengths are 0.
+    If the rest of the model is equal, a dialect writes the same document except for this member.
     """
     if (
         not (isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata))
         or dialect.name not in _PLAIN_SHAPES
     ):
-        return None
-    if [not length for length in before.shape] != [not length for length in after.shape]:
         return None
     if (
         before.shape == after.shape

@@ -43,13 +43,16 @@ from omnizarr.stores.base import Buffer
 Shape = tuple[int, ...]
 Coords = tuple[int, ...]
 Region = tuple[slice, ...]
-Write = Callable[[ArrayMetadata], None]
-"""Writes data into the array in its future shape."""
+Write = Callable[[Binding], None]
+"""Writes data into the chunks of the array in its future shape."""
 
 # Up to this many chunks, requesting each costs less than a listing, which may contain all chunks.
 _MANY = 10_000
 # The same limit, if a listing might contain at most ten times as many.
 _MANY_OF_MORE = 1_000_000
+# Number of chunks that are looked up to find out whether most are stored. The golden ratio spreads them.
+_SAMPLE = 16
+_GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 # This many chunks are read without checking whether they exist.
 _FEW = 100
 # Number of keys in one page of a listing.
@@ -130,8 +133,7 @@ def append(
         ]
         return new_shape
 
-    def write(grown: ArrayMetadata) -> None:
-        binding = _bind(where, grown, policy)
+    def write(binding: Binding) -> None:
         write_values(binding, indexing.basic(landed[0], binding.grid), block, concurrency)
 
     grown = grow(Growth(where, longer, policy, zarr_format), write, covers=True)
@@ -205,7 +207,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
     if write is not None and growth.where.store.exclusion == "condition":
         grown = _claim(growth)
         try:
-            write(grown.meant)
+            write(_bind(growth.where, grown.meant, growth.policy))
         except BaseException:
             # Otherwise the written data would become visible.
             with suppress(OmnizarrError):
@@ -223,12 +225,13 @@ def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
         grown = growth.of(metadata)
         begun[:] = [grown]
-        if covers:
-            _drop_partly_covered(growth, grown)
-        elif grown.document is not metadata:
+        if grown.document is not metadata and not covers:
             _blank(growth, grown)
         if write is not None:
-            write(grown.meant)
+            binding = _bind(growth.where, grown.meant, growth.policy)
+            if covers:
+                _drop_partly_covered(binding, grown.before)
+            write(binding)
         return grown.document
 
     with growth.where.lock():
@@ -427,12 +430,11 @@ def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old
     return chain.encode(chain.empty()) if new is None else new
 
 
-def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
+def _drop_partly_covered(binding: Binding, before: Shape) -> None:
     """Delete the chunks beyond an old shape that will be partly overwritten: their old content must not stay."""
-    before, meant = grown.before, grown.meant
-    if 0 in meant.shape or meant.shape == before:
+    grid = binding.grid
+    if 0 in grid.shape or grid.shape == before:
         return
-    grid = grids.bind(meant.chunk_grid, meant.shape)
     whole = tuple(
         axis.count - 1 if old < axis.length < sum(axis.chunk(axis.count - 1)) else axis.count
         for axis, old in zip(grid.axes, before, strict=True)
@@ -440,7 +442,6 @@ def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
     # Chunks that the old edge cuts hold data.
     partly = tuple(map(max, whole, _counts(grid, before)))
     if partly != grid.grid_shape:
-        binding = _bind(growth.where, meant, growth.policy)
         binding.store.delete_many(map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
 
 
@@ -573,20 +574,50 @@ def _delete_chunks(binding: Binding, kept: Shape) -> None:
     """Delete the chunks outside the first ones along each dimension."""
     totals = binding.grid.grid_shape
     doomed: Iterator[Coords] | list[Coords] = _outside(totals, kept)
-    if math.prod(totals) - math.prod(kept) > _MANY:
+    if math.prod(totals) - math.prod(kept) > _MANY and not _are_mostly_stored(binding, totals, kept):
         doomed = _stored_outside(binding, totals, kept)
     binding.store.delete_many(map(binding.key_of, doomed))
 
 
+def _are_mostly_stored(binding: Binding, totals: Shape, kept: Shape) -> bool:
+    """Return whether deleting all chunks outside the first ones costs less than listing those that are stored.
+
+    Some chunks are looked up where there are many.
+    """
+    if binding.store.concurrency > 1:
+        return False
+    for block in _blocks(totals, kept):
+        lengths = [part.stop - part.start for part in block]  # which `len` could not count
+        count = math.prod(lengths)
+        if count > _MANY:
+            missing = 0
+            for number in range(_SAMPLE):
+                place = int(count * (number * _GOLDEN_RATIO % 1))
+                coords = []
+                for part, length in zip(block, lengths, strict=True):
+                    place, at = divmod(place, length)
+                    coords.append(part[at])
+                missing += not binding.store.exists(binding.key_of(tuple(coords)))
+            if missing > _SAMPLE // 4:
+                return False
+    return True
+
+
 def _outside(totals: Shape, kept: Shape) -> Iterator[Coords]:
     """Yield the coordinates of chunks outside the first `kept` ones along each dimension, each once."""
+    for block in _blocks(totals, kept):
+        yield from itertools.product(*block)
+
+
+def _blocks(totals: Shape, kept: Shape) -> Iterator[list[range]]:
+    """Yield the same chunks as blocks: ranges of coordinates along each dimension."""
     for dimension, count in enumerate(kept):
         ranges = [
             range(kept[at]) if at < dimension else range(count if at == dimension else 0, total)
             for at, total in enumerate(totals)
         ]
         if all(ranges):  # otherwise `product` would make the others in vain, and they may be long
-            yield from itertools.product(*ranges)
+            yield ranges
 
 
 def _refuse_read_only(where: StorePath) -> None:

@@ -117,7 +117,7 @@ def _grow(pieces: Sequence[Piece], write: Callable[[], None] | None, start: int 
     growth = resizing.Growth(array.store_path, longer, array.config.policy, array.zarr_format)
     if write is not None:
         covers = all(part == slice(None) for at, part in enumerate(first.region) if at != axis)
-        done.append((growth, resizing.grow(growth, write_rest, covers=covers)))
+        done.append((growth, resizing.grow(growth, lambda binding: write_rest(binding.metadata), covers=covers)))
         return
     result = resizing.grow(growth)
     done.append((growth, result))

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,15 @@ from omnizarr.netcdf.cdl import numbers, values
 from omnizarr.netcdf.cdl.data import Comments, Rows, Texts, itemsize_of
 from omnizarr.netcdf.cdl.lines import Lines, escaped_name, quoted, quoted_json, width
 from omnizarr.netcdf.cdl.numbers import Precision
-from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf.cdl import times as dates
+    from omnizarr.netcdf.cdl.times import Times
+else:  # imported when dates are asked for
+    dates = Lazy("omnizarr.netcdf.cdl.times")
 
 _SECTIONS: Final = frozenset(("variables", "dimensions", "data", "group", "types"))
 
@@ -379,7 +385,7 @@ class _Writer:
 
     def _times(self, attributes: Any) -> Times | None:
         separator = self._options.separator
-        return None if separator is None else Times.of(attributes, separator)
+        return None if separator is None else dates.Times.of(attributes, separator)
 
     def _texts(self, variable: VariableHeader, path: str) -> Texts | None:
         """Return what makes texts of the values of a variable; None if rows are strings."""

@@ -635,7 +635,8 @@ class LocalStore(Store):
 
     def list_dir(self, prefix: str) -> Listing:
         """List one directory. Empty directories are listed as prefixes."""
-        prefix = as_prefix(prefix)
+        if len(prefix) < 2 or not prefix.endswith("/") or prefix[:-1] not in self._known:
+            prefix = as_prefix(prefix)
         keys, prefixes, others = self._scan(prefix)
         if len(self._known) + len(prefixes) < _MAX_KNOWN:
             self._known.update([each[:-1] for each in prefixes])  # they exist inside the root
