@@ -22,6 +22,7 @@
 //! | `py` | the only module that knows Python |
 
 pub mod error;
+pub mod json;
 pub mod plan;
 pub mod scatter;
 pub mod threads;

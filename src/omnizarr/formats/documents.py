@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from omnizarr.errors import MetadataError, NotJSONError
-from omnizarr.formats import jsontext, splicing
+from omnizarr.formats import jsontext, scanning, splicing
 from omnizarr.formats.reader import join
 from omnizarr.formats.spelling import Document, same
 from omnizarr.model import JSON, Note, Problem, Report, strict
@@ -97,6 +97,9 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
         return None
     data = bytes(data)
     repeated: list[tuple[dict[str, JSON], list[str]]] = []
+    if scanning.is_plain(data):
+        text = data.decode()
+        return _read(_plain_decoder.decode(text), data, text)
     try:
         text = data.decode("utf-8-sig")
         document = _decode(text, repeated)
@@ -122,11 +125,27 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 pointer = join(_find(document, built), name)
                 message = f"member {name!r} occurs more than once in one object"
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
-        if not isinstance(document, dict):
-            return document
-        taken = lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
-        return Document(taken, text, notes=notes_of(taken))
+        return _read(document, data, text)
     return None
+
+
+def parse_part(text: bytes) -> JSON:
+    """Return the value in a part of a text that is plain as a whole (`omnizarr.formats.scanning`)."""
+    value: JSON = _plain_decoder.decode(text.decode())
+    return value
+
+
+def _read(document: JSON, data: bytes, text: str) -> JSON:
+    """Return the result of `parse` for the JSON value in a valid text."""
+    if not isinstance(document, dict):
+        return document
+    taken = lenient.adapted(document) if may_be_of_netcdf_c(data) else document
+    return Document(taken, text, notes=notes_of(taken))
+
+
+def may_be_of_netcdf_c(data: bytes) -> bool:
+    """Whether netCDF-C may have written something in a document differently from Zarr."""
+    return any(mark in data for mark in _NETCDF_C)
 
 
 def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
@@ -261,6 +280,7 @@ def _unrepeated(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 # Creating a decoder takes as long as decoding a short document.
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unrepeated, parse_constant=_NONFINITE.__getitem__)
+_plain_decoder: Final = json.JSONDecoder(parse_constant=_NONFINITE.__getitem__)
 
 
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:

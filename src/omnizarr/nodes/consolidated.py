@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats.consolidated import Copies as Unread
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
@@ -228,7 +229,7 @@ def read(
 
     Raises ConsolidatedMetadataError if it is broken.
     """
-    held = _held(where, name, dialect, group)
+    held = _held(where, name, dialect, group, scans=True)
     return None if held is None else held.nodes
 
 
@@ -239,11 +240,15 @@ def _held(
     group: GroupMetadata | None = None,
     *,
     prefer: str = "",
+    scans: bool = False,
 ) -> _Held | None:
-    """Return the copies like `read`, and what was read for them. Tries the dialect `prefer` first."""
+    """Return the copies like `read`, and what was read for them. Tries the dialect `prefer` first.
+
+    If it `scans`, copies in a document of their own are not parsed before they are requested.
+    """
     for candidate in _preferring(where, prefer) if dialect is None else (dialect,):
         try:
-            held = _held_in(where, candidate, name, group)
+            held = _held_in(where, candidate, name, group, scans=scans)
         except OmnizarrError as error:
             raise error.add(
                 store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
@@ -257,8 +262,12 @@ def _preferring(where: StorePath, prefer: str) -> Sequence[Dialect]:
     return sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer)
 
 
-def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> _Held | None:
+def _held_in(
+    where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None, *, scans: bool
+) -> _Held | None:
     if dialect.consolidated.document is None:
+        if group is not None and isinstance(group.consolidated, Unread):
+            return _Held(dialect, group.consolidated, None)
         found = detection.read_documents(where, dialect) if group is None else dialect.dump(group)
         metadata = dialect.load(found, strict) if found else None
         if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
@@ -268,14 +277,16 @@ def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupM
     data = None if key is None else where.store.get(key)
     if data is None:
         return None
+    scanned = dialect.consolidated.scan(bytes(data)) if scans else None
     try:
-        document = documents.parse_shared(data, strict)
+        document = documents.parse_shared(data if scanned is None else scanned.rest, strict)
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
     try:
-        return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
+        nodes = Copies(dialect.consolidated.load(document, strict), document)
     except OmnizarrError as error:
         raise error.add(key=key)
+    return _Held(dialect, nodes if scanned is None else scanned.nodes, None)
 
 
 def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:

@@ -38,6 +38,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for, documents
+from omnizarr.formats.consolidated import Copy
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
@@ -218,7 +219,7 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
         return None
     try:
         if sum(map(len, found.values())) > _MAX_REMEMBERED:
-            metadata = _interpreted(dialect, found)
+            metadata = dialect.load_unread(found) or _interpreted(dialect, found)
         else:
             question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
             metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
@@ -231,7 +232,8 @@ def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata 
     """Like `load`, for documents that do not change: equal documents give the same object."""
     if where.home is not None:
         return load(where, dialect, found)
-    return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
+    question = found.texts if isinstance(found, Copy) else found
+    return _remembered_copies.get((dialect.name, question), lambda: load(where, dialect, found))
 
 
 def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:
