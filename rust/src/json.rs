@@ -3,7 +3,8 @@
 //! The parser in Python (`omnizarr.formats.documents`) defines what a document is, and answers for everything unusual.
 //! This one accepts a text only if the other accepts it without remarks: valid JSON in UTF-8 (with the tokens `NaN`,
 //! `Infinity` and `-Infinity`), not deeper than documents may be, and without repeated members. It declines names with
-//! escapes, and very long numbers, because it neither decodes nor converts.
+//! escapes, and very long numbers, because it neither decodes nor converts; and what netCDF-C may have written in its
+//! own way.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,6 +15,9 @@ const MAX_DEPTH: usize = 128;
 const MOST_DIGITS: usize = 640;
 /// The names of an object with more members are compared by their hashes.
 const FEW: usize = 12;
+
+/// Begins names of `NCZarr`.
+const NCZARR: &[u8] = b"_nczarr_";
 
 /// A member of an object, by its places in the text.
 pub struct Member {
@@ -115,6 +119,9 @@ impl<'a> Scanner<'a> {
                 self.take(b':')?;
                 self.blank();
                 let value = self.at;
+                if plain == b"must_understand" && self.next() == b'"' {
+                    return None;
+                }
                 let below = path.and_then(<[_]>::split_first).filter(|(next, _)| **next == plain);
                 self.value(depth, below.map(|(_, rest)| rest))?;
                 if let Some(members) = &mut members {
@@ -168,8 +175,10 @@ impl<'a> Scanner<'a> {
             self.at += rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')?;
             match self.next() {
                 b'"' => {
+                    let content = &self.text[start + 1..self.at];
                     self.at += 1;
-                    return Some(start..self.at);
+                    let is_of_netcdf_c = content.starts_with(NCZARR) || content == b">S1";
+                    return (!is_of_netcdf_c).then_some(start..self.at);
                 }
                 b'\\' => self.escape()?,
                 _ => return None,
@@ -179,6 +188,7 @@ impl<'a> Scanner<'a> {
 
     fn escape(&mut self) -> Option<()> {
         let length = match self.text.get(self.at + 1)? {
+            b'"' if self.text[self.at + 2..].starts_with(NCZARR) => return None,
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
             b'u' if self.text.get(self.at + 2..self.at + 6)?.iter().all(u8::is_ascii_hexdigit) => 6,
             _ => return None,
@@ -295,6 +305,11 @@ mod tests {
             "0x10",
             "1_0",
         ] {
+            assert!(!is_plain(text.as_bytes()), "{text}");
+        }
+        for text in
+            [r#"{"_nczarr_array":{}}"#, r#"["\"_nczarr_"]"#, r#"{"dtype":">S1"}"#, r#"{"must_understand":"false"}"#]
+        {
             assert!(!is_plain(text.as_bytes()), "{text}");
         }
         assert!(!is_plain(b"\"\xff\"") && !is_plain(b"\"\xed\xa0\x80\""));

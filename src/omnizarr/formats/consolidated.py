@@ -41,6 +41,11 @@ class Copy(Mapping[str, JSON]):
         self.texts = texts
         self._parsed = parsed
 
+    @property
+    def size(self) -> int:
+        """The length of all documents in bytes."""
+        return sum(map(len, self.texts.values()))
+
     def __getitem__(self, name: str) -> JSON:
         text = self.texts[name]
         found = self._parsed.get(text)
@@ -58,7 +63,7 @@ class Copy(Mapping[str, JSON]):
         return name in self.texts
 
 
-class Copies(dict[str, Mapping[str, JSON]]):
+class Slices(dict[str, Mapping[str, JSON]]):
     """Copies by path, found in an ordinary text: nothing is wrong with the document around them."""
 
     __slots__ = ()
@@ -117,14 +122,14 @@ def scan_inline(text: bytes) -> Scanned | None:
     Equal copies are the same object.
     """
     found = scanning.members(text, ("consolidated_metadata", "metadata")) if _MEMBER in text else None
-    if found is None or not are_paths(found.names) or documents.may_be_of_netcdf_c(text):
+    if found is None or not are_paths(found.names):
         return None
     values = found.values()
     if any(value[0] != ord("{") for value in values):
         return None
     parsed: dict[bytes, JSON] = {}
     known = {value: Copy({"zarr.json": value}, parsed) for value in set(values)}
-    nodes = Copies(zip(found.names, map(known.__getitem__, values), strict=True))
+    nodes = Slices(zip(found.names, map(known.__getitem__, values), strict=True))
     if text.count(_MEMBER) > 1:
         reader = Reader(_refuse)
         try:
@@ -134,7 +139,7 @@ def scan_inline(text: bytes) -> Scanned | None:
                     _collect(reader, inner["consolidated_metadata"], "", path, nodes)
         except MetadataError:
             return None
-    return Scanned(nodes, found.without())
+    return Scanned(nodes, found)
 
 
 def _refuse(problem: Problem) -> None:
@@ -166,7 +171,7 @@ def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[st
 def scan_zmetadata(text: bytes) -> Scanned | None:
     """Return what `load_zmetadata` returns for a text; None if it is unusual."""
     found = scanning.members(text, ("metadata",))
-    if found is None or documents.may_be_of_netcdf_c(text):
+    if found is None:
         return None
     texts: dict[str, dict[str, bytes]] = {}
     for name, value in zip(found.names, found.values(), strict=True):
@@ -178,8 +183,8 @@ def scan_zmetadata(text: bytes) -> Scanned | None:
     if not are_paths([path for path in texts if path]):
         return None
     parsed: dict[bytes, JSON] = {}
-    nodes = Copies((path, Copy(those, parsed)) for path, those in texts.items())
-    return Scanned(nodes, found.without())
+    nodes = Slices((path, Copy(those, parsed)) for path, those in texts.items())
+    return Scanned(nodes, found)
 
 
 def copies_of(reader: Reader, document: JSON, spec: str) -> Mapping[str, JSON]:

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from omnizarr.codecs.contract import Buffer
 from omnizarr.formats.keyspaces import Keyspace, Split
+from omnizarr.formats.scanning import Members
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 Documents: TypeAlias = Mapping[str, JSON]
@@ -96,8 +97,8 @@ class Scanned(NamedTuple):
     """The consolidated metadata in a text, whose copies are not parsed yet."""
 
     nodes: Nodes
-    rest: bytes
-    """The text without the copies."""
+    members: Members
+    """Where they are."""
 
 
 def _nothing(_: Any, /) -> None:
@@ -112,7 +113,7 @@ class Consolidated(NamedTuple):
     load: LoadNodes
     dump: DumpNodes
     scan: Callable[[bytes], Scanned | None] = _nothing
-    """Returns what `load` returns for the text of the separate document; None if the text must be parsed."""
+    """Finds the copies in the text of the document that holds them; None if the text must be parsed."""
 
 
 _ZSTD: Final[Mapping[str, JSON]] = {"id": "zstd", "level": 0}

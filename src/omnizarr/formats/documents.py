@@ -99,7 +99,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     repeated: list[tuple[dict[str, JSON], list[str]]] = []
     if scanning.is_plain(data):
         text = data.decode()
-        return _read(_plain_decoder.decode(text), data, text)
+        return _with_text(_plain_decoder.decode(text), text)
     try:
         text = data.decode("utf-8-sig")
         document = _decode(text, repeated)
@@ -125,27 +125,24 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 pointer = join(_find(document, built), name)
                 message = f"member {name!r} occurs more than once in one object"
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
-        return _read(document, data, text)
+        return _with_text(_adapted(document, data), text)
     return None
+
+
+def _adapted(document: JSON, data: bytes) -> JSON:
+    if isinstance(document, dict) and any(mark in data for mark in _NETCDF_C):
+        return lenient.adapted(document)
+    return document
+
+
+def _with_text(value: Any, text: str) -> JSON:
+    return Document(value, text, notes=notes_of(value)) if isinstance(value, dict) else value
 
 
 def parse_part(text: bytes) -> JSON:
     """Return the value in a part of a text that is plain as a whole (`omnizarr.formats.scanning`)."""
     value: JSON = _plain_decoder.decode(text.decode())
     return value
-
-
-def _read(document: JSON, data: bytes, text: str) -> JSON:
-    """Return the result of `parse` for the JSON value in a valid text."""
-    if not isinstance(document, dict):
-        return document
-    taken = lenient.adapted(document) if may_be_of_netcdf_c(data) else document
-    return Document(taken, text, notes=notes_of(taken))
-
-
-def may_be_of_netcdf_c(data: bytes) -> bool:
-    """Whether netCDF-C may have written something in a document differently from Zarr."""
-    return any(mark in data for mark in _NETCDF_C)
 
 
 def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:

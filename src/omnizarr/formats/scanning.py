@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from omnizarr.settings import engines
@@ -21,6 +22,8 @@ class Members(NamedTuple):
     Parameters
     ----------
     text : bytes
+    path : sequence of str
+        Names that lead to the object.
     start, stop : int
         Begin and end of the object, with its braces.
     names : list of str
@@ -29,6 +32,7 @@ class Members(NamedTuple):
     """
 
     text: bytes
+    path: Sequence[str]
     start: int
     stop: int
     names: list[str]
@@ -42,6 +46,45 @@ class Members(NamedTuple):
     def without(self) -> bytes:
         """Return the whole text, with an empty object in the place of this one."""
         return b"%b{}%b" % (self.text[: self.start], self.text[self.stop :])
+
+    def only(self, kept: Sequence[int]) -> bytes:
+        """Return the whole text, without the members whose numbers are not `kept`.
+
+        The numbers ascend, and the first and the last member are kept.
+
+        >>> found = members(b'{"a": {"b": 1,  "c": 2, "d": 3}}', ["a"])
+        >>> found is None or found.only([0, 2])  # None without the native engine
+        b'{"a": {"b": 1,  "d": 3}}'
+        """
+        parts, at = [], 0
+        for before, number in pairwise(kept):
+            if number > before + 1:
+                parts.append(self.text[at : self.bounds[4 * before + 4]])
+                at = self.bounds[4 * number]
+        return b"".join((*parts, self.text[at:]))
+
+    def restored(self, kept: Sequence[int], text: bytes) -> tuple[bytes, list[str]] | None:
+        """Return a changed text of `only` with the members that are missing there, and the names of all.
+
+        They are inserted before the next one that was kept, which must not have been changed; None if it is missing.
+        """
+        changed = members(text, self.path)
+        if changed is None:
+            return None
+        numbers = {name: number for number, name in enumerate(changed.names)}
+        parts, at = [], 0
+        names: list[str] = []
+        done = 0
+        for before, number in pairwise(kept):
+            if number > before + 1:
+                following = numbers.get(self.names[number])
+                if following is None:
+                    return None
+                start = changed.bounds[4 * following]
+                parts += [text[at:start], self.text[self.bounds[4 * before + 4] : self.bounds[4 * number]]]
+                names += [*changed.names[done:following], *self.names[before + 1 : number]]
+                at, done = start, following
+        return b"".join((*parts, text[at:])), names + changed.names[done:]
 
 
 def members(text: bytes, path: Sequence[str]) -> Members | None:
@@ -58,13 +101,18 @@ def members(text: bytes, path: Sequence[str]) -> Members | None:
     if found is None:
         return None
     start, stop, names, bounds = found
-    return Members(text, start, stop, names, memoryview(bounds).cast("Q"))
+    return Members(text, path, start, stop, names, memoryview(bounds).cast("Q"))
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether a document certainly is valid, not too deep, and without repeated members."""
+    """Whether a document certainly is valid, not too deep, without repeated members and peculiarities of netCDF-C."""
     scanner = _scanner("is_plain_json")
     return scanner is not None and bool(scanner(text))
+
+
+def is_possible() -> bool:
+    """Whether the native engine can answer."""
+    return _scanner("json_members") is not None
 
 
 @cache

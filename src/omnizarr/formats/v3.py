@@ -124,7 +124,7 @@ def load_unread(texts: Mapping[str, Buffer]) -> GroupMetadata | None:
     if found is None:
         return None
     try:
-        metadata = load({DOCUMENT: parse(found.rest)}, strict)
+        metadata = load({DOCUMENT: parse(found.members.without())}, strict)
     except MetadataError:
         return None
     if not isinstance(metadata, GroupMetadata) or metadata.notes:
@@ -573,7 +573,7 @@ V3: Final = Dialect(
     attributes_document=None,
     load=load,
     dump=dump,
-    consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline),
+    consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline, consolidated.scan_inline),
     new_arrays=NewArrays(Named("default", {"separator": "/"})),
     check_name=paths.check_v3_name,
     why_reserved=paths.reserved_in_v3,

@@ -10,16 +10,17 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
-from omnizarr.formats import DIALECTS, documents
-from omnizarr.formats.consolidated import Copies as Unread
-from omnizarr.formats.contract import Dialect
+from omnizarr.formats import DIALECTS, documents, scanning
+from omnizarr.formats.consolidated import Copy, Slices
+from omnizarr.formats.contract import Dialect, Scanned
 from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, hierarchy
@@ -29,6 +30,9 @@ from omnizarr.stores import conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
+
+_MANY_BYTES: Final = 8000
+"""Smaller documents are parsed whole when a copy changes."""
 
 
 class Copies(dict[str, Documents]):
@@ -127,43 +131,91 @@ class Snapshot:
 
     def load(self, path: str) -> Metadata | None:
         """Return the node at `path`; None if it has no copy. Raises MetadataError if its copy is broken."""
-        relative = self._relative(path)
-        found = self.nodes.get(relative)
-        where = self.root.at(path)
-        if where.path and not is_key(where.path):
-            raise invalid_key(where.path).add(store=str(where.store), path=where.path)
+        return self.load_at(self.root.at(path))
+
+    def load_at(self, where: StorePath) -> Metadata | None:
+        """Like `load`, for a place in the same store."""
+        path = where.path
+        found = self.nodes.get(self._relative(path))
+        if path and not is_key(path):
+            raise invalid_key(path).add(store=str(where.store), path=path)
         formats = dialects_at(where)
         if found is None:
             return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None
         for dialect in formats:
-            metadata = detection.load_copy(where, dialect, found)
-            if metadata is not None:
-                return metadata
+            if dialect.array_document in found or dialect.group_document in found:
+                metadata = detection.load_copy(where, dialect, found)
+                if metadata is not None:
+                    return metadata
         return None
 
     @conflicts.retried
     def refresh(self, paths: Iterable[str]) -> None:
         """Update the copies of the nodes at `paths` (and of all nodes below, if a node was removed)."""
         with self.root.lock():
-            held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
-            if held is None:
-                return  # another writer has removed the consolidated metadata
-            nodes = held.nodes
-            changed = dict(nodes)
-            for path in paths:
-                relative = self._relative(path)
-                if held.group is not None and not relative:
-                    found = held.group.without_copies()
-                else:
-                    found = _documents_in(self.root.at(path), held.dialect)  # no place for other formats
-                if found:
-                    changed[relative] = found
-                else:
-                    below = f"{relative}/"
-                    changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
-            _write(self.root, held.dialect, changed, held.group, self.name, nodes)
+            prefer = _format_of(self.root, self._nodes or {})
+            changed = self._refreshed_in_text(paths, prefer)
+            if changed is None:
+                held = _held(self.root, self.name, prefer=prefer)
+                if held is None:
+                    return  # another writer has removed the consolidated metadata
+                changed = self._changed(held, paths)
+                _write(self.root, held.dialect, changed, held.group, self.name, held.nodes)
             with self._guard():
                 self._nodes = changed
+
+    def _changed(self, held: _Held, paths: Iterable[str]) -> dict[str, Documents]:
+        """Return all copies, with those of the nodes at `paths` as the documents are now."""
+        changed = dict(held.nodes)
+        for path in paths:
+            relative = self._relative(path)
+            if held.group is not None and not relative:
+                found = held.group.without_copies()
+            else:
+                found = _documents_in(self.root.at(path), held.dialect)  # no place for other formats
+            if found:
+                changed[relative] = found
+            else:
+                below = f"{relative}/"
+                changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
+        return changed
+
+    def _refreshed_in_text(self, paths: Iterable[str], prefer: str) -> Nodes | None:
+        """Update the copies of a few nodes within the text of the others, and return all.
+
+        The document is changed as if it held only those copies and their neighbours. The others are put back into its
+        text then. None if this is not possible: parse all copies.
+        """
+        stored = _scanned(self.root, self.name, prefer)
+        if stored is None:
+            return None
+        dialect, key, (nodes, members) = stored
+        before = _paths_by_name(dialect, nodes)
+        rest = _held_from(dialect, key, members.without())
+        if rest is None or list(before) != members.names:
+            return None
+        changed = self._changed(rest._replace(nodes=nodes), paths)
+        touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
+        if rest.group is not None:
+            fitting = _inline(dialect, {path: changed[path] for path in touched if path in changed})
+            changed = {path: node for path, node in changed.items() if path not in touched or path in fitting}
+        after = _paths_by_name(dialect, changed)
+        kept = _neighbourhood(touched, before, after)
+        held = _held_from(dialect, key, members.only(kept))
+        if held is None:
+            return None
+        few = {
+            path: node if path in touched else held.nodes[path]
+            for path, node in changed.items()
+            if path in touched or path in held.nodes
+        }
+        result = members.restored(kept, _rendered(self.root, few, held))
+        if result is None or result[1] != list(after):
+            return None
+        text = result[0]
+        if text != members.text:
+            self.root.store.set(key, text)
+        return changed
 
     def _relative(self, path: str) -> str:
         return path[len(self.root.prefix) :] if path != self.root.path else ""
@@ -266,27 +318,78 @@ def _held_in(
     where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None, *, scans: bool
 ) -> _Held | None:
     if dialect.consolidated.document is None:
-        if group is not None and isinstance(group.consolidated, Unread):
+        if group is not None and isinstance(group.consolidated, Slices):
             return _Held(dialect, group.consolidated, None)
-        found = detection.read_documents(where, dialect) if group is None else dialect.dump(group)
-        metadata = dialect.load(found, strict) if found else None
-        if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
-            return None
-        return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
+        return _held_inline(dialect, detection.read_documents(where, dialect) if group is None else dialect.dump(group))
     key = _key(where, dialect, name)
     data = None if key is None else where.store.get(key)
-    if data is None:
+    if key is None or data is None:
         return None
     scanned = dialect.consolidated.scan(bytes(data)) if scans else None
+    held = _held_from(dialect, key, data if scanned is None else scanned.members.without())
+    return held if held is None or scanned is None else held._replace(nodes=scanned.nodes)
+
+
+def _held_inline(dialect: Dialect, found: Documents) -> _Held | None:
+    """Return the copies in the document of a group."""
+    metadata = dialect.load(found, strict) if found else None
+    if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
+        return None
+    return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
+
+
+def _held_from(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
+    """Return the copies in the value of a key."""
     try:
-        document = documents.parse_shared(data if scanned is None else scanned.rest, strict)
+        document = documents.parse_shared(data, strict)
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
+    if dialect.consolidated.document is None:
+        return _held_inline(dialect, {dialect.group_document: document})
     try:
-        nodes = Copies(dialect.consolidated.load(document, strict), document)
+        return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
     except OmnizarrError as error:
         raise error.add(key=key)
-    return _Held(dialect, nodes if scanned is None else scanned.nodes, None)
+
+
+def _scanned(where: StorePath, name: str | None, prefer: str) -> tuple[Dialect, str, Scanned] | None:
+    """Return the dialect, the key and the text of copies, if there are many, and the text is ordinary."""
+    if not scanning.is_possible():
+        return None
+    for dialect in _preferring(where, prefer):
+        is_inline = dialect.consolidated.document is None
+        key = where.prefix + dialect.group_document if is_inline else _key(where, dialect, name)
+        if where.home is not None or key is None or (is_inline and name is not None):
+            return None
+        data = where.store.get(key)
+        if data is not None:
+            found = dialect.consolidated.scan(bytes(data))
+            return (dialect, key, found) if found is not None and len(data) > _MANY_BYTES else None
+    return None
+
+
+def _paths_by_name(dialect: Dialect, nodes: Nodes) -> dict[str, str]:
+    """Return the paths of copies by the names that they have in consolidated metadata, in their order there."""
+    written: Any = dialect.consolidated.dump(
+        {path: dict.fromkeys(node.texts if isinstance(node, Copy) else node, path) for path, node in nodes.items()}
+    )
+    return written["metadata"]  # type: ignore[no-any-return]
+
+
+def _neighbourhood(touched: Container[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[int]:
+    """Return which copies of those `before` a change concerns, by number.
+
+    They are those of the paths `touched`, the ones beside these, and the first two, which show the spacing, and the
+    last.
+    """
+    wanted: set[str] = set()
+    for those in (before, after):
+        names = list(those)
+        for number, path in enumerate(those.values()):
+            if path in touched:
+                wanted.update(names[max(number - 1, 0) : number + 2])
+    ends = {0, 1, len(before) - 1}
+    return [number for number, name in enumerate(before) if name in wanted or number in ends]
 
 
 def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
@@ -414,6 +517,15 @@ def _write(
         )
     replaced = old.document if isinstance(old, Copies) else None
     where.store.set(key, documents.render_shared(in_order_of(dialect.consolidated.dump(nodes), replaced)))
+
+
+def _rendered(where: StorePath, nodes: Nodes, held: _Held) -> bytes:
+    """Return the document of copies, as a revision of what was read."""
+    if held.group is not None:
+        found = hierarchy.dump(where, replace(held.group.metadata, consolidated=nodes))
+        return documents.render(found[held.dialect.group_document])
+    replaced = held.nodes.document if isinstance(held.nodes, Copies) else None
+    return documents.render(in_order_of(held.dialect.consolidated.dump(nodes), replaced))
 
 
 def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:

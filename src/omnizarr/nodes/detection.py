@@ -72,7 +72,8 @@ _RENAME: Final = "rename it, or open it as a store of its own"
 _MAX_REMEMBERED: Final = 8000  # bytes
 _remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
-"""Contents of documents by their bytes, and for parsed documents by their values."""
+_remembered_slices: Final[Memo[Metadata | None]] = Memo(exact=True)
+"""Contents of documents by their bytes, for parsed documents by their values, and for copies by their texts."""
 
 
 def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
@@ -232,8 +233,13 @@ def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata 
     """Like `load`, for documents that do not change: equal documents give the same object."""
     if where.home is not None:
         return load(where, dialect, found)
-    question = found.texts if isinstance(found, Copy) else found
-    return _remembered_copies.get((dialect.name, question), lambda: load(where, dialect, found))
+    if isinstance(found, Copy):
+        return _remembered_slices.get(
+            (dialect.name, *found.texts.items()),
+            lambda: load(where, dialect, found),
+            keep=lambda _: found.size <= _MAX_REMEMBERED,
+        )
+    return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
 
 
 def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:
