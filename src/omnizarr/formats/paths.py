@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from omnizarr.errors import NodeNameError
 
-_NAME = r"(?!\.\.?(?:/|\Z))[^/\\\x00\ud800-\udfff]+"
+_NAME = r"(?!\.\.?(?:[/\x00]|\Z))[^/\\\x00\ud800-\udfff]+"
 _V2 = 'Zarr v2, "Logical storage paths"'
 _V3 = 'Zarr v3, "Node names"'
 _DRAFT = 'Zarr v3 drafts of 2019 and 2020, "Node names"'
 _DRAFT_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 _PATH = rf"{_NAME}(?:/{_NAME})*"
 _is_path = re.compile(_PATH).fullmatch
-_are_paths = re.compile(rf"(?:{_PATH}(?:\0|\Z))*").fullmatch
+_are_paths = re.compile(rf"{_PATH}(?:\x00{_PATH})*").fullmatch
 _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -51,7 +51,7 @@ def are_paths(paths: Sequence[str]) -> bool:
     (True, False, False, False, True)
     """
     joined = "\0".join(paths)
-    return not paths or (bool(joined) and joined.count("\0") == len(paths) - 1 and _are_paths(joined) is not None)
+    return not paths or (joined.count("\0") == len(paths) - 1 and _are_paths(joined) is not None)
 
 
 def check_v3_name(name: str) -> None:
