@@ -44,6 +44,7 @@ else:
     lenient = Lazy("omnizarr.formats.lenient")
 
 _PLAIN = frozenset({str, int, bool, type(None)})
+_TEXT = frozenset({str})
 _NESTED = frozenset({dict, list})
 _NUMBERS = frozenset({int, float})
 _NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -225,9 +226,18 @@ def is_same(document: JSON, old: JSON) -> bool:
     if not isinstance(old, Document) or not isinstance(document, dict) or old.said is not None or old.notes:
         return False
     try:
-        return marshal.dumps(dict(document), _NO_REFERENCES) == marshal.dumps(dict(old), _NO_REFERENCES)
+        return _is_identical(dict(document), dict(old))
     except ValueError:  # something that was created in memory
         return False
+
+
+def _is_identical(new: Any, old: Any) -> bool:
+    """Whether two plain values are the same. Raises ValueError if they are not plain."""
+    if type(new) is dict and type(old) is dict:
+        pairs = zip(new.values(), old.values(), strict=False)
+        changed = [pair for pair in pairs if pair[0] is not pair[1]]
+        return list(new) == list(old) and all(_is_identical(*pair) for pair in changed)
+    return marshal.dumps(new, _NO_REFERENCES) == marshal.dumps(old, _NO_REFERENCES)
 
 
 class _Known:
@@ -506,18 +516,16 @@ class _Conversion:
         return Document(self._members(value, depth, value.said), value.text, value.said, value.notes)
 
     def _members(self, value: Mapping[Any, Any], depth: int, known: Any) -> dict[str, JSON]:
-        converted: dict[str, JSON] = {}
+        if not set(map(type, value)) <= _TEXT:
+            value = _named(value)
+        converted: dict[str, JSON] = dict(value)
         old: Mapping[Any, Any] = known if isinstance(known, Mapping) else {}
-        keeps_texts = self.keeps_texts
-        for key, item in value.items():
-            if not isinstance(key, str):
-                message = "the names of an object's members are strings in JSON"
-                raise NotJSONError(message, pointer="", found=key, expected="a string")
-            if type(item) in _PLAIN or (keeps_texts and item is old.get(key, _NOTHING)):
-                converted[str(key)] = item
+        for key in [key for key, item in converted.items() if type(item) not in _PLAIN]:
+            item = converted[key]
+            if self.keeps_texts and item is old.get(key, _NOTHING):
                 continue
             try:
-                converted[str(key)] = self.convert(item, depth, old.get(key))
+                converted[key] = self.convert(item, depth, old.get(key))
             except MetadataError as error:
                 _place_below(key, error)
                 raise
@@ -533,6 +541,15 @@ class _Conversion:
                 _place_below(index, error)
                 raise
         return converted
+
+
+def _named(members: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the members of an object with names of the type `str`, and not of derived types."""
+    for name in members:
+        if not isinstance(name, str):
+            message = "the names of an object's members are strings in JSON"
+            raise NotJSONError(message, pointer="", found=name, expected="a string")
+    return {str(name): item for name, item in members.items()}
 
 
 def _place_below(key: str | int, error: MetadataError) -> None:
