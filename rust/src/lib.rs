@@ -9,6 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`error`] | why a chunk could not be moved |
+//! | [`json`] | a quick check of documents, and where their members are |
 //! | [`plan`] | what of which chunk goes where |
 //! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries |
 //! | [`codecs`] | bytes to bytes, elements to elements |

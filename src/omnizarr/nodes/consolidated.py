@@ -18,9 +18,10 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
-from omnizarr.formats import DIALECTS, documents, scanning
+from omnizarr.formats import DIALECTS, documents
 from omnizarr.formats.consolidated import Copy, Slices
-from omnizarr.formats.contract import Dialect, Scanned
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, hierarchy
@@ -31,8 +32,8 @@ from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
 
-_MANY_BYTES: Final = 8000
-"""Smaller documents are parsed whole when a copy changes."""
+_MANY_BYTES: Final = 2**16
+"""Smaller documents are parsed, and remembered (`omnizarr.formats.documents.parse_shared`)."""
 
 
 class Copies(dict[str, Documents]):
@@ -69,6 +70,21 @@ class _Held(NamedTuple):
     dialect: Dialect
     nodes: Nodes
     group: _Group | None
+    source: _Source | None = None
+    """The text, if the copies in it have not been parsed. The group is then without copies."""
+
+    def parsed(self) -> _Held:
+        """Return the same, with all copies parsed."""
+        source = self.source
+        held = None if source is None else _held_from(self.dialect, source.key, source.members.text)
+        return held or self
+
+
+class _Source(NamedTuple):
+    """Where copies were found."""
+
+    key: str
+    members: Members
 
 
 class Snapshot:
@@ -90,6 +106,9 @@ class Snapshot:
         self.root = root
         self.name = name
         self._nodes = nodes
+        self._names: tuple[Nodes, Mapping[str, set[str]]] | None = None
+        """The names of children by path, and the copies of which they are."""
+        self._length = len(root.prefix)
 
     @classmethod
     def of(cls, found: Found[GroupMetadata], use: str | bool | None) -> Snapshot | Callable[[], Snapshot | None] | None:  # noqa: FBT001 - as for `snapshot`
@@ -125,9 +144,10 @@ class Snapshot:
 
     def children(self, path: str) -> list[str]:
         """Return the sorted names of the nodes directly below `path`."""
-        prefix = self._below(path)
-        names = {at[len(prefix) :].partition("/")[0] for at in self.nodes if at.startswith(prefix) and at != prefix}
-        return sorted(name for name in names if name)
+        nodes = self.nodes
+        if self._names is None or self._names[0] is not nodes:
+            self._names = nodes, _names_below(nodes)
+        return sorted(self._names[1].get(self._relative(path), ()))
 
     def load(self, path: str) -> Metadata | None:
         """Return the node at `path`; None if it has no copy. Raises MetadataError if its copy is broken."""
@@ -153,12 +173,12 @@ class Snapshot:
     def refresh(self, paths: Iterable[str]) -> None:
         """Update the copies of the nodes at `paths` (and of all nodes below, if a node was removed)."""
         with self.root.lock():
-            prefer = _format_of(self.root, self._nodes or {})
-            changed = self._refreshed_in_text(paths, prefer)
+            held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
+            if held is None:
+                return  # another writer has removed the consolidated metadata
+            changed = self._refreshed_in_text(held, paths)
             if changed is None:
-                held = _held(self.root, self.name, prefer=prefer)
-                if held is None:
-                    return  # another writer has removed the consolidated metadata
+                held = held.parsed()
                 changed = self._changed(held, paths)
                 _write(self.root, held.dialect, changed, held.group, self.name, held.nodes)
             with self._guard():
@@ -180,36 +200,34 @@ class Snapshot:
                 changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
         return changed
 
-    def _refreshed_in_text(self, paths: Iterable[str], prefer: str) -> Nodes | None:
+    def _refreshed_in_text(self, held: _Held, paths: Iterable[str]) -> Nodes | None:
         """Update the copies of a few nodes within the text of the others, and return all.
 
         The document is changed as if it held only those copies and their neighbours. The others are put back into its
         text then. None if this is not possible: parse all copies.
         """
-        stored = _scanned(self.root, self.name, prefer)
-        if stored is None:
+        if held.source is None:
             return None
-        dialect, key, (nodes, members) = stored
+        dialect, nodes, (key, members) = held.dialect, held.nodes, held.source
         before = _paths_by_name(dialect, nodes)
-        rest = _held_from(dialect, key, members.without())
-        if rest is None or list(before) != members.names:
+        if list(before) != members.names:
             return None
-        changed = self._changed(rest._replace(nodes=nodes), paths)
+        changed = self._changed(held, paths)
         touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
-        if rest.group is not None:
+        if held.group is not None:
             fitting = _inline(dialect, {path: changed[path] for path in touched if path in changed})
             changed = {path: node for path, node in changed.items() if path not in touched or path in fitting}
         after = _paths_by_name(dialect, changed)
         kept = _neighbourhood(touched, before, after)
-        held = _held_from(dialect, key, members.only(kept))
-        if held is None:
+        some = _held_from(dialect, key, members.only(kept))
+        if some is None:
             return None
         few = {
-            path: node if path in touched else held.nodes[path]
+            path: node if path in touched else some.nodes[path]
             for path, node in changed.items()
-            if path in touched or path in held.nodes
+            if path in touched or path in some.nodes
         }
-        result = members.restored(kept, _rendered(self.root, few, held))
+        result = members.restored(kept, _rendered(self.root, few, some))
         if result is None or result[1] != list(after):
             return None
         text = result[0]
@@ -218,14 +236,21 @@ class Snapshot:
         return changed
 
     def _relative(self, path: str) -> str:
-        return path[len(self.root.prefix) :] if path != self.root.path else ""
-
-    def _below(self, path: str) -> str:
-        relative = self._relative(path)
-        return f"{relative}/" if relative else ""
+        return path[self._length :]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Snapshot, (self.root, self.name)
+
+
+def _names_below(nodes: Nodes) -> dict[str, set[str]]:
+    """Return the names of the nodes directly below each path, including those that have only nodes below."""
+    names: dict[str, set[str]] = {}
+    for path in nodes:
+        above, _, name = path.rpartition("/")
+        while name and name not in (there := names.setdefault(above, set())):
+            there.add(name)
+            above, _, name = above.rpartition("/")
+    return names
 
 
 def snapshot(
@@ -281,7 +306,7 @@ def read(
 
     Raises ConsolidatedMetadataError if it is broken.
     """
-    held = _held(where, name, dialect, group, scans=True)
+    held = _held(where, name, dialect, group)
     return None if held is None else held.nodes
 
 
@@ -292,15 +317,11 @@ def _held(
     group: GroupMetadata | None = None,
     *,
     prefer: str = "",
-    scans: bool = False,
 ) -> _Held | None:
-    """Return the copies like `read`, and what was read for them. Tries the dialect `prefer` first.
-
-    If it `scans`, copies in a document of their own are not parsed before they are requested.
-    """
+    """Return the copies like `read`, and what was read for them. Tries the dialect `prefer` first."""
     for candidate in _preferring(where, prefer) if dialect is None else (dialect,):
         try:
-            held = _held_in(where, candidate, name, group, scans=scans)
+            held = _held_in(where, candidate, name, group)
         except OmnizarrError as error:
             raise error.add(
                 store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
@@ -314,20 +335,39 @@ def _preferring(where: StorePath, prefer: str) -> Sequence[Dialect]:
     return sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer)
 
 
-def _held_in(
-    where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None, *, scans: bool
-) -> _Held | None:
+def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> _Held | None:
     if dialect.consolidated.document is None:
-        if group is not None and isinstance(group.consolidated, Slices):
-            return _Held(dialect, group.consolidated, None)
-        return _held_inline(dialect, detection.read_documents(where, dialect) if group is None else dialect.dump(group))
+        if group is not None:
+            is_sound = isinstance(group.consolidated, Slices)
+            return (
+                _Held(dialect, group.consolidated or {}, None)
+                if is_sound
+                else _held_inline(dialect, dialect.dump(group))
+            )
+        values = detection.fetch_documents(where, dialect)
+        data = values.get(dialect.group_document)
+        if data is not None:
+            held = _scanned(dialect, dialect.keyspace.documents(where.path)[dialect.group_document], data)
+            if held is not None:
+                return held
+        return _held_inline(dialect, detection.parsed(where, dialect, values))
     key = _key(where, dialect, name)
     data = None if key is None else where.store.get(key)
     if key is None or data is None:
         return None
-    scanned = dialect.consolidated.scan(bytes(data)) if scans else None
-    held = _held_from(dialect, key, data if scanned is None else scanned.members.without())
-    return held if held is None or scanned is None else held._replace(nodes=scanned.nodes)
+    return _scanned(dialect, key, data) or _held_from(dialect, key, data)
+
+
+def _scanned(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
+    """Return the copies in the value of a key, not parsed; None if this is not possible."""
+    scanned = dialect.consolidated.scan(bytes(data)) if len(data) >= _MANY_BYTES else None
+    if scanned is None:
+        return None
+    try:
+        held = _held_from(dialect, key, scanned.members.without())
+    except OmnizarrError:
+        return None
+    return held and held._replace(nodes=scanned.nodes, source=_Source(key, scanned.members))
 
 
 def _held_inline(dialect: Dialect, found: Documents) -> _Held | None:
@@ -350,22 +390,6 @@ def _held_from(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
         return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
     except OmnizarrError as error:
         raise error.add(key=key)
-
-
-def _scanned(where: StorePath, name: str | None, prefer: str) -> tuple[Dialect, str, Scanned] | None:
-    """Return the dialect, the key and the text of copies, if there are many, and the text is ordinary."""
-    if not scanning.is_possible():
-        return None
-    for dialect in _preferring(where, prefer):
-        is_inline = dialect.consolidated.document is None
-        key = where.prefix + dialect.group_document if is_inline else _key(where, dialect, name)
-        if where.home is not None or key is None or (is_inline and name is not None):
-            return None
-        data = where.store.get(key)
-        if data is not None:
-            found = dialect.consolidated.scan(bytes(data))
-            return (dialect, key, found) if found is not None and len(data) > _MANY_BYTES else None
-    return None
 
 
 def _paths_by_name(dialect: Dialect, nodes: Nodes) -> dict[str, str]:

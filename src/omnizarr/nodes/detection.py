@@ -119,10 +119,11 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
     other `kind` is read only if there is none of this kind. A document of consolidated metadata is read (see
     `omnizarr.nodes.consolidated`) only if there is nothing else.
     """
-    return _parsed(where, dialect, _fetch_documents(where, dialect, kind))
+    return parsed(where, dialect, fetch_documents(where, dialect, kind))
 
 
-def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare | None = None) -> Values:
+def fetch_documents(where: StorePath, dialect: Dialect, kind: Kind = "array", rare: _Rare | None = None) -> Values:
+    """Return the documents of one dialect at a place as bytes, like `read_documents`."""
     keys = dialect.keyspace.documents(where.path)
     makers = dialect.array_document, dialect.group_document
     first, second = makers if kind == "array" else makers[::-1]
@@ -180,7 +181,8 @@ def _is_of_zarr(data: Buffer) -> bool:
     return any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
 
 
-def _parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:
+def parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:
+    """Return the documents of one dialect at a place, from their bytes."""
     keys = dialect.keyspace.documents(where.path)
     return {name: _parse(where, keys[name], data) for name, data in found.items()}
 
@@ -225,7 +227,7 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
             question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
             metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
     except OmnizarrError:
-        return load(where, dialect, _parsed(where, dialect, found))  # again, so that the error contains the place
+        return load(where, dialect, parsed(where, dialect, found))  # again, so that the error contains the place
     return None if metadata is None else dialect.keyspace.settle(metadata)
 
 
@@ -343,7 +345,7 @@ def here(
     rare = _Rare(where, wanted)
     for dialect in wanted:
         if dialect.entry_point is None and dialect.array_document != _ENTRY:
-            found = _fetch_documents(where, dialect, kind, rare)
+            found = fetch_documents(where, dialect, kind, rare)
         else:
             if entry is None:
                 entry = _fetch_entry(where)
