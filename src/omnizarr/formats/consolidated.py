@@ -173,18 +173,20 @@ def scan_zmetadata(text: bytes) -> Scanned | None:
     found = scanning.members(text, ("metadata",))
     if found is None:
         return None
-    texts: dict[str, dict[str, bytes]] = {}
-    for name, value in zip(found.names, found.values(), strict=True):
-        path, _, last = name.rpartition("/")
-        if last in V2_DOCUMENTS:
-            if name != last and not path:
-                return None
-            texts.setdefault(path, {})[last] = value
-    if not are_paths([path for path in texts if path]):
-        return None
     parsed: dict[bytes, JSON] = {}
-    nodes = Slices((path, Copy(those, parsed)) for path, those in texts.items())
-    return Scanned(nodes, found)
+    nodes: dict[str, Copy] = {}
+    for name, value in zip(found.names, found.values(), strict=True):
+        path, slash, last = name.rpartition("/")
+        if last in V2_DOCUMENTS:
+            if slash and not path:
+                return None
+            node = nodes.get(path)
+            if node is None:
+                node = nodes[path] = Copy({}, parsed)
+            node.texts[last] = value
+    if not are_paths([path for path in nodes if path]):
+        return None
+    return Scanned(Slices(nodes), found)
 
 
 def copies_of(reader: Reader, document: JSON, spec: str) -> Mapping[str, JSON]:

@@ -216,18 +216,6 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         return made[0]
     lengths = read_lengths(reader, shape, "/shape", _SHAPE)
     attributes = read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY)
-    spellings = {
-        **like.spellings,
-        **remember(
-            NAME,
-            {
-                "shape": (lengths, {"shape": shape}),
-                "chunk_grid": (_grid_meaning(like.chunk_grid, lengths), {"chunk_grid": document["chunk_grid"]}),
-                "attributes": (attributes, {"attributes": attributes} if "attributes" in document else {}),
-                DOCUMENT: (None, document),
-            },
-        ),
-    }
     return ArrayMetadata(
         dialect=NAME,
         shape=lengths,
@@ -240,9 +228,22 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         dimension_names=like.dimension_names,
         storage_transformers=like.storage_transformers,
         unknown=like.unknown,
-        spellings=spellings,
+        spellings=LateSpellings(partial(_spellings_like, like, lengths, attributes, document)),
         notes=tuple(reader.notes),
     )
+
+
+def _spellings_like(
+    like: ArrayMetadata, lengths: tuple[int, ...], attributes: JSON, document: Mapping[str, JSON]
+) -> dict[str, Spelling]:
+    """Return the memos of an array's document, based on those of a similar one."""
+    memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
+        "shape": (lengths, {"shape": document["shape"]}),
+        "chunk_grid": (_grid_meaning(like.chunk_grid, lengths), {"chunk_grid": document["chunk_grid"]}),
+        "attributes": (attributes, {"attributes": attributes} if "attributes" in document else {}),
+        DOCUMENT: (None, document),
+    }
+    return {**like.spellings, **remember(NAME, memos)}
 
 
 def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
