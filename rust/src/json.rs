@@ -44,16 +44,16 @@ pub fn is_plain(text: &[u8]) -> bool {
 /// The object at a path of names in a text; None if there is none, or if the text is not an ordinary document.
 #[must_use]
 pub fn object_at(text: &[u8], path: &[&[u8]]) -> Option<Object> {
-    scan(text, Some(path))?
+    scan(text, Some(path))?.found
 }
 
-fn scan(text: &[u8], path: Option<&[&[u8]]>) -> Option<Option<Object>> {
+fn scan<'a>(text: &'a [u8], path: Option<&[&[u8]]>) -> Option<Scanner<'a>> {
     std::str::from_utf8(text).ok()?;
     let mut scanner = Scanner { text, at: 0, names: Vec::new(), found: None };
     scanner.blank();
     scanner.value(0, path)?;
     scanner.blank();
-    (scanner.at == text.len()).then_some(scanner.found)
+    (scanner.at == text.len()).then_some(scanner)
 }
 
 /// Reads a text from its beginning to its end. Each method returns None to decline the text.
@@ -65,7 +65,7 @@ struct Scanner<'a> {
     found: Option<Object>,
 }
 
-impl<'a> Scanner<'a> {
+impl Scanner<'_> {
     fn next(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(0)
     }
