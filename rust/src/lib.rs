@@ -9,6 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`error`] | why a chunk could not be moved |
+//! | [`json`] | a quick check of documents, and where their members are |
 //! | [`plan`] | what of which chunk goes where |
 //! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries |
 //! | [`codecs`] | bytes to bytes, elements to elements |
@@ -22,6 +23,7 @@
 //! | `py` | the only module that knows Python |
 
 pub mod error;
+pub mod json;
 pub mod plan;
 pub mod scatter;
 pub mod threads;

@@ -31,6 +31,7 @@ use crate::store::{Change, Hold, Stamp, Store, Value};
 mod buffers;
 #[cfg(feature = "remote")]
 mod far;
+mod json;
 #[cfg(unix)]
 mod small;
 
@@ -1182,5 +1183,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers::decode_into, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::split, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::join, module)?)?;
+    module.add_function(wrap_pyfunction!(json::is_plain_json, module)?)?;
+    module.add_function(wrap_pyfunction!(json::json_members, module)?)?;
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

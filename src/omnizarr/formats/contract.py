@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from omnizarr.codecs.contract import Buffer
 from omnizarr.formats.keyspaces import Keyspace, Split
+from omnizarr.formats.scanning import Members
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 Documents: TypeAlias = Mapping[str, JSON]
@@ -91,6 +93,18 @@ class DumpNodes(Protocol):
         """Return the consolidated metadata of `nodes`."""
 
 
+class Scanned(NamedTuple):
+    """The consolidated metadata in a text, whose copies are not parsed yet."""
+
+    nodes: Nodes
+    members: Members
+    """Where they are."""
+
+
+def _nothing(_: Any, /) -> None:
+    """Return None."""
+
+
 class Consolidated(NamedTuple):
     """How a dialect stores copies of many nodes' documents in one place."""
 
@@ -98,6 +112,8 @@ class Consolidated(NamedTuple):
     """Name of the separate document (``".zmetadata"``); None: a member of the group's document."""
     load: LoadNodes
     dump: DumpNodes
+    scan: Callable[[bytes], Scanned | None] = _nothing
+    """Finds the copies in the text of the document that holds them; None if the text must be parsed."""
 
 
 _ZSTD: Final[Mapping[str, JSON]] = {"id": "zstd", "level": 0}
@@ -166,5 +182,7 @@ class Dialect:
     """Whether documents of arrays have a member for the names of dimensions."""
     has_cases: bool = True
     """False: siblings' names must differ in more than case."""
+    load_unread: Callable[[Mapping[str, Buffer]], Metadata | None] = _nothing
+    """Returns what `load` returns for texts, without parsing all of them; None if they must be parsed."""
     other_keys: OtherKeys = _none
     """Other chunk keys that programs used, if the documents of an array leave the keys open."""

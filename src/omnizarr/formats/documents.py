@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from omnizarr.errors import MetadataError, NotJSONError
-from omnizarr.formats import jsontext, splicing
+from omnizarr.formats import jsontext, scanning, splicing
 from omnizarr.formats.reader import join
 from omnizarr.formats.spelling import Document, same
 from omnizarr.model import JSON, Note, Problem, Report, strict
@@ -44,6 +44,7 @@ else:
     lenient = Lazy("omnizarr.formats.lenient")
 
 _PLAIN = frozenset({str, int, bool, type(None)})
+_TEXT = frozenset({str})
 _NESTED = frozenset({dict, list})
 _NUMBERS = frozenset({int, float})
 _NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -97,6 +98,9 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
         return None
     data = bytes(data)
     repeated: list[tuple[dict[str, JSON], list[str]]] = []
+    if scanning.is_plain(data):
+        text = data.decode()
+        return _with_text(_plain_decoder.decode(text), text)
     try:
         text = data.decode("utf-8-sig")
         document = _decode(text, repeated)
@@ -122,16 +126,24 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 pointer = join(_find(document, built), name)
                 message = f"member {name!r} occurs more than once in one object"
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
-        if not isinstance(document, dict):
-            return document
-        taken = _adapted(document, data)
-        return Document(taken, text, notes=notes_of(taken))
+        return _with_text(_adapted(document, data), text)
     return None
 
 
-def _adapted(document: dict[str, JSON], data: bytes) -> Mapping[str, JSON]:
-    """Return an object in the form of Zarr, if netCDF-C may have written it differently."""
-    return lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
+def _adapted(document: JSON, data: bytes) -> JSON:
+    if isinstance(document, dict) and any(mark in data for mark in _NETCDF_C):
+        return lenient.adapted(document)
+    return document
+
+
+def _with_text(value: Any, text: str) -> JSON:
+    return Document(value, text, notes=notes_of(value)) if isinstance(value, dict) else value
+
+
+def parse_part(text: bytes) -> JSON:
+    """Return the value in a part of a text that is plain as a whole (`omnizarr.formats.scanning`)."""
+    value: JSON = _plain_decoder.decode(text.decode())
+    return value
 
 
 def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
@@ -217,9 +229,18 @@ def is_same(document: JSON, old: JSON) -> bool:
     if not isinstance(old, Document) or not isinstance(document, dict) or old.said is not None or old.notes:
         return False
     try:
-        return marshal.dumps(dict(document), _NO_REFERENCES) == marshal.dumps(dict(old), _NO_REFERENCES)
+        return _is_identical(dict(document), dict(old))
     except ValueError:  # something that was created in memory
         return False
+
+
+def _is_identical(new: Any, old: Any) -> bool:
+    """Whether two plain values are the same. Raises ValueError if they are not plain."""
+    if type(new) is dict and type(old) is dict:
+        pairs = zip(new.values(), old.values(), strict=False)
+        changed = [pair for pair in pairs if pair[0] is not pair[1]]
+        return list(new) == list(old) and all(_is_identical(*pair) for pair in changed)
+    return marshal.dumps(new, _NO_REFERENCES) == marshal.dumps(old, _NO_REFERENCES)
 
 
 class _Known:
@@ -269,6 +290,7 @@ def _unrepeated(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 # Creating a decoder takes as long as decoding a short document.
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unrepeated, parse_constant=_NONFINITE.__getitem__)
+_plain_decoder: Final = json.JSONDecoder(parse_constant=_NONFINITE.__getitem__)
 
 
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
@@ -497,18 +519,16 @@ class _Conversion:
         return Document(self._members(value, depth, value.said), value.text, value.said, value.notes)
 
     def _members(self, value: Mapping[Any, Any], depth: int, known: Any) -> dict[str, JSON]:
-        converted: dict[str, JSON] = {}
+        if not set(map(type, value)) <= _TEXT:
+            value = _named(value)
+        converted: dict[str, JSON] = dict(value)
         old: Mapping[Any, Any] = known if isinstance(known, Mapping) else {}
-        keeps_texts = self.keeps_texts
-        for key, item in value.items():
-            if not isinstance(key, str):
-                message = "the names of an object's members are strings in JSON"
-                raise NotJSONError(message, pointer="", found=key, expected="a string")
-            if type(item) in _PLAIN or (keeps_texts and item is old.get(key, _NOTHING)):
-                converted[str(key)] = item
+        for key in [key for key, item in converted.items() if type(item) not in _PLAIN]:
+            item = converted[key]
+            if self.keeps_texts and item is old.get(key, _NOTHING):
                 continue
             try:
-                converted[str(key)] = self.convert(item, depth, old.get(key))
+                converted[key] = self.convert(item, depth, old.get(key))
             except MetadataError as error:
                 _place_below(key, error)
                 raise
@@ -524,6 +544,15 @@ class _Conversion:
                 _place_below(index, error)
                 raise
         return converted
+
+
+def _named(members: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the members of an object with names of the type `str`, and not of derived types."""
+    for name in members:
+        if not isinstance(name, str):
+            message = "the names of an object's members are strings in JSON"
+            raise NotJSONError(message, pointer="", found=name, expected="a string")
+    return {str(name): item for name, item in members.items()}
 
 
 def _place_below(key: str | int, error: MetadataError) -> None:

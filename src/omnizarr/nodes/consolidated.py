@@ -10,15 +10,18 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats.consolidated import Copy, Slices
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, hierarchy
@@ -28,6 +31,9 @@ from omnizarr.stores import conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
+
+_MANY_BYTES: Final = 2**16
+"""Smaller documents are parsed, and remembered (`omnizarr.formats.documents.parse_shared`)."""
 
 
 class Copies(dict[str, Documents]):
@@ -64,6 +70,21 @@ class _Held(NamedTuple):
     dialect: Dialect
     nodes: Nodes
     group: _Group | None
+    source: _Source | None = None
+    """The text, if the copies in it have not been parsed. The group is then without copies."""
+
+    def parsed(self) -> _Held:
+        """Return the same, with all copies parsed."""
+        source = self.source
+        held = None if source is None else _held_from(self.dialect, source.key, source.members.text)
+        return held or self
+
+
+class _Source(NamedTuple):
+    """Where copies were found."""
+
+    key: str
+    members: Members
 
 
 class Snapshot:
@@ -85,6 +106,9 @@ class Snapshot:
         self.root = root
         self.name = name
         self._nodes = nodes
+        self._names: tuple[Nodes, Mapping[str, set[str]]] | None = None
+        """The names of children by path, and the copies of which they are."""
+        self._length = len(root.prefix)
 
     @classmethod
     def of(cls, found: Found[GroupMetadata], use: str | bool | None) -> Snapshot | Callable[[], Snapshot | None] | None:  # noqa: FBT001 - as for `snapshot`
@@ -120,24 +144,29 @@ class Snapshot:
 
     def children(self, path: str) -> list[str]:
         """Return the sorted names of the nodes directly below `path`."""
-        prefix = self._below(path)
-        names = {at[len(prefix) :].partition("/")[0] for at in self.nodes if at.startswith(prefix) and at != prefix}
-        return sorted(name for name in names if name)
+        nodes = self.nodes
+        if self._names is None or self._names[0] is not nodes:
+            self._names = nodes, _names_below(nodes)
+        return sorted(self._names[1].get(self._relative(path), ()))
 
     def load(self, path: str) -> Metadata | None:
         """Return the node at `path`; None if it has no copy. Raises MetadataError if its copy is broken."""
-        relative = self._relative(path)
-        found = self.nodes.get(relative)
-        where = self.root.at(path)
-        if where.path and not is_key(where.path):
-            raise invalid_key(where.path).add(store=str(where.store), path=where.path)
+        return self.load_at(self.root.at(path))
+
+    def load_at(self, where: StorePath) -> Metadata | None:
+        """Like `load`, for a place in the same store."""
+        path = where.path
+        found = self.nodes.get(self._relative(path))
+        if path and not is_key(path):
+            raise invalid_key(path).add(store=str(where.store), path=path)
         formats = dialects_at(where)
         if found is None:
             return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None
         for dialect in formats:
-            metadata = detection.load_copy(where, dialect, found)
-            if metadata is not None:
-                return metadata
+            if dialect.array_document in found or dialect.group_document in found:
+                metadata = detection.load_copy(where, dialect, found)
+                if metadata is not None:
+                    return metadata
         return None
 
     @conflicts.retried
@@ -147,32 +176,81 @@ class Snapshot:
             held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
             if held is None:
                 return  # another writer has removed the consolidated metadata
-            nodes = held.nodes
-            changed = dict(nodes)
-            for path in paths:
-                relative = self._relative(path)
-                if held.group is not None and not relative:
-                    found = held.group.without_copies()
-                else:
-                    found = _documents_in(self.root.at(path), held.dialect)  # no place for other formats
-                if found:
-                    changed[relative] = found
-                else:
-                    below = f"{relative}/"
-                    changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
-            _write(self.root, held.dialect, changed, held.group, self.name, nodes)
+            changed = self._refreshed_in_text(held, paths)
+            if changed is None:
+                held = held.parsed()
+                changed = self._changed(held, paths)
+                _write(self.root, held.dialect, changed, held.group, self.name, held.nodes)
             with self._guard():
                 self._nodes = changed
 
-    def _relative(self, path: str) -> str:
-        return path[len(self.root.prefix) :] if path != self.root.path else ""
+    def _changed(self, held: _Held, paths: Iterable[str]) -> dict[str, Documents]:
+        """Return all copies, with those of the nodes at `paths` as the documents are now."""
+        changed = dict(held.nodes)
+        for path in paths:
+            relative = self._relative(path)
+            if held.group is not None and not relative:
+                found = held.group.without_copies()
+            else:
+                found = _documents_in(self.root.at(path), held.dialect)  # no place for other formats
+            if found:
+                changed[relative] = found
+            else:
+                below = f"{relative}/"
+                changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
+        return changed
 
-    def _below(self, path: str) -> str:
-        relative = self._relative(path)
-        return f"{relative}/" if relative else ""
+    def _refreshed_in_text(self, held: _Held, paths: Iterable[str]) -> Nodes | None:
+        """Update the copies of a few nodes within the text of the others, and return all.
+
+        The document is changed as if it held only those copies and their neighbours. The others are put back into its
+        text then. None if this is not possible: parse all copies.
+        """
+        if held.source is None:
+            return None
+        dialect, nodes, (key, members) = held.dialect, held.nodes, held.source
+        before = _paths_by_name(dialect, nodes)
+        if list(before) != members.names:
+            return None
+        changed = self._changed(held, paths)
+        touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
+        if held.group is not None:
+            fitting = _inline(dialect, {path: changed[path] for path in touched if path in changed})
+            changed = {path: node for path, node in changed.items() if path not in touched or path in fitting}
+        after = _paths_by_name(dialect, changed)
+        kept = _neighbourhood(touched, before, after)
+        some = _held_from(dialect, key, members.only(kept))
+        if some is None:
+            return None
+        few = {
+            path: node if path in touched else some.nodes[path]
+            for path, node in changed.items()
+            if path in touched or path in some.nodes
+        }
+        result = members.restored(kept, _rendered(self.root, few, some))
+        if result is None or result[1] != list(after):
+            return None
+        text = result[0]
+        if text != members.text:
+            self.root.store.set(key, text)
+        return changed
+
+    def _relative(self, path: str) -> str:
+        return path[self._length :]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Snapshot, (self.root, self.name)
+
+
+def _names_below(nodes: Nodes) -> dict[str, set[str]]:
+    """Return the names of the nodes directly below each path, including those that have only nodes below."""
+    names: dict[str, set[str]] = {}
+    for path in nodes:
+        above, _, name = path.rpartition("/")
+        while name and name not in (there := names.setdefault(above, set())):
+            there.add(name)
+            above, _, name = above.rpartition("/")
+    return names
 
 
 def snapshot(
@@ -259,23 +337,83 @@ def _preferring(where: StorePath, prefer: str) -> Sequence[Dialect]:
 
 def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> _Held | None:
     if dialect.consolidated.document is None:
-        found = detection.read_documents(where, dialect) if group is None else dialect.dump(group)
-        metadata = dialect.load(found, strict) if found else None
-        if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
-            return None
-        return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
+        if group is not None:
+            is_sound = isinstance(group.consolidated, Slices)
+            return (
+                _Held(dialect, group.consolidated or {}, None)
+                if is_sound
+                else _held_inline(dialect, dialect.dump(group))
+            )
+        values = detection.fetch_documents(where, dialect)
+        data = values.get(dialect.group_document)
+        if data is not None:
+            held = _scanned(dialect, dialect.keyspace.documents(where.path)[dialect.group_document], data)
+            if held is not None:
+                return held
+        return _held_inline(dialect, detection.parsed(where, dialect, values))
     key = _key(where, dialect, name)
     data = None if key is None else where.store.get(key)
-    if data is None:
+    if key is None or data is None:
         return None
+    return _scanned(dialect, key, data) or _held_from(dialect, key, data)
+
+
+def _scanned(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
+    """Return the copies in the value of a key, not parsed; None if this is not possible."""
+    scanned = dialect.consolidated.scan(bytes(data)) if len(data) >= _MANY_BYTES else None
+    if scanned is None:
+        return None
+    try:
+        held = _held_from(dialect, key, scanned.members.without())
+    except OmnizarrError:
+        return None
+    return held and held._replace(nodes=scanned.nodes, source=_Source(key, scanned.members))
+
+
+def _held_inline(dialect: Dialect, found: Documents) -> _Held | None:
+    """Return the copies in the document of a group."""
+    metadata = dialect.load(found, strict) if found else None
+    if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
+        return None
+    return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
+
+
+def _held_from(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
+    """Return the copies in the value of a key."""
     try:
         document = documents.parse_shared(data, strict)
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
+    if dialect.consolidated.document is None:
+        return _held_inline(dialect, {dialect.group_document: document})
     try:
         return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
     except OmnizarrError as error:
         raise error.add(key=key)
+
+
+def _paths_by_name(dialect: Dialect, nodes: Nodes) -> dict[str, str]:
+    """Return the paths of copies by the names that they have in consolidated metadata, in their order there."""
+    written: Any = dialect.consolidated.dump(
+        {path: dict.fromkeys(node.texts if isinstance(node, Copy) else node, path) for path, node in nodes.items()}
+    )
+    return written["metadata"]  # type: ignore[no-any-return]
+
+
+def _neighbourhood(touched: Container[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[int]:
+    """Return which copies of those `before` a change concerns, by number.
+
+    They are those of the paths `touched`, the ones beside these, and the first two, which show the spacing, and the
+    last.
+    """
+    wanted: set[str] = set()
+    for those in (before, after):
+        names = list(those)
+        for number, path in enumerate(those.values()):
+            if path in touched:
+                wanted.update(names[max(number - 1, 0) : number + 2])
+    ends = {0, 1, len(before) - 1}
+    return [number for number, name in enumerate(before) if name in wanted or number in ends]
 
 
 def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
@@ -403,6 +541,15 @@ def _write(
         )
     replaced = old.document if isinstance(old, Copies) else None
     where.store.set(key, documents.render_shared(in_order_of(dialect.consolidated.dump(nodes), replaced)))
+
+
+def _rendered(where: StorePath, nodes: Nodes, held: _Held) -> bytes:
+    """Return the document of copies, as a revision of what was read."""
+    if held.group is not None:
+        found = hierarchy.dump(where, replace(held.group.metadata, consolidated=nodes))
+        return documents.render(found[held.dialect.group_document])
+    replaced = held.nodes.document if isinstance(held.nodes, Copies) else None
+    return documents.render(in_order_of(held.dialect.consolidated.dump(nodes), replaced))
 
 
 def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:

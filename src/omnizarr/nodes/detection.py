@@ -39,6 +39,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.formats import DIALECTS, dialects_for, documents
+from omnizarr.formats.consolidated import Copy
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Problem, strict
@@ -75,6 +76,8 @@ _remembered: Final[dict[tuple[str | bytes, ...], Metadata]] = {}
 """Metadata by the bytes of their documents: see `_question`."""
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 """The same by the values of parsed documents."""
+_remembered_slices: Final[Memo[Metadata | None]] = Memo(exact=True)
+"""The same by the texts of copies."""
 
 
 def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
@@ -120,10 +123,11 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
     other `kind` is read only if there is none of this kind. A document of consolidated metadata is read (see
     `omnizarr.nodes.consolidated`) only if there is nothing else.
     """
-    return _parsed(where, dialect, _fetch_documents(where, dialect, kind))
+    return parsed(where, dialect, fetch_documents(where, dialect, kind))
 
 
-def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare | None = None) -> Values:
+def fetch_documents(where: StorePath, dialect: Dialect, kind: Kind = "array", rare: _Rare | None = None) -> Values:
+    """Return the documents of one dialect at a place as bytes, like `read_documents`."""
     keys = dialect.keyspace.documents(where.path)
     makers = dialect.array_document, dialect.group_document
     first, second = makers if kind == "array" else makers[::-1]
@@ -181,7 +185,8 @@ def _is_of_zarr(data: Buffer) -> bool:
     return any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
 
 
-def _parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:
+def parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:
+    """Return the documents of one dialect at a place, from their bytes."""
     keys = dialect.keyspace.documents(where.path)
     return {name: _parse(where, keys[name], data) for name, data in found.items()}
 
@@ -223,9 +228,9 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     metadata = _remembered.get(question)
     if metadata is None:
         try:
-            metadata = _interpreted(dialect, found)
+            metadata = (None if question else dialect.load_unread(found)) or _interpreted(dialect, found)
         except OmnizarrError:
-            return load(where, dialect, _parsed(where, dialect, found))  # again, so that the error contains the place
+            return load(where, dialect, parsed(where, dialect, found))  # again, so that the error contains the place
         if question and metadata is not None:
             if len(_remembered) >= _MOST_REMEMBERED:
                 _remembered.clear()
@@ -247,6 +252,12 @@ def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata 
     """Like `load`, for documents that do not change: equal documents give the same object."""
     if where.home is not None:
         return load(where, dialect, found)
+    if isinstance(found, Copy):
+        return _remembered_slices.get(
+            (dialect.name, *found.texts.items()),
+            lambda: load(where, dialect, found),
+            keep=lambda _: found.size <= _MAX_REMEMBERED,
+        )
     return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
 
 
@@ -366,7 +377,7 @@ def here(
     for dialect in wanted:
         if dialect.entry_point is None and dialect.array_document != _ENTRY:
             rare = rare or _Rare(where, wanted)
-            found = _fetch_documents(where, dialect, kind, rare)
+            found = fetch_documents(where, dialect, kind, rare)
         else:
             if entry is None:
                 entry = _fetch_entry(where)

@@ -235,7 +235,7 @@ class Group(Node):
     def _find(self, where: StorePath) -> Found[Metadata] | None:
         if self._snapshot is None:
             return detection.look(where, self._metadata.dialect)
-        metadata = self._snapshot.load(where.path)
+        metadata = self._snapshot.load_at(where)
         return None if metadata is None else Found(where, metadata)
 
     def _node(self, found: Found[Metadata]) -> AnyNode:
@@ -795,11 +795,13 @@ def create_node(
 
 
 def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    prefix = where.prefix
     for name in snapshot.children(where.path):
+        place = where.at(prefix + name)
         try:
-            metadata = snapshot.load(f"{where.prefix}{name}")
+            metadata = snapshot.load_at(place)
         except OmnizarrError as error:
             yield name, error
             continue
         if metadata is not None:
-            yield name, Found(where.at(f"{where.prefix}{name}"), metadata)
+            yield name, Found(place, metadata)

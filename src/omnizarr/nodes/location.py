@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from omnizarr.errors import NodeNameError
-from omnizarr.formats import dialect_named, dialects_for
+from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import Metadata
@@ -112,10 +113,15 @@ def normalize(path: str | None) -> str:
 
 def dialects_at(where: StorePath, zarr_format: int | str | None = None) -> tuple[Dialect, ...]:
     """Return the dialects that a node at a place can have, in the order of detection, with their keys there."""
+    if where.home is None and zarr_format is None:
+        return _WITHOUT_ENTRY_POINTS
     wanted = dialects_for(zarr_format)
     if where.home is None:
         return tuple(dialect for dialect in wanted if dialect.entry_point is None)
     return tuple(replace(dialect, keyspace=where.home) for dialect in wanted if dialect.entry_point is not None)
+
+
+_WITHOUT_ENTRY_POINTS: Final = tuple(dialect for dialect in DIALECTS if dialect.entry_point is None)
 
 
 def dialect_of(where: StorePath, metadata: Metadata) -> Dialect:

@@ -24,6 +24,10 @@ def _as_plain(question: Any) -> bytes:
     return marshal.dumps(question, _WITHOUT_REFERENCES)
 
 
+def _unchanged(question: Any) -> Any:
+    return question
+
+
 def _pickled(question: Any) -> bytes:
     return pickle.dumps(question, _PROTOCOL)
 
@@ -44,6 +48,8 @@ class Memo(Generic[V]):
         Maximum length of a pickled question.
     plain : bool
         Whether questions consist of JSON types, tuples and bytes. Results for others are not remembered.
+    exact : bool
+        Whether questions are tuples of strings and bytes, which need not be pickled. `most_bytes` does not apply.
 
     Examples
     --------
@@ -55,11 +61,11 @@ class Memo(Generic[V]):
 
     __slots__ = ("_encode", "_most", "_most_bytes", "_values")
 
-    def __init__(self, most: int = 512, most_bytes: int = 4096, *, plain: bool = False) -> None:
-        self._encode: Callable[[Any], bytes] = _as_plain if plain else _pickled
+    def __init__(self, most: int = 512, most_bytes: int = 4096, *, plain: bool = False, exact: bool = False) -> None:
+        self._encode: Callable[[Any], Any] = _unchanged if exact else _as_plain if plain else _pickled
         self._most = most
         self._most_bytes = most_bytes
-        self._values: dict[bytes, V] = {}
+        self._values: dict[Any, V] = {}
 
     def get(self, question: object, make: Callable[[], V], keep: Callable[[V], bool] | None = None) -> V:
         """Return the remembered result for a question, otherwise what `make` returns.
