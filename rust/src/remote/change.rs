@@ -3,17 +3,15 @@
 //! `omnizarr.stores.remote.object` says how: an answer that is lost must not make a change happen twice, and a server that
 //! takes no notice of conditions must not be trusted.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use object_store::{Attribute, Attributes, GetOptions, ObjectMeta, PutMode, PutOptions, UpdateVersion};
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use crate::error::{Error, Kind, Result};
-use crate::remote::client::Answered;
-use crate::remote::fetch::{Part, Place, strong};
+use crate::remote::answers::{Part, strong};
+use crate::remote::failures::Answered;
+use crate::remote::fetch::Place;
 
 /// Metadata stored with a value, by which its writer recognizes it.
 const MARK: &str = "omnizarrwrite";
@@ -23,8 +21,6 @@ const NEVER: &str = "\"00000000000000000000000000000000\"";
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// but not longer than this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// So many keys are noted before those that are free are forgotten.
-const FEW: usize = 1000;
 
 /// How a store keeps writers apart: by conditions.
 #[derive(Clone, Copy, Debug)]
@@ -237,30 +233,6 @@ impl Default for Pauses {
     }
 }
 
-/// One writer of this process at a time for each key: others would only get in its way.
-#[derive(Debug, Default)]
-pub struct Turns(Mutex<HashMap<String, Weak<Turn<()>>>>);
-
-impl Turns {
-    /// Wait for the turn to change the value of a key. It lasts until what is returned is dropped.
-    pub async fn take(&self, key: &str) -> OwnedMutexGuard<()> {
-        self.turn(key).lock_owned().await
-    }
-
-    fn turn(&self, key: &str) -> Arc<Turn<()>> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turns.get(key).and_then(Weak::upgrade) {
-            return turn;
-        }
-        if turns.len() >= FEW && turns.len() == turns.capacity() {
-            turns.retain(|_, turn| turn.strong_count() > 0);
-        }
-        let turn = Arc::default();
-        turns.insert(key.to_owned(), Arc::downgrade(&turn));
-        turn
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,24 +262,5 @@ mod tests {
         let marks: std::collections::HashSet<_> = (0..100).map(|_| mark().unwrap()).collect();
         assert_eq!(marks.len(), 100);
         assert!(marks.iter().all(|mark| mark.len() == 32));
-    }
-
-    #[test]
-    fn a_key_has_one_turn_as_long_as_somebody_waits_for_it() {
-        let turns = Turns::default();
-        let first = turns.turn("a");
-        assert!(Arc::ptr_eq(&first, &turns.turn("a")));
-        assert!(!Arc::ptr_eq(&first, &turns.turn("b")));
-    }
-
-    #[test]
-    fn turns_of_free_keys_are_forgotten() {
-        let turns = Turns::default();
-        let held = turns.turn("held");
-        for number in 0..10 * FEW {
-            turns.turn(&number.to_string());
-        }
-        assert!(turns.0.lock().unwrap().len() < 5 * FEW);
-        assert!(Arc::ptr_eq(&held, &turns.turn("held")));
     }
 }

@@ -15,12 +15,12 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
-use crate::remote::batch::{Chunk, Headed, Indexed};
-use crate::remote::change::Turns;
-use crate::remote::failures::Declined;
+use crate::remote::answers::{Chunk, Headed, Indexed};
+use crate::remote::failures::{Answered, Declined};
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
 use crate::remote::transport::{Gate, Transport};
+use crate::remote::turns::Turns;
 
 /// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,15 +205,6 @@ impl Setup {
             retry_timeout: retries.retry_timeout,
         }
     }
-}
-
-/// An error of a server or a connection, as obstore reports it.
-#[derive(Clone, Debug)]
-pub struct Answered {
-    /// The name of obstore's exception.
-    pub kind: &'static str,
-    /// Its text.
-    pub text: String,
 }
 
 impl Live {
