@@ -17,7 +17,13 @@ pub type Part = (Bytes, ObjectMeta);
 /// Return the `ETag`, if it is strong: two versions with different bytes never share it.
 #[must_use]
 pub fn strong(meta: &ObjectMeta) -> Option<String> {
-    meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
+    meta.e_tag.clone().filter(|tag| is_strong(tag))
+}
+
+/// Whether an `ETag` is strong.
+#[must_use]
+pub fn is_strong(tag: &str) -> bool {
+    !tag.starts_with("W/")
 }
 
 /// Whether the server has sent a strong `ETag` or a version, which two versions with different bytes never share.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use smallvec::{SmallVec, smallvec};
 use tokio::task::AbortHandle;
 
@@ -40,12 +41,12 @@ pub struct Batch(Arc<Shared>);
 
 struct Shared {
     verb: Verb,
-    jobs: Vec<Job>,
+    jobs: Vec<Arc<Job>>,
     units: Units,
     next: AtomicUsize,
     /// The first failure ends all orders, and not only its own.
     is_one: bool,
-    tools: Tools,
+    tools: Arc<Tools>,
     state: Mutex<State>,
     changed: Condvar,
     tasks: Mutex<Vec<AbortHandle>>,
@@ -83,7 +84,8 @@ impl Batch {
         bell: Option<Bell>,
     ) -> Result<Self> {
         let runtime = runtime()?;
-        let jobs = orders.into_iter().map(Job::new).collect::<Result<Vec<_>>>()?;
+        let tools = Arc::new(Tools::new());
+        let jobs = orders.into_iter().map(|order| Job::new(order, &tools).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         let units = Units::of(&jobs);
         let tasks = tasks(verb, &jobs, units.len(), at_once);
         let done = (0..jobs.len()).filter(|&number| jobs[number].order.plan.is_empty()).collect();
@@ -93,7 +95,7 @@ impl Batch {
             units,
             next: AtomicUsize::new(0),
             is_one,
-            tools: Tools::new(),
+            tools,
             state: Mutex::new(State { running: tasks, done }),
             changed: Condvar::new(),
             tasks: Mutex::default(),
@@ -225,7 +227,7 @@ impl Batch {
 }
 
 /// How many units are fetched side by side.
-fn tasks(verb: Verb, jobs: &[Job], units: usize, at_once: Option<usize>) -> usize {
+fn tasks(verb: Verb, jobs: &[Arc<Job>], units: usize, at_once: Option<usize>) -> usize {
     let largest = jobs.iter().map(|job| job.bytes_of_piece(verb)).max().unwrap_or(1).max(1);
     let bytes = jobs.iter().map(|job| job.order.bytes_in_flight).min().unwrap_or(usize::MAX);
     let bound = (bytes / largest).max(LEAST_AT_ONCE);
@@ -234,7 +236,7 @@ fn tasks(verb: Verb, jobs: &[Job], units: usize, at_once: Option<usize>) -> usiz
 }
 
 impl Units {
-    fn of(jobs: &[Job]) -> Self {
+    fn of(jobs: &[Arc<Job>]) -> Self {
         if let [job] = jobs {
             return Self::Pieces(job.order.plan.len());
         }
@@ -337,14 +339,9 @@ impl Shared {
                 }
             }
             Verb::Write => {
-                for target in &targets {
-                    let _storing = Storing::of(self, target.job);
-                    if target.job.is_stopped.load(Ordering::SeqCst) {
-                        continue;
-                    }
-                    if let Err(error) = target.job.unless_aborted(write::write(&self.tools, target)).await {
-                        self.failed(target, error);
-                    }
+                // Parts of a chunk are stored together. Whole chunks before and after them keep their place in the order.
+                for some in targets.chunk_by(|one, other| is_part(one) && is_part(other)) {
+                    join_all(some.iter().map(|target| self.store(target))).await;
                 }
             }
         }
@@ -352,6 +349,16 @@ impl Shared {
             if self.jobs[job].left.fetch_sub(1, Ordering::AcqRel) == 1 {
                 self.done(&self.jobs[job]);
             }
+        }
+    }
+
+    async fn store(&self, target: &Target<'_>) {
+        let _storing = Storing::of(self, target.job);
+        if target.job.is_stopped.load(Ordering::SeqCst) {
+            return;
+        }
+        if let Err(error) = target.job.unless_aborted(write::write(target)).await {
+            self.failed(target, error);
         }
     }
 
@@ -368,12 +375,16 @@ impl Shared {
 
     /// Tell that an order is done.
     fn done(&self, job: &Job) {
-        let Some(number) = self.jobs.iter().position(|other| std::ptr::eq(job, other)) else { return };
+        let Some(number) = self.jobs.iter().position(|other| std::ptr::eq(job, Arc::as_ptr(other))) else { return };
         locked(&self.state).done.push_back(number);
         if let Some(bell) = &self.bell {
             bell();
         }
     }
+}
+
+fn is_part(target: &Target<'_>) -> bool {
+    target.job.order.array.codecs.chain_of(&target.piece.coords).is_ok_and(|chain| target.is_part(chain))
 }
 
 /// A guard while something of a job is being stored.

@@ -20,7 +20,6 @@ use crate::remote::failures::{Answered, Declined};
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
 use crate::remote::transport::{Gate, Transport};
-use crate::remote::turns::Turns;
 
 /// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +101,6 @@ pub struct Live {
     pub indexes: Flights<Indexed>,
     /// Requests for the beginnings of chunks, which readers share.
     pub heads: Flights<Headed>,
-    /// Lets one writer at a time change a value in part.
-    pub turns: Turns,
     /// Set once the server was seen to obey conditions.
     pub conditions: OnceCell<()>,
     /// A request is not sent again before this time has passed.
@@ -144,7 +141,6 @@ impl Setup {
             most_at_once: self.concurrency,
             chunks: Flights::default(),
             indexes: Flights::default(),
-            turns: Turns::default(),
             conditions: OnceCell::new(),
             soonest_repetition: self.retries().backoff.init_backoff,
             heads: Flights::default(),

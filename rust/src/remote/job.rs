@@ -12,11 +12,11 @@ use tokio::task::block_in_place;
 
 use crate::chain::{Chain, Scratch};
 use crate::error::{Error, Result};
-use crate::plan::{Piece, Plan, Selection};
+use crate::plan::{Piece, Plan};
 use crate::remote::change::Conditions;
 use crate::remote::client::{Client, Live};
 use crate::remote::fetch::Place;
-use crate::run::{Array, Failure, Verb};
+use crate::run::{Array, Failure, Verb, is_uncut};
 use crate::scatter::Memory;
 use crate::threads::{locked, processors};
 
@@ -47,6 +47,8 @@ pub struct Order {
 pub(super) struct Job {
     pub order: Order,
     pub live: Arc<Live>,
+    /// What it shares with others of its batch.
+    pub tools: Arc<Tools>,
     /// Nothing more of it is begun.
     pub is_stopped: AtomicBool,
     /// How many tasks are putting something into place.
@@ -65,15 +67,16 @@ pub(super) struct Job {
 
 /// A piece, and where it is to go.
 pub(super) struct Target<'a> {
-    pub job: &'a Job,
+    pub job: &'a Arc<Job>,
     pub number: usize,
     pub piece: Piece,
 }
 
 impl Job {
-    pub fn new(order: Order) -> Result<Self> {
+    pub fn new(order: Order, tools: &Arc<Tools>) -> Result<Self> {
         Ok(Self {
             live: order.client.live()?,
+            tools: Arc::clone(tools),
             is_stopped: AtomicBool::new(false),
             writing: AtomicUsize::new(0),
             storing: AtomicUsize::new(0),
@@ -112,6 +115,11 @@ impl Job {
         format!("{:p} {key}", Arc::as_ptr(&self.order.array.codecs))
     }
 
+    /// Whether nothing more of it is begun.
+    pub fn has_ended(&self) -> bool {
+        self.tools.is_stopped.load(Ordering::Relaxed) || self.is_stopped.load(Ordering::SeqCst)
+    }
+
     /// Do something, until it is given up.
     pub async fn unless_aborted(&self, work: impl Future<Output = Result<()>>) -> Result<()> {
         let mut aborted = self.is_aborted.subscribe();
@@ -144,11 +152,7 @@ impl Target<'_> {
 
     /// Whether the piece is less than its whole chunk.
     pub fn is_part(&self, chain: &Chain) -> bool {
-        let is_uncut = match &self.piece.selection {
-            Selection::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).eq(chain.layout.shape.iter().copied()),
-            Selection::Points(_) => false,
-        };
-        !(self.piece.whole && is_uncut)
+        !(self.piece.whole && is_uncut(chain, &self.piece.selection))
     }
 }
 

@@ -12,12 +12,12 @@
 //! | [`transport`] | HTTP/1.1 for the crate `object_store`; how many requests are on their way |
 //! | [`answers`] | values and parts of values, with their versions; what readers share of them |
 //! | [`flights`] | one request for all readers that need the same value at once |
-//! | [`turns`] | one writer at a time for each key |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
 //! | [`fetch`] | requests for values and parts of them; values stored and deleted |
 //! | [`change`] | requests on conditions, so that no change of another writer is lost |
 //! | [`job`] | orders, and what tasks need to carry them out |
 //! | `read` | a chunk, read |
+//! | `merge` | parts of chunks, changed: what tasks change in the same chunk is stored together |
 //! | `write` | a chunk, written |
 //! | [`batch`] | orders, carried out by tasks |
 
@@ -32,7 +32,6 @@ pub mod transport;
 
 pub mod answers;
 pub mod flights;
-pub mod turns;
 
 pub mod client;
 
@@ -43,6 +42,8 @@ pub mod change;
 pub mod job;
 
 mod read;
+
+mod merge;
 mod write;
 
 pub mod batch;
