@@ -142,6 +142,20 @@ def test_changes_that_come_while_others_are_stored_need_no_request_to_read(serve
     np.testing.assert_array_equal(opened(options, "python")[...], VALUES)
 
 
+def test_tasks_that_write_rows_by_way_of_python_take_turns(server):
+    options = create(server)
+    array = aio.AsyncArray(opened(options, "python"))
+    server.answer = server.put_answer = slow
+    server.requests()
+
+    async def main():
+        await asyncio.gather(*(array.setitem(row, VALUES[row]) for row in range(8)))
+
+    asyncio.run(main())
+    assert counted(server) == {"GET": 8, "PUT": 8}
+    np.testing.assert_array_equal(array.array[:8], VALUES[:8])
+
+
 # -- nothing is lost -------------------------------------------------------------------------
 
 
@@ -260,7 +274,7 @@ def test_arrays_with_other_codecs_lose_nothing_in_the_same_chunk(server):
     np.testing.assert_array_equal(opened(options, "python")[...], VALUES)
 
 
-# -- nothing is told too soon, and errors ----------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------
 
 
 def test_an_error_goes_to_all_whose_change_was_stored_together(server):

@@ -6,7 +6,7 @@
 //! ends when no change waits. A change is answered when a value with it has been stored, and not before.
 //!
 //! A change can be given up until it is made. The writer belongs to no batch, so it goes on for the others; only a request
-//! for which nobody waits any more is broken off.
+//! for which no task waits any more is broken off.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
@@ -50,13 +50,13 @@ pub(super) async fn change(job: &Arc<Job>, piece: Piece, conditions: Conditions)
     }
 }
 
-/// A change that somebody waits for: as long as it is there, the memory of its job is.
+/// A change that a task waits for. The memory of its job lives as long as this.
 struct Wanted {
     job: Arc<Job>,
     piece: Piece,
 }
 
-/// Held by who waits. Once it is dropped, the memory of the job is not read any more.
+/// Held by the task that waits for a change. Once it is dropped, the memory of the job is not read any more.
 struct Ticket(Arc<Mutex<Option<Wanted>>>);
 
 impl Drop for Ticket {
@@ -127,7 +127,7 @@ impl Group {
         }
     }
 
-    /// Do something as long as somebody waits for it.
+    /// Do something as long as a task waits for it.
     async fn unless_alone<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let gone = join_all(self.changes.iter_mut().map(|waiting| waiting.answer.closed()));
         match select(pin!(work), gone).await {
@@ -195,7 +195,7 @@ struct Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.is_over {
-            // It has failed. Those who wait for an answer notice that there will be none.
+            // It has failed. The tasks that wait for an answer notice that there will be none.
             let queue = locked(&self.queues.0).remove(&self.name);
             drop(queue);
         }
@@ -212,7 +212,7 @@ impl Writer {
             let done = self.once(&mut group, known.take(), single > 0).await;
             single = single.saturating_sub(1);
             match done {
-                // Nobody waits for it any more.
+                // No task waits for it any more.
                 None => {}
                 Some(Ok(Done::Stored(now))) => {
                     (known, pauses) = (now, None);
@@ -274,7 +274,7 @@ impl Writer {
         }
     }
 
-    /// Make the changes of a group once, and store them; None if nobody waits for that any more.
+    /// Make the changes of a group once, and store them; None if no task waits for that any more.
     async fn once(&self, group: &mut Group, known: Option<Known>, is_single: bool) -> Option<Result<Done>> {
         let job = Arc::clone(&group.job);
         let coords = group.coords.clone();
@@ -322,7 +322,7 @@ async fn current(place: &Place<'_>) -> Result<Known> {
     Ok((old, condition))
 }
 
-/// Note that another writer was faster; those who have waited for too long get an error, and the others are returned.
+/// Note that another writer was faster. Changes that have waited for too long get an error; return the others.
 fn met(group: Group) -> Vec<Waiting> {
     let mut others = Vec::with_capacity(group.changes.len());
     for mut waiting in group.changes {
