@@ -93,6 +93,7 @@ impl Place<'_> {
     /// If the store fails. Then the value may be either.
     pub async fn put(&self, data: Bytes) -> Result<()> {
         self.check()?;
+        let _permit = self.live.gate.pass().await;
         match self.live.store.put_opts(&self.path, data.into(), PutOptions::default()).await {
             Ok(_) => Ok(()),
             Err(error) => Err(self.live.meaning(&error).unwrap_or_else(|| Error::refused("there is no place for it"))),
@@ -105,6 +106,7 @@ impl Place<'_> {
     /// If the store fails. Then the value may be there still.
     pub async fn delete(&self) -> Result<()> {
         self.check()?;
+        let _permit = self.live.gate.pass().await;
         match self.live.store.delete(&self.path).await {
             Ok(()) => Ok(()),
             Err(error) => self.live.meaning(&error).map_or(Ok(()), Err),

@@ -14,6 +14,7 @@
 //! | [`flights`] | one request for all readers that need the same value at once |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
 //! | [`fetch`] | requests for values and parts of them; values stored and deleted |
+//! | `upload` | large values, stored in parts |
 //! | [`change`] | requests on conditions, so that no change of another writer is lost |
 //! | [`job`] | orders, and what tasks need to carry them out |
 //! | `read` | a chunk, read |
@@ -38,6 +39,7 @@ pub mod client;
 pub mod fetch;
 
 pub mod change;
+mod upload;
 
 pub mod job;
 

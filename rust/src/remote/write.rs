@@ -5,9 +5,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::remote::job::Target;
 use crate::remote::merge;
-
-/// Bytes of a chunk that is sent by one request; obstore sends larger ones in parts.
-const LARGEST_SENT: usize = 32 * 1024 * 1024;
+use crate::remote::upload::LARGEST_WHOLE;
 
 /// Store a chunk, or a part of one; delete one that need not be stored.
 pub(super) async fn write(target: &Target<'_>) -> Result<()> {
@@ -20,17 +18,13 @@ pub(super) async fn write(target: &Target<'_>) -> Result<()> {
         }
         return merge::change(job, piece.clone(), conditions).await;
     }
-    if chain.layout.nbytes > LARGEST_SENT {
-        return Err(Error::refused("more than one request sends"));
-    }
     let place = job.place(&job.key(&piece.coords))?;
     let data = job.tools.encoded(chain, |scratch| {
         let data = chain.encode(&piece.selection, &job.order.memory, scratch)?;
         Ok(data.map(Bytes::copy_from_slice))
     });
-    let data = data.await?;
-    let _permit = job.live.gate.pass().await;
-    match data {
+    match data.await? {
+        Some(data) if data.len() > LARGEST_WHOLE => place.put_in_parts(&data).await,
         Some(data) => place.put(data).await,
         None => place.delete().await,
     }
