@@ -114,8 +114,9 @@ struct Group {
 
 impl Group {
     fn takes(&self, waiting: &Waiting) -> bool {
-        waiting.aim().is_none_or(|(job, _)| {
-            waiting.conditions == self.conditions
+        waiting.aim().is_none_or(|(job, coords)| {
+            coords == self.coords
+                && waiting.conditions == self.conditions
                 && job.order.most == self.job.order.most
                 && Arc::ptr_eq(&job.order.array.codecs, &self.job.order.array.codecs)
         })
