@@ -625,13 +625,16 @@ impl Chain {
         scratch: &'a mut Scratch,
     ) -> Result<Option<&'a [u8]>> {
         if let Serializer::Shard(shard) = &self.serializer {
-            if !self.compressors.is_empty() {
-                return Err(Error::refused("a compressed shard is changed as a whole"));
-            }
+            let mut plain = std::mem::take(&mut scratch.chunk);
             let mut whole = std::mem::take(&mut scratch.stored);
-            let is_stored = shard.update(old, changes, &mut whole, scratch);
-            scratch.stored = whole;
-            return Ok(if is_stored? { Some(&scratch.stored) } else { None });
+            let is_stored = match old {
+                Some(data) if !self.compressors.is_empty() => self
+                    .decompress(data, scratch, &mut plain)
+                    .and_then(|()| shard.update(Some(&plain), changes, &mut whole, scratch)),
+                _ => shard.update(old, changes, &mut whole, scratch),
+            };
+            (scratch.chunk, scratch.stored) = (plain, whole);
+            return if is_stored? { self.compress_stored(scratch).map(Some) } else { Ok(None) };
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let out = resized(&mut chunk, self.layout.nbytes)?;

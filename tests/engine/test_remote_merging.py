@@ -15,7 +15,7 @@ import omnizarr
 from omnizarr import aio, engine
 from omnizarr.errors import ConflictError, StoreAccessError
 from omnizarr.stores import conflicts
-from tests.engine.remote import ZSTD, failure, needs_remote, respond
+from tests.engine.remote import ZSTD, failure, needs_remote, packed, respond
 from tests.stores.recording import FAST, recording
 
 pytest.importorskip("obstore", reason="the extra cloud is not installed")
@@ -31,6 +31,7 @@ LAYOUTS = {
     "transposed": {"compressors": ZSTD, "filters": [{"name": "transpose", "configuration": {"order": [1, 0]}}]},
     "shards of rows": {"compressors": ZSTD, "chunks": (1, 16), "shards": (ROWS, 16)},
     "shards of blocks": {"compressors": ZSTD, "chunks": (16, 4), "shards": (ROWS, 16)},
+    "compressed shards": packed(16, 4),
     "v2": {"zarr_format": 2},
 }
 

@@ -13,9 +13,6 @@ pub(super) async fn write(target: &Target<'_>) -> Result<()> {
     let chain = job.order.array.codecs.chain_of(&piece.coords)?;
     if target.is_part(chain) {
         let conditions = job.order.conditions.ok_or_else(|| Error::refused("only a part"))?;
-        if chain.is_made_of_shards() && chain.as_shard().is_none() {
-            return Err(Error::refused("a compressed shard is changed as a whole"));
-        }
         return merge::change(job, piece.clone(), conditions).await;
     }
     let place = job.place(&job.key(&piece.coords))?;
