@@ -3,7 +3,8 @@
 ``python -m benchmarks.latency [--quick] [--only WORD ...] [--peers NAME ...] [--json FILE] [--docs]``. Servers run on
 127.0.0.1 (`benchmarks.delayed`). Each library is measured as it comes, and with the settings that serve it best, each
 in processes of its own, in turn; what it reads is compared with what was stored, what it writes with the bytes that
-must be there. A ratio compares omnizarr as it comes with the best setting of the best other library.
+must be there. A ratio compares omnizarr as it comes with the best setting of the best other library; a second one,
+for chunks over HTTP, with a program in Rust that only fetches them (`benchmarks.bare_client`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from benchmarks import reports, running
+from benchmarks import bare_client, reports, running
 from benchmarks.peers.contract import Unsupported
 from benchmarks.remote import PEERS, Entry, Place, Remote
 from benchmarks.workloads import AnyArray
@@ -38,6 +39,8 @@ SLOW: Final = 4.0  # seconds: what takes longer is done once per process
 GROUP: Final = "consolidated"
 MANY: Final = "members"
 NODES: Final = {GROUP: 500, MANY: 1000}
+BARE: Final = bare_client.NAME
+EVERYONE: Final = [*PEERS, BARE]
 Verb = Literal["read", "open", "consolidated", "members", "write"]
 
 
@@ -131,6 +134,11 @@ class Case:
     @property
     def slices(self) -> tuple[slice, ...]:
         return tuple(slice(*some) for some in self.window)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether it reads whole chunks, each of them stored by itself."""
+        return self.verb == "read" and self.window == EVERYTHING and DATA[self.data].shards is None
 
 
 CASES: Final = (
@@ -252,6 +260,7 @@ class Bench:
     python: str
     peers: list[str]
     places: dict[str, Place]
+    files: Path
     values: Path
     rounds: int
     runs: int
@@ -262,8 +271,9 @@ class Bench:
         """Return the row of a case, and versions."""
         case, place = CASES[number], self.places[transport]
         row, versions = Row(case, transport, {}, {}, {}), {}
+        peers = [peer for peer in self.peers if peer != BARE or (transport == "http" and case.reads_all)]
         for _ in range(self.rounds):
-            for peer in random.sample(self.peers, len(self.peers)):
+            for peer in random.sample(peers, len(peers)):
                 if peer in row.reasons:
                     continue
                 name = f"{case.data}-{peer}" if case.verb == "write" else case.data
@@ -273,17 +283,26 @@ class Bench:
                     "peer": peer, "case": number, "url": place.url, "options": dict(place.options),
                     "values": str(self.values), "runs": self.runs, "name": name,
                 }  # fmt: skip
-                found = ask(self.python, request, PEERS[peer])
+                found = self.fetch_bare(case, place) if peer == BARE else ask(self.python, request, PEERS[peer])
                 if case.verb == "write" and "reason" not in found and not self.written(DATA[case.data], name):
                     found = {"reason": "wrong values written"}
                 if "reason" in found:
                     row.reasons[peer] = found["reason"]
                     row.seconds.pop(peer, None)
                     continue
-                versions[PEERS[peer].label] = found["version"]
+                versions[label_of(peer)] = found["version"]
                 row.seconds.setdefault(peer, []).extend(found["seconds"])
                 row.processor.setdefault(peer, []).extend(found["processor"])
         return row, versions
+
+    def fetch_bare(self, case: Case, place: Place) -> dict[str, Any]:
+        """Fetch the chunks of a case without a library, with as many requests at once as omnizarr sends."""
+        from omnizarr.stores.remote.object_access import CONCURRENCY
+
+        chunks = sorted(path for path in (self.files / case.data / "c").rglob("*") if path.is_file())
+        size = sum(path.stat().st_size for path in chunks)
+        paths = [path.relative_to(self.files).as_posix() for path in chunks]
+        return bare_client.fetch(place.url, paths, size, CONCURRENCY, self.runs, PATIENCE)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
@@ -300,14 +319,26 @@ def ratio(row: Row) -> float | None:
     return None if our is None or best is None else row.median(our) / row.median(best)
 
 
+def bare_ratio(row: Row) -> float | None:
+    """Return the ratio of omnizarr to a client that only fetches."""
+    our = ours(row)
+    return None if our is None or BARE not in row.seconds else row.median(our) / row.median(BARE)
+
+
+def label_of(peer: str) -> str:
+    """Return the name that readers see."""
+    return bare_client.LABEL if peer == BARE else PEERS[peer].label
+
+
 def terminal(row: Row) -> None:
     """Print a row, fastest first."""
-    print(f"\n{row.title}" + ("" if ratio(row) is None else f": {ratio(row):.2f} × the best of others"))
+    ratios = {"the best of others": ratio(row), bare_client.LABEL: bare_ratio(row)}
+    print(f"\n{row.title}" + "".join(f", {found:.2f} × {name}" for name, found in ratios.items() if found is not None))
     for peer in sorted(row.seconds, key=row.median):
-        entry = PEERS[peer]
+        how = "" if peer == BARE else PEERS[peer].how
         cells = [row.median(peer), min(row.seconds[peer]), statistics.median(row.processor[peer])]
         print(
-            f"  {entry.label + (f' ({entry.how})' if entry.how else ''):<42}"
+            f"  {label_of(peer) + (f' ({how})' if how else ''):<42}"
             + "".join(f"{reports.amount(cell, 's'):>12}" for cell in cells)
         )
     for peer, reason in row.reasons.items():
@@ -318,14 +349,17 @@ def terminal(row: Row) -> None:
 def markdown(rows: list[Row], about: str, versions: dict[str, str]) -> str:
     """Return a table: for each library as it comes, and below it the best setting where that is another."""
     labels = list(dict.fromkeys(entry.label for entry in PEERS.values()))
-    lines = [about, "", "Took part: " + "; ".join(f"{name} ({versions[name]})" for name in labels if name in versions)]
+    named = [*labels, bare_client.LABEL]
+    lines = [about, "", "Took part: " + "; ".join(f"{name} ({versions[name]})" for name in named if name in versions)]
     lines[-1] += "."
-    lines += ["", "| | " + " | ".join([*labels, "to the best"]) + " |", "|---|" + "--:|" * (len(labels) + 1)]
+    columns = [*labels, "to the best", bare_client.LABEL, f"to {bare_client.LABEL}"]
+    lines += ["", "| | " + " | ".join(columns) + " |", "|---|" + "--:|" * len(columns)]
     for row in rows:
         first = row.best(peer for peer, entry in PEERS.items() if not entry.is_ours)
         cells = [_cell(row, label, first) for label in labels]
-        found = ratio(row)
-        lines.append("| " + " | ".join([row.title, *cells, "" if found is None else f"{found:.2f} ×"]) + " |")
+        bare = _amount(row, BARE) if BARE in row.seconds else ""
+        ratios = ["" if found is None else f"{found:.2f} ×" for found in (ratio(row), bare_ratio(row))]
+        lines.append("| " + " | ".join([row.title, *cells, ratios[0], bare, ratios[1]]) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -335,10 +369,13 @@ def _cell(row: Row, label: str, first: str | None) -> str:
     best = row.best(peers)
     parts = []
     for peer in dict.fromkeys(peer for peer in (plain, best) if peer is not None):
-        text = reports.amount(row.median(peer), "s").replace(" ", "\N{NO-BREAK SPACE}")
-        text = f"**{text}**" if peer == first else text
+        text = f"**{_amount(row, peer)}**" if peer == first else _amount(row, peer)
         parts.append(text + (f" ({PEERS[peer].how})" if PEERS[peer].how else ""))
     return "; ".join(parts)
+
+
+def _amount(row: Row, peer: str) -> str:
+    return reports.amount(row.median(peer), "s").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 # -- the whole -----------------------------------------------------------------------------------------------------
@@ -351,7 +388,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="processes for each figure")
     parser.add_argument("--runs", type=int, help="how many times each process measures")
     parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="rows with one of these in the title")
-    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="NAME", help="only these")
+    parser.add_argument("--peers", nargs="+", choices=EVERYONE, default=EVERYONE, metavar="NAME", help="only these")
     parser.add_argument("--seconds", type=float, default=0.02, help="how long a request takes")
     parser.add_argument("--python", default=sys.executable, help="the interpreter in which libraries are")
     parser.add_argument("--directory", type=Path, help="where to make files; default: a temporary directory")
@@ -393,7 +430,7 @@ def measure(options: argparse.Namespace, home: Path) -> tuple[list[Row], str, di
             return bucket.has({key.replace(data.name, name, 1): value for key, value in expected.items()})
 
         bench = Bench(
-            options.python, options.peers, places, values, options.rounds or (1 if options.quick else 3),
+            options.python, options.peers, places, servers.files, values, options.rounds or (1 if options.quick else 3),
             options.runs or (2 if options.quick else 3), prepare, is_written,
         )  # fmt: skip
         facts = running.about(home)

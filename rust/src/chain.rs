@@ -64,6 +64,15 @@ pub struct Chain {
     sizes: Vec<(Option<usize>, usize)>,
 }
 
+/// Elements of a chunk that are to be changed.
+#[derive(Clone, Copy)]
+pub struct Change<'a> {
+    /// Which.
+    pub selection: &'a Selection,
+    /// The caller's array, which has the new ones.
+    pub values: &'a Memory,
+}
+
 /// Memory that is used again and again.
 #[derive(Default)]
 pub struct Scratch {
@@ -604,26 +613,28 @@ impl Chain {
         Ok(stored)
     }
 
-    /// Change the selected elements of the stored chunk `old` (None: the chunk is not stored), and return its new stored form;
-    /// None if it need not be stored.
+    /// Make changes, one after the other, in the stored chunk `old` (None: the chunk is not stored), and return its new stored
+    /// form; None if it need not be stored.
     ///
     /// # Errors
     /// If `old` is broken, or the elements cannot be encoded.
     pub fn update<'a>(
         &self,
         old: Option<&[u8]>,
-        selection: &Selection,
-        values: &Memory,
+        changes: &[Change<'_>],
         scratch: &'a mut Scratch,
     ) -> Result<Option<&'a [u8]>> {
         if let Serializer::Shard(shard) = &self.serializer {
-            if !self.compressors.is_empty() {
-                return Err(Error::refused("a compressed shard is changed as a whole"));
-            }
+            let mut plain = std::mem::take(&mut scratch.chunk);
             let mut whole = std::mem::take(&mut scratch.stored);
-            let is_stored = shard.update(old, selection, values, &mut whole, scratch);
-            scratch.stored = whole;
-            return Ok(if is_stored? { Some(&scratch.stored) } else { None });
+            let is_stored = match old {
+                Some(data) if !self.compressors.is_empty() => self
+                    .decompress(data, scratch, &mut plain)
+                    .and_then(|()| shard.update(Some(&plain), changes, &mut whole, scratch)),
+                _ => shard.update(old, changes, &mut whole, scratch),
+            };
+            (scratch.chunk, scratch.stored) = (plain, whole);
+            return if is_stored? { self.compress_stored(scratch).map(Some) } else { Ok(None) };
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let out = resized(&mut chunk, self.layout.nbytes)?;
@@ -633,7 +644,9 @@ impl Chain {
             fill(out, &self.fill);
             Ok(())
         };
-        let result = decoded.and_then(|()| values.gather(&self.layout, out, selection));
+        let result = decoded.and_then(|()| {
+            changes.iter().try_for_each(|change| change.values.gather(&self.layout, out, change.selection))
+        });
         let is_empty = !self.policy.write_empty && holds_only(out, &self.fill);
         scratch.chunk = chunk;
         result?;

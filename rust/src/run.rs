@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::cache::{Cache, Keep, Shelf, share_of};
 use crate::chain::shard::{Entry, Shard};
-use crate::chain::{Chain, SMALL, Scratch};
+use crate::chain::{Chain, Change, SMALL, Scratch};
 use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
 use crate::scatter::Memory;
@@ -481,7 +481,7 @@ impl Job<'_> {
             let is_there = self.store.read_all(&key, size_hint(chain), &mut fetched);
             let result = is_there.and_then(|is_there| {
                 let old = is_there.then_some(fetched.as_slice());
-                match chain.update(old, &piece.selection, self.memory, scratch)? {
+                match chain.update(old, &[Change { selection: &piece.selection, values: self.memory }], scratch)? {
                     Some(data) => self.store.set(&key, data),
                     None => self.store.delete(&key),
                 }
@@ -501,7 +501,8 @@ fn size_hint(chain: &Chain) -> usize {
 }
 
 /// Whether a selection has as many elements along each dimension as the chunk.
-fn is_uncut(chain: &Chain, selection: &Selection) -> bool {
+#[must_use]
+pub fn is_uncut(chain: &Chain, selection: &Selection) -> bool {
     match selection {
         Selection::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).eq(chain.layout.shape.iter().copied()),
         Selection::Points(_) => false,

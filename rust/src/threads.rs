@@ -4,6 +4,7 @@
 //! Starting a thread takes about ten microseconds; only work that takes longer is worth a second thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 
 use crate::error::{Error, Result};
@@ -18,6 +19,11 @@ pub fn processors() -> usize {
         return usize::try_from(set.count()).unwrap_or(1).max(1);
     }
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Lock a mutex, even if a thread that held it has failed.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Run `work` on several threads, of which the caller's is one; return the first error, once all have ended.

@@ -88,9 +88,25 @@ def test_ratio_is_to_the_best_setting_of_the_best_other_library():
     assert latency.ratio(row(omnizarr=0.3)) is None
 
 
+def test_bare_client_is_no_other_library():
+    found = row(omnizarr=0.3, tensorstore=0.6, bare_hyper=0.2)
+    assert latency.ratio(found) == pytest.approx(0.5)
+    assert latency.bare_ratio(found) == pytest.approx(1.5)
+    assert latency.bare_ratio(row(omnizarr=0.3)) is None
+    line = latency.markdown([found], "Somewhere.", {}).splitlines()[-1].replace("\N{NO-BREAK SPACE}", " ")
+    assert line.endswith("| 0.50 × | 200 ms | 1.50 × |")
+
+
+def test_bare_client_takes_part_where_whole_chunks_are_read():
+    assert {case.title for case in CASES if case.reads_all} == {
+        "read 64 chunks of 16 KiB, raw", "read 1,000 chunks of 16 KiB, raw",
+        "read 64 chunks of 64 KiB, zstd", "read 1,000 chunks of 64 KiB, zstd",
+    }  # fmt: skip
+
+
 def test_table_shows_libraries_as_they_come_and_at_their_best():
     text = latency.markdown([row(omnizarr=0.3, tensorstore=0.9, tensorstore_256=0.2)], "Somewhere.", {"omnizarr": "1"})
     line = text.splitlines()[-1].replace("\N{NO-BREAK SPACE}", " ")
     assert "| 300 ms | " in line
     assert "900 ms; **200 ms** (256 requests)" in line
-    assert line.endswith("1.50 × |")
+    assert line.endswith("1.50 × |  |  |")

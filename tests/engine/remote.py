@@ -31,6 +31,15 @@ GZIP = {"name": "gzip", "configuration": {"level": 1}}
 CRC = {"name": "crc32c"}
 
 
+def packed(*chunk_shape):
+    """Return the codecs of shards that are compressed as a whole."""
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    configuration = {
+        "chunk_shape": chunk_shape, "codecs": codecs, "index_codecs": [*codecs, CRC], "index_location": "start"
+    }  # fmt: skip
+    return {"compressors": [GZIP], "serializer": {"name": "sharding_indexed", "configuration": configuration}}
+
+
 def by(fetch, url, options, **how):
     """Open an array whose chunks are fetched natively, or by way of Python."""
     with omnizarr.config.set({"fetch": fetch}):

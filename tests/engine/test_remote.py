@@ -21,7 +21,7 @@ from omnizarr.errors import SettingError, StoreError
 from omnizarr.stores.remote.object import ObjectStore
 from tests import servers
 from tests.engine.both import needs_posix, outcome
-from tests.engine.remote import CRC, GZIP, VALUES, ZSTD, by, chunks, failure, needs_remote, put, respond, run
+from tests.engine.remote import CRC, GZIP, VALUES, ZSTD, by, chunks, failure, needs_remote, packed, put, respond, run
 from tests.faultproxy import Answer, FaultProxy, Hang, Refuse, Reset, Slow, Truncate
 from tests.stores.recording import FAST, recording
 
@@ -38,19 +38,7 @@ LAYOUTS = {
     "big-endian": {"compressors": None, "dtype": ">i8"},
     "shards": {"compressors": ZSTD, "shards": (32, 32)},
     "raw shards": {"compressors": None, "shards": (64, 64)},
-    "compressed shards": {
-        "compressors": [GZIP],
-        "chunks": (32, 32),
-        "serializer": {
-            "name": "sharding_indexed",
-            "configuration": {
-                "chunk_shape": [16, 16],
-                "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-                "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, CRC],
-                "index_location": "start",
-            },
-        },
-    },
+    "compressed shards": {"chunks": (32, 32), **packed(16, 16)},
     "v2": {"zarr_format": 2},
 }
 SELECTIONS = {

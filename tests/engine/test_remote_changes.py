@@ -22,7 +22,7 @@ from omnizarr.stores.remote import object as objects
 from omnizarr.stores.remote.object import ObjectStore
 from tests.concurrency import crews, scenarios
 from tests.engine.both import needs_posix
-from tests.engine.remote import ZSTD, failure, needs_remote, respond, run
+from tests.engine.remote import ZSTD, failure, needs_remote, packed, respond, run
 from tests.faultproxy import Answer, Call, FaultProxy, Hang, Refuse, Reset
 from tests.stores.recording import FAST, recording
 
@@ -38,6 +38,7 @@ LAYOUTS = {
     "zstd": {"compressors": ZSTD},
     "transposed": {"compressors": ZSTD, "filters": [{"name": "transpose", "configuration": {"order": [1, 0]}}]},
     "shards": {"compressors": ZSTD, "chunks": (2, 2), "shards": (4, 4)},
+    "compressed shards": packed(2, 2),
     "v2": {"zarr_format": 2},
 }
 

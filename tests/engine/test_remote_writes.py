@@ -193,18 +193,6 @@ def test_requests_look_the_same(server):
     assert [(verb, path) for verb, path, _ in asked[0]] == [("PUT", "/data/a/c/1/1")]
 
 
-def test_chunks_that_are_sent_in_parts_are_stored_by_python(s3_server):
-    place = s3_server.fresh()
-    array = omnizarr.create_array(
-        f"{place.url}/a", shape=(40 * 2**20,), chunks=(40 * 2**20,), dtype="u1", compressors=None,
-        storage_options=place.options,
-    )  # fmt: skip
-    values = np.random.default_rng(1).integers(1, 256, array.shape, "u1")
-    array[...] = values
-    assert engine.is_remote(array._bind().binding)
-    np.testing.assert_array_equal(array[...], values)
-
-
 # -- errors ----------------------------------------------------------------------------------
 
 

@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use smallvec::SmallVec;
+
 use crate::cache::{Keep, share_of};
 use crate::chain::runs::Runs;
-use crate::chain::{Chain, SMALL, Scratch, resized};
+use crate::chain::{Chain, Change, SMALL, Scratch, resized};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Plan, Selection};
 use crate::scatter::Memory;
@@ -386,26 +388,33 @@ impl Shard {
     pub fn update(
         &self,
         old: Option<&[u8]>,
-        selection: &Selection,
-        values: &Memory,
+        changes: &[Change<'_>],
         out: &mut Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        let plan = Plan::within(selection, &self.inner.layout.shape)?;
-        let mut places = filled(usize::MAX, self.count)?;
-        let mut is_covered = plan.len() == self.count;
-        for at in 0..plan.len() {
-            let piece = plan.piece(at);
-            places[self.number_of(&piece)?] = at;
-            is_covered &= piece.whole;
+        let plans = changes
+            .iter()
+            .map(|change| Plan::within(change.selection, &self.inner.layout.shape))
+            .collect::<Result<Vec<_>>>()?;
+        // Of each chunk the pieces that change it: the number of the change, and the number in its plan.
+        let mut places: Vec<SmallVec<[(usize, usize); 1]>> = filled(SmallVec::new(), self.count)?;
+        let mut is_covered = plans.first().is_some_and(|plan| plan.len() == self.count);
+        for (number, plan) in plans.iter().enumerate() {
+            for at in 0..plan.len() {
+                let piece = plan.piece(at);
+                places[self.number_of(&piece)?].push((number, at));
+                is_covered &= number > 0 || piece.whole;
+            }
         }
-        let piece_of = |number: usize| Some(places[number]).filter(|&at| at != usize::MAX).map(|at| plan.piece(at));
+        let pieces_of = |number: usize| -> SmallVec<[(Piece, &Memory); 1]> {
+            places[number].iter().map(|&(change, at)| (plans[change].piece(at), changes[change].values)).collect()
+        };
         let entries = match old {
             Some(data) if !is_covered => self.index_of(&Bytes(data), scratch)?,
             _ => filled(None, self.count)?,
         };
         let old = old.unwrap_or_default();
-        let is_kept = |at: &usize| piece_of(*at).is_none_or(|piece| !piece.whole);
+        let is_kept = |number: &usize| pieces_of(*number).first().is_none_or(|(piece, _)| !piece.whole);
         let kept: usize = (0..self.count).filter(is_kept).filter_map(|at| entries[at]).map(|(_, size)| size).sum();
         if kept > old.len() {
             return Err(Error::broken("chunks overlap"));
@@ -416,10 +425,16 @@ impl Shard {
             range.map(Some).ok_or_else(|| Error::broken("a chunk lies outside the shard"))
         };
         self.assemble(out, scratch, &|number, scratch, target| {
-            let data = match piece_of(number) {
-                None => bytes_of(number)?,
-                Some(piece) if piece.whole => self.inner.encode(&piece.selection, values, scratch)?,
-                Some(piece) => self.inner.update(bytes_of(number)?, &piece.selection, values, scratch)?,
+            let pieces = pieces_of(number);
+            let data = match pieces.as_slice() {
+                [] => bytes_of(number)?,
+                [(piece, values)] if piece.whole => self.inner.encode(&piece.selection, values, scratch)?,
+                [(first, _), ..] => {
+                    let old = if first.whole { None } else { bytes_of(number)? };
+                    let changes: SmallVec<[Change<'_>; 1]> =
+                        pieces.iter().map(|(piece, values)| Change { selection: &piece.selection, values }).collect();
+                    self.inner.update(old, &changes, scratch)?
+                }
             };
             data.map(|data| target.extend_from_slice(data)).map_or(Ok(false), |()| Ok(true))
         })

@@ -11,9 +11,11 @@ use pyo3::prelude::*;
 use super::{Engine, Rest, asked, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown};
 use crate::error::{Error, Kind};
 use crate::plan::Plan;
-use crate::remote::batch::{Batch, Bell, Order, Outcome};
+use crate::remote::batch::{Batch, Bell, Outcome};
 use crate::remote::change::Conditions;
-use crate::remote::client::{Answered, Client, Cloud, Retries, Setup};
+use crate::remote::client::{Client, Cloud, Retries, Setup};
+use crate::remote::failures::Answered;
+use crate::remote::job::Order;
 use crate::run::{Failure, Verb};
 use crate::scatter::Memory;
 

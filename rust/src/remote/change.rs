@@ -3,17 +3,15 @@
 //! `omnizarr.stores.remote.object` says how: an answer that is lost must not make a change happen twice, and a server that
 //! takes no notice of conditions must not be trusted.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use object_store::{Attribute, Attributes, GetOptions, ObjectMeta, PutMode, PutOptions, UpdateVersion};
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use object_store::{Attribute, Attributes, GetOptions, ObjectMeta, PutMode, PutOptions, PutResult, UpdateVersion};
 
 use crate::error::{Error, Kind, Result};
-use crate::remote::client::Answered;
-use crate::remote::fetch::{Part, Place, strong};
+use crate::remote::answers::{Part, is_strong};
+use crate::remote::failures::Answered;
+use crate::remote::fetch::Place;
 
 /// Metadata stored with a value, by which its writer recognizes it.
 const MARK: &str = "omnizarrwrite";
@@ -23,11 +21,9 @@ const NEVER: &str = "\"00000000000000000000000000000000\"";
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// but not longer than this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// So many keys are noted before those that are free are forgotten.
-const FEW: usize = 1000;
 
 /// How a store keeps writers apart: by conditions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
     /// It has to be seen that the server takes notice of them.
     pub are_doubtful: bool,
@@ -36,10 +32,10 @@ pub struct Conditions {
 }
 
 /// What became of a write on a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// The value is stored.
-    Stored,
+    /// The value is stored. This is the condition that it still is, if the server has told its version.
+    Stored(Option<PutMode>),
     /// Another writer was faster.
     Conflict,
 }
@@ -48,7 +44,12 @@ pub enum Put {
 #[must_use]
 pub fn unchanged(meta: Option<&ObjectMeta>) -> Option<PutMode> {
     let Some(meta) = meta else { return Some(PutMode::Create) };
-    let (e_tag, version) = (strong(meta), meta.version.clone());
+    same(meta.e_tag.clone(), meta.version.clone())
+}
+
+/// The condition that a value is of the version with this `ETag` and this name.
+fn same(e_tag: Option<String>, version: Option<String>) -> Option<PutMode> {
+    let e_tag = e_tag.filter(|tag| is_strong(tag));
     (e_tag.is_some() || version.is_some()).then_some(PutMode::Update(UpdateVersion { e_tag, version }))
 }
 
@@ -71,7 +72,7 @@ impl Place<'_> {
     /// If the store fails. Then the value may be either.
     pub async fn put_if(&self, data: Bytes, condition: &PutMode, are_doubtful: bool) -> Result<Put> {
         let put = self.put_marked(data.clone(), condition, &mark()?).await?;
-        if put == Put::Stored && are_doubtful {
+        if matches!(put, Put::Stored(_)) && are_doubtful {
             self.check_conditions(data).await?;
         }
         Ok(put)
@@ -84,7 +85,7 @@ impl Place<'_> {
         let mut is_last = false;
         loop {
             let error = match self.send(data.clone(), condition, Some(mark)).await? {
-                Ok(()) => return Ok(Put::Stored),
+                Ok(result) => return Ok(Put::Stored(same(result.e_tag, result.version))),
                 Err(error) => error,
             };
             let mut failure = None;
@@ -104,7 +105,7 @@ impl Place<'_> {
                 failure = Some(meant);
             }
             if self.mark().await?.as_deref() == Some(mark) {
-                return Ok(Put::Stored);
+                return Ok(Put::Stored(None));
             }
             match failure {
                 None => return Ok(Put::Conflict),
@@ -125,7 +126,7 @@ impl Place<'_> {
         data: Bytes,
         condition: &PutMode,
         mark: Option<&str>,
-    ) -> Result<Result<(), object_store::Error>> {
+    ) -> Result<Result<PutResult, object_store::Error>> {
         self.check()?;
         let mut attributes = Attributes::new();
         if let Some(mark) = mark {
@@ -133,7 +134,7 @@ impl Place<'_> {
         }
         let options = PutOptions { mode: condition.clone(), attributes, ..PutOptions::default() };
         let _permit = self.live.gate.pass().await;
-        Ok(self.live.store.put_opts(&self.path, data.into(), options).await.map(|_| ()))
+        Ok(self.live.store.put_opts(&self.path, data.into(), options).await)
     }
 
     /// The mark of the value that is stored.
@@ -155,7 +156,7 @@ impl Place<'_> {
         let checked = self.live.conditions.get_or_try_init(|| async {
             match self.send(data, &never, None).await.map_err(Some)? {
                 // The store in Python tries that again, and says what is wrong.
-                Ok(()) => Err(Some(Error::refused("a server that takes no notice of conditions"))),
+                Ok(_) => Err(Some(Error::refused("a server that takes no notice of conditions"))),
                 Err(error) if self.is_conflict(&error) => Ok(()),
                 // The value itself is stored; the next write will tell.
                 Err(error) => Err(self.live.meaning(&error).filter(|failure| failure.kind == Kind::Refused)),
@@ -201,7 +202,6 @@ fn random() -> Result<u64> {
 
 /// How long to wait after conflicts: for random times, so that writers that met once do not meet again.
 pub struct Pauses {
-    begun: Instant,
     longest: Duration,
 }
 
@@ -209,13 +209,7 @@ impl Pauses {
     /// The pauses after a first conflict.
     #[must_use]
     pub fn new() -> Self {
-        Self { begun: Instant::now(), longest: FIRST_PAUSE }
-    }
-
-    /// Whether that has taken too long.
-    #[must_use]
-    pub fn are_over(&self, patience: Duration) -> bool {
-        self.begun.elapsed() > patience
+        Self { longest: FIRST_PAUSE }
     }
 
     /// Wait for a while.
@@ -234,30 +228,6 @@ impl Pauses {
 impl Default for Pauses {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// One writer of this process at a time for each key: others would only get in its way.
-#[derive(Debug, Default)]
-pub struct Turns(Mutex<HashMap<String, Weak<Turn<()>>>>);
-
-impl Turns {
-    /// Wait for the turn to change the value of a key. It lasts until what is returned is dropped.
-    pub async fn take(&self, key: &str) -> OwnedMutexGuard<()> {
-        self.turn(key).lock_owned().await
-    }
-
-    fn turn(&self, key: &str) -> Arc<Turn<()>> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turns.get(key).and_then(Weak::upgrade) {
-            return turn;
-        }
-        if turns.len() >= FEW && turns.len() == turns.capacity() {
-            turns.retain(|_, turn| turn.strong_count() > 0);
-        }
-        let turn = Arc::default();
-        turns.insert(key.to_owned(), Arc::downgrade(&turn));
-        turn
     }
 }
 
@@ -290,24 +260,5 @@ mod tests {
         let marks: std::collections::HashSet<_> = (0..100).map(|_| mark().unwrap()).collect();
         assert_eq!(marks.len(), 100);
         assert!(marks.iter().all(|mark| mark.len() == 32));
-    }
-
-    #[test]
-    fn a_key_has_one_turn_as_long_as_somebody_waits_for_it() {
-        let turns = Turns::default();
-        let first = turns.turn("a");
-        assert!(Arc::ptr_eq(&first, &turns.turn("a")));
-        assert!(!Arc::ptr_eq(&first, &turns.turn("b")));
-    }
-
-    #[test]
-    fn turns_of_free_keys_are_forgotten() {
-        let turns = Turns::default();
-        let held = turns.turn("held");
-        for number in 0..10 * FEW {
-            turns.turn(&number.to_string());
-        }
-        assert!(turns.0.lock().unwrap().len() < 5 * FEW);
-        assert!(Arc::ptr_eq(&held, &turns.turn("held")));
     }
 }

@@ -15,9 +15,8 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
-use crate::remote::batch::{Chunk, Headed, Indexed};
-use crate::remote::change::Turns;
-use crate::remote::failures::Declined;
+use crate::remote::answers::{Chunk, Headed, Indexed};
+use crate::remote::failures::{Answered, Declined};
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
 use crate::remote::transport::{Gate, Transport};
@@ -102,8 +101,6 @@ pub struct Live {
     pub indexes: Flights<Indexed>,
     /// Requests for the beginnings of chunks, which readers share.
     pub heads: Flights<Headed>,
-    /// Lets one writer at a time change a value in part.
-    pub turns: Turns,
     /// Set once the server was seen to obey conditions.
     pub conditions: OnceCell<()>,
     /// A request is not sent again before this time has passed.
@@ -144,7 +141,6 @@ impl Setup {
             most_at_once: self.concurrency,
             chunks: Flights::default(),
             indexes: Flights::default(),
-            turns: Turns::default(),
             conditions: OnceCell::new(),
             soonest_repetition: self.retries().backoff.init_backoff,
             heads: Flights::default(),
@@ -205,15 +201,6 @@ impl Setup {
             retry_timeout: retries.retry_timeout,
         }
     }
-}
-
-/// An error of a server or a connection, as obstore reports it.
-#[derive(Clone, Debug)]
-pub struct Answered {
-    /// The name of obstore's exception.
-    pub kind: &'static str,
-    /// Its text.
-    pub text: String,
 }
 
 impl Live {

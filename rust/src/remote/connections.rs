@@ -8,31 +8,20 @@
 //! of a server for long, many for a short time, and only so many of all servers. A task closes the others in time.
 
 use std::collections::{HashMap, VecDeque};
-use std::error::Error as StdError;
-use std::io;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::http::uri::Authority;
-use hyper_util::rt::TokioIo;
-use object_store::client::{HttpError, HttpErrorKind, HttpRequestBody};
-use tokio::net::TcpStream;
+use hyper::client::conn::http1::SendRequest;
+use object_store::client::{HttpError, HttpErrorKind};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::error::Error;
-use crate::remote::failures::{SENDING, declined, failed, timed_out};
+use crate::remote::dialler::{Dialler, Sender, Server};
+use crate::remote::failures::{SENDING, declined, timed_out};
 use crate::remote::process::{OfProcess, runtime};
+use crate::threads::locked;
 
-/// How long the addresses of a host are remembered.
-const ADDRESSES_KEPT: Duration = Duration::from_secs(10);
 /// How many connections are begun at once at first: each that succeeds allows one more.
 const FIRST_AT_ONCE: usize = 128;
 /// How long none is begun after one could not be made, as long as there are others.
@@ -47,26 +36,6 @@ const SHORT: Duration = Duration::from_secs(10);
 const MOST_IDLE: usize = 512;
 /// How often the unused ones are looked through.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
-
-/// A server.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Server {
-    /// Whether it is reached over TLS.
-    pub is_secure: bool,
-    /// Its name and its port.
-    pub authority: Authority,
-}
-
-impl Server {
-    fn port(&self) -> u16 {
-        self.authority.port_u16().unwrap_or(if self.is_secure { 443 } else { 80 })
-    }
-
-    fn host(&self) -> &str {
-        let host = self.authority.host();
-        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
-    }
-}
 
 /// How connections are made, and how long they are kept: clients that agree on that share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,8 +69,7 @@ pub struct Route {
 #[derive(Debug)]
 pub struct Connections {
     pools: Mutex<Pools>,
-    addresses: Mutex<HashMap<Server, Addresses>>,
-    turn: AtomicUsize,
+    dialler: Dialler,
     most_idle: usize,
 }
 
@@ -114,12 +82,7 @@ struct Pools {
     is_swept: bool,
 }
 
-type Sender = SendRequest<HttpRequestBody>;
 type Waiting = oneshot::Sender<Result<Connection, HttpError>>;
-/// The addresses of a server or why they are not known, and since when.
-type Found = Result<Arc<[SocketAddr]>, (io::ErrorKind, String)>;
-type Addresses = Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>;
-
 /// The connections to one server.
 #[derive(Debug)]
 struct Pool {
@@ -238,11 +201,11 @@ impl Connections {
 
     /// None yet; so many unused ones are kept at most.
     fn new(most_idle: usize) -> Self {
-        Self { pools: Mutex::default(), addresses: Mutex::default(), turn: AtomicUsize::new(0), most_idle }
+        Self { pools: Mutex::default(), dialler: Dialler::default(), most_idle }
     }
 
     fn pools(&self) -> MutexGuard<'_, Pools> {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.pools)
     }
 
     /// Look at a pool, or change it. Nothing that is a [`Connection`] may be dropped meanwhile: that takes the lock, too.
@@ -292,7 +255,11 @@ impl Connections {
         while self.count(route, Pool::begin) {
             let (connections, route) = (Arc::clone(self), route.clone());
             runtime.spawn(async move {
-                let made = connections.connected(&route).await;
+                let dialled = connections.dialler.dial(&route.server);
+                let made = match route.terms.connect_timeout {
+                    None => dialled.await,
+                    Some(limit) => timeout(limit, dialled).await.unwrap_or_else(|_| Err(timed_out(SENDING))),
+                };
                 connections.made(&route, made);
             });
         }
@@ -393,13 +360,7 @@ impl Connections {
 
     /// Close what has been unused for too long; return whether there is anything left to be closed.
     fn sweep(&self) -> bool {
-        if let Ok(mut all) = self.addresses.lock() {
-            all.retain(|_, known| {
-                known
-                    .try_lock()
-                    .map_or(true, |known| known.as_ref().is_none_or(|(since, _)| since.elapsed() < ADDRESSES_KEPT))
-            });
-        }
+        self.dialler.forget();
         let mut pools = self.pools();
         pools.of.retain(|route, pool| {
             pool.sweep(&route.terms);
@@ -408,53 +369,6 @@ impl Connections {
         pools.idle = pools.of.values().map(|pool| pool.idle.len()).sum();
         pools.is_swept = pools.idle > 0;
         pools.is_swept
-    }
-
-    // -- making one ---------------------------------------------------------------------------
-
-    async fn connected(&self, route: &Route) -> Result<Sender, HttpError> {
-        match route.terms.connect_timeout {
-            None => self.dial(&route.server).await,
-            Some(limit) => timeout(limit, self.dial(&route.server)).await.unwrap_or_else(|_| Err(timed_out(SENDING))),
-        }
-    }
-
-    /// Connect to a server, at one of its addresses after the other, beginning with another one each time.
-    async fn dial(&self, server: &Server) -> Result<Sender, HttpError> {
-        let connect = |error| failed(HttpErrorKind::Connect, SENDING, error);
-        let addresses = self.addresses_of(server).await.map_err(connect)?;
-        let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "failed to lookup address information: none");
-        for number in 0..addresses.len() {
-            match TcpStream::connect(addresses[first.wrapping_add(number) % addresses.len()]).await {
-                Ok(stream) => {
-                    let _ = stream.set_nodelay(true);
-                    return if server.is_secure { secured(server, stream).await } else { greeted(stream).await };
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(connect(last))
-    }
-
-    async fn addresses_of(&self, server: &Server) -> io::Result<Arc<[SocketAddr]>> {
-        let known = match self.addresses.lock() {
-            Ok(mut all) => Arc::clone(all.entry(server.clone()).or_default()),
-            Err(_) => Addresses::default(),
-        };
-        // Others that ask for them meanwhile wait for the same answer.
-        let asked = Instant::now();
-        let mut known = known.lock().await;
-        let found = match &*known {
-            Some((since, Ok(addresses))) if since.elapsed() < ADDRESSES_KEPT => Ok(Arc::clone(addresses)),
-            Some((since, Err(reason))) if *since >= asked => Err(reason.clone()),
-            _ => {
-                let found = tokio::net::lookup_host((server.host(), server.port())).await;
-                let found = found.map(Iterator::collect).map_err(|error| (error.kind(), error.to_string()));
-                known.insert((Instant::now(), found)).1.clone()
-            }
-        };
-        found.map_err(|(kind, text)| io::Error::new(kind, text))
     }
 }
 
@@ -467,53 +381,9 @@ fn most_files() -> usize {
     most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
-/// Speak HTTP over a connection.
-async fn greeted<S>(stream: S) -> Result<Sender, HttpError>
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let (sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(HttpErrorKind::Connect, SENDING, error))?;
-    tokio::spawn(async move {
-        let _ = connection.await;
-    });
-    Ok(sender)
-}
-
-async fn secured(server: &Server, stream: TcpStream) -> Result<Sender, HttpError> {
-    let config = tls().ok_or_else(|| declined("no certificates to trust"))?;
-    let name =
-        ServerName::try_from(server.host().to_owned()).map_err(|_| declined("a name that no certificate has"))?;
-    match TlsConnector::from(config).connect(name, stream).await {
-        Ok(stream) => greeted(stream).await,
-        // obstore may trust what is not trusted here, and says what is wrong if it does not.
-        Err(error) if error.get_ref().is_some_and(<dyn StdError + Send + Sync>::is::<rustls::Error>) => {
-            Err(declined("no secure connection"))
-        }
-        Err(error) => Err(failed(HttpErrorKind::Connect, SENDING, error)),
-    }
-}
-
-/// The certificates that the system trusts, read when a process first needs them.
-fn tls() -> Option<Arc<ClientConfig>> {
-    static CONFIG: OfProcess<ClientConfig> = OfProcess::new();
-    CONFIG
-        .get(|| {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-            let builder =
-                builder.with_safe_default_protocol_versions().map_err(|error| Error::refused(error.to_string()))?;
-            let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-            config.alpn_protocols = vec![b"http/1.1".to_vec()];
-            Ok(config)
-        })
-        .ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::mpsc;
 
     use super::*;

@@ -6,6 +6,8 @@ use std::io;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
+use crate::error::{Error, Kind};
+
 /// Why a request was not sent, or not followed up: obstore has to send it.
 #[derive(Debug)]
 pub struct Declined(&'static str);
@@ -87,4 +89,39 @@ pub fn kind_of(error: &hyper::Error) -> HttpErrorKind {
         source = error.source();
     }
     HttpErrorKind::Unknown
+}
+
+// -- errors of stores ---------------------------------------------------------------------
+
+/// An error of a server or a connection, as obstore reports it.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The name of obstore's exception.
+    pub kind: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// An error that several readers get.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    kind: Kind,
+    message: String,
+    answered: Option<Answered>,
+}
+
+impl Reason {
+    /// What an error says, for all of them.
+    #[must_use]
+    pub fn of(error: &Error) -> Self {
+        let answered = error.foreign.as_ref().and_then(|foreign| foreign.downcast_ref::<Answered>()).cloned();
+        Self { kind: error.kind, message: error.message.clone(), answered }
+    }
+}
+
+impl From<Reason> for Error {
+    fn from(reason: Reason) -> Self {
+        let foreign = reason.answered.map(|answered| Box::new(answered) as _);
+        Self { kind: reason.kind, message: reason.message, foreign }
+    }
 }

@@ -10,8 +10,8 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt a
 
 use crate::chain::SMALL;
 use crate::error::{Error, Result};
+use crate::remote::answers::{Part, Parts, are_same, strong};
 use crate::remote::client::Live;
-use crate::store::Value;
 
 /// Parts with at most this number of bytes between them are fetched by one request, because an additional request would take
 /// longer than these bytes.
@@ -34,9 +34,6 @@ pub struct Place<'a> {
     /// Values with more bytes are not fetched.
     pub most: u64,
 }
-
-/// Bytes of a value, and what the server said about the value.
-pub type Part = (Bytes, ObjectMeta);
 
 impl Place<'_> {
     pub(super) fn check(&self) -> Result<()> {
@@ -96,6 +93,7 @@ impl Place<'_> {
     /// If the store fails. Then the value may be either.
     pub async fn put(&self, data: Bytes) -> Result<()> {
         self.check()?;
+        let _permit = self.live.gate.pass().await;
         match self.live.store.put_opts(&self.path, data.into(), PutOptions::default()).await {
             Ok(_) => Ok(()),
             Err(error) => Err(self.live.meaning(&error).unwrap_or_else(|| Error::refused("there is no place for it"))),
@@ -108,6 +106,7 @@ impl Place<'_> {
     /// If the store fails. Then the value may be there still.
     pub async fn delete(&self) -> Result<()> {
         self.check()?;
+        let _permit = self.live.gate.pass().await;
         match self.live.store.delete(&self.path).await {
             Ok(()) => Ok(()),
             Err(error) => self.live.meaning(&error).map_or(Ok(()), Err),
@@ -216,24 +215,6 @@ fn ignores_ranges(error: &object_store::Error) -> bool {
     text.contains("Range request not supported") || text.contains("non-partial response")
 }
 
-/// Return the `ETag`, if it is strong: two versions with different bytes never share it.
-pub(super) fn strong(meta: &ObjectMeta) -> Option<String> {
-    meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
-}
-
-/// Whether the server has sent a strong `ETag` or a version, which two versions with different bytes never share.
-#[must_use]
-pub fn names_version(meta: &ObjectMeta) -> bool {
-    strong(meta).is_some() || meta.version.is_some()
-}
-
-/// Whether both describe the same version. If there is no strong `ETag` and no version, size and date must be the same too.
-fn are_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
-    one.e_tag == other.e_tag
-        && one.version == other.version
-        && (names_version(one) || (one.size == other.size && one.last_modified == other.last_modified))
-}
-
 /// Return the ranges to ask for so that all given ranges are fetched. Ranges that are near each other become one.
 fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
@@ -254,60 +235,6 @@ fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     groups
 }
 
-/// Parts of a value that have been fetched. Other bytes are read as zeros; [`Value::holds`] says which have been fetched.
-pub struct Parts {
-    size: u64,
-    parts: Vec<(u64, Bytes)>,
-}
-
-impl Parts {
-    /// Make parts of the beginning of a value.
-    #[must_use]
-    pub fn of_head((bytes, meta): &Part) -> Self {
-        Self { size: meta.size, parts: vec![(0, bytes.clone())] }
-    }
-
-    /// Return the position of the first byte at or after `start` that has not been fetched.
-    fn gap(&self, mut start: u64) -> u64 {
-        let end = |(at, bytes): &(u64, Bytes)| at + bytes.len() as u64;
-        while let Some(part) = self.parts.iter().find(|part| part.0 <= start && start < end(part)) {
-            start = end(part);
-        }
-        start
-    }
-
-    /// Return the rest of a range, from the first byte that has not been fetched; None if all have been fetched.
-    fn missing(&self, range: &Range<u64>) -> Option<Range<u64>> {
-        let start = self.gap(range.start);
-        (start < range.end).then_some(start..range.end)
-    }
-}
-
-impl Value for Parts {
-    fn size(&self) -> Result<u64> {
-        Ok(self.size)
-    }
-
-    fn holds(&self, start: u64, size: usize) -> bool {
-        let end = self.size.min(start.saturating_add(size as u64));
-        self.missing(&(start..end)).is_none()
-    }
-
-    fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
-        let end = self.size.min(start.saturating_add(out.len() as u64));
-        let found = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
-        out[..found].fill(0);
-        for (at, bytes) in &self.parts {
-            let (from, to) = (start.max(*at), end.min(at + bytes.len() as u64));
-            if from < to {
-                let place = |place: u64, base: u64| usize::try_from(place - base).unwrap_or(0);
-                out[place(from, start)..place(to, start)].copy_from_slice(&bytes[place(from, *at)..place(to, *at)]);
-            }
-        }
-        Ok(found)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,26 +244,5 @@ mod tests {
         assert_eq!(together(vec![300_000..300_010, 0..10, 20..30, 5..5, 25..28]), [0..30, 300_000..300_010]);
         assert_eq!(together(vec![0..LARGEST, LARGEST..LARGEST + 1]), [0..LARGEST, LARGEST..LARGEST + 1]);
         assert_eq!(together(vec![0..LARGEST, 5..LARGEST + 1, 40 * LARGEST..41 * LARGEST]).len(), 2);
-    }
-
-    #[test]
-    fn parts_are_read_where_they_lie() {
-        let parts = Parts { size: 12, parts: vec![(2, Bytes::from_static(b"ab")), (6, Bytes::from_static(b"cdef"))] };
-        let mut out = [9; 8];
-        assert_eq!(parts.read_at(3, &mut out).unwrap(), 8);
-        assert_eq!(&out, b"b\0\0cdef\0");
-        assert_eq!(parts.read_at(10, &mut out).unwrap(), 2);
-    }
-
-    #[test]
-    fn parts_that_were_not_fetched_are_known() {
-        let part = |at, bytes| (at, Bytes::from_static(bytes));
-        let parts = Parts { size: 12, parts: vec![part(6, b"cdef"), part(2, b"abab"), part(11, b"g")] };
-        let held = |start, size| parts.holds(start, size);
-        assert_eq!([held(2, 8), held(3, 1), held(5, 2), held(0, 0), held(11, 9), held(12, 1)], [true; 6]);
-        assert_eq!([held(1, 2), held(2, 9), held(0, 1), held(10, 2), held(0, 12)], [false; 5]);
-        assert_eq!(parts.missing(&(4..12)), Some(10..12));
-        assert_eq!(parts.missing(&(0..4)), Some(0..4));
-        assert_eq!(parts.missing(&(4..10)), None);
     }
 }

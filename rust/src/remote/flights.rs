@@ -5,9 +5,13 @@
 //! and all later readers share the next one, which is sent when that one is answered.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{Notify, watch};
+
+use crate::error::{Error, Result};
+use crate::remote::failures::Reason;
+use crate::threads::locked;
 
 /// Requests for one key that are on their way at a time.
 const MOST_SENT: usize = 1;
@@ -56,7 +60,7 @@ impl<T> Default for Flights<T> {
 
 impl<T: Clone> Flights<T> {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Flight<T>>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.keys)
     }
 
     /// Wait for the answer to another reader's request, if one is under way, or for the turn to send one.
@@ -133,4 +137,26 @@ impl<T: Clone> Drop for Pilot<'_, T> {
             None => {}
         }
     }
+}
+
+/// Send a request; or if another reader is about to send the same request, wait for the answer to that one.
+///
+/// # Errors
+/// Those of the request.
+pub async fn shared<T: Clone>(
+    flights: &Flights<Result<T, Reason>>,
+    name: &str,
+    request: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut pilot = match flights.board(name).await {
+        Seat::Passenger(answer) => return answer.map_err(Error::from),
+        Seat::Pilot(pilot) => pilot,
+    };
+    pilot.depart();
+    let answer = request.await;
+    pilot.land(match &answer {
+        Ok(answer) => Ok(answer.clone()),
+        Err(error) => Err(Reason::of(error)),
+    });
+    answer
 }

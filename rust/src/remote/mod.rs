@@ -6,24 +6,49 @@
 //! | module | holds |
 //! |---|---|
 //! | [`process`] | the runtime, and what else each process makes for itself |
-//! | [`failures`] | what goes wrong with requests |
+//! | [`failures`] | what goes wrong with requests, and errors that several readers get |
+//! | [`dialler`] | new connections to servers |
 //! | [`connections`] | connections to servers: free, waited for, being made |
 //! | [`transport`] | HTTP/1.1 for the crate `object_store`; how many requests are on their way |
+//! | [`answers`] | values and parts of values, with their versions; what readers share of them |
 //! | [`flights`] | one request for all readers that need the same value at once |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
-//! | [`fetch`] | values and parts of them: fetched, stored, deleted |
-//! | [`change`] | values changed in part, on conditions |
-//! | [`batch`] | plans, carried out |
+//! | [`fetch`] | requests for values and parts of them; values stored and deleted |
+//! | `upload` | large values, stored in parts |
+//! | [`change`] | requests on conditions, so that no change of another writer is lost |
+//! | [`job`] | orders, and what tasks need to carry them out |
+//! | `read` | a chunk, read |
+//! | `merge` | parts of chunks, changed: what tasks change in the same chunk is stored together |
+//! | `write` | a chunk, written |
+//! | [`batch`] | orders, carried out by tasks |
+
+pub mod process;
+
+pub mod failures;
+
+pub mod dialler;
+
+pub mod connections;
+pub mod transport;
+
+pub mod answers;
+pub mod flights;
+
+pub mod client;
+
+pub mod fetch;
+
+pub mod change;
+mod upload;
+
+pub mod job;
+
+mod read;
+
+mod merge;
+mod write;
 
 pub mod batch;
-pub mod change;
-pub mod client;
-pub mod connections;
-pub mod failures;
-pub mod fetch;
-pub mod flights;
-pub mod process;
-pub mod transport;
 
 #[cfg(test)]
 mod tests {

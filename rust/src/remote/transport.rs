@@ -22,7 +22,8 @@ use object_store::{ClientConfigKey, ClientOptions};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep_until, timeout, timeout_at};
 
-use crate::remote::connections::{Connection, Connections, Route, Server, Terms};
+use crate::remote::connections::{Connection, Connections, Route, Terms};
+use crate::remote::dialler::Server;
 use crate::remote::failures::{RECEIVING, SENDING, declined, failed, kind_of, timed_out};
 
 /// What the client of obstore says it is.

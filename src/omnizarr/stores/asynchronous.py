@@ -61,20 +61,31 @@ def _rest_at_exit() -> None:
 
 # -- how many requests are under way ------------------------------------------------------
 
-_Gates = WeakValueDictionary[Hashable, asyncio.Semaphore]  # a store may be named by its id, which a later one can have
+_Named = WeakValueDictionary[Hashable, T]  # a store may be named by its id, which a later one can have
+_OfLoops = WeakKeyDictionary[asyncio.AbstractEventLoop, _Named[T]]
 
-_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gates] = WeakKeyDictionary()
+_gates: _OfLoops[asyncio.Semaphore] = WeakKeyDictionary()
+_turns: _OfLoops[asyncio.Lock] = WeakKeyDictionary()
+
+
+def _here(table: _OfLoops[T]) -> _Named[T]:
+    """Return what the running loop has."""
+    loop = asyncio.get_running_loop()
+    if loop not in table:
+        for closed in loops.closed(table):  # semaphores and locks keep their loops
+            table.pop(closed, None)
+    return table.setdefault(loop, WeakValueDictionary())
 
 
 def _gate(store: Store) -> asyncio.Semaphore:
     """Return the semaphore that limits requests to what a store wants. All objects for the same data share it."""
-    loop = asyncio.get_running_loop()
-    if loop not in _gates:
-        for closed in loops.closed(_gates):  # semaphores keep their loops
-            _gates.pop(closed, None)
-    gates = _gates.setdefault(loop, WeakValueDictionary())
     name = store.origin()[0], store.concurrency
-    return gates.setdefault(name, asyncio.Semaphore(max(store.concurrency, _LEAST)))
+    return _here(_gates).setdefault(name, asyncio.Semaphore(max(store.concurrency, _LEAST)))
+
+
+def _turn(store: Store, key: str) -> asyncio.Lock:
+    """Return the lock of the task that changes a value: others would only get in its way."""
+    return _here(_turns).setdefault((store.origin(), key), asyncio.Lock())
 
 
 _LEAST: Final = 8  # requests at once, if answers are so fast that threads do not pay
@@ -275,7 +286,8 @@ class ObjectVerbs:
         start, pause = time.monotonic(), 0.005
         while True:
             try:
-                await self._update_once(key, change)
+                async with _turn(self._store, key):
+                    await self._update_once(key, change)
             except ConflictError as error:
                 if time.monotonic() - start > conflicts.PATIENCE:
                     raise conflicts.given_up(error)

@@ -1,0 +1,234 @@
+//! Reading chunks: what the targets need of one is fetched, decoded, and put into place.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::cache::{Cache, Keep, LARGEST_SHARE, SMALLEST_SHARE};
+use crate::chain::Chain;
+use crate::chain::runs::Runs;
+use crate::chain::shard::{Need, Shard};
+use crate::error::{Error, Kind, Result};
+use crate::plan::Coords;
+use crate::remote::answers::{Chunk, Index, Parts, Stored, names_version};
+use crate::remote::failures::Reason;
+use crate::remote::fetch::{HEAD, LEAST_IN_PARTS, Place};
+use crate::remote::flights::{Pilot, Seat, shared};
+use crate::remote::job::{Target, Tools};
+
+/// Fetch what the targets need of a chunk, and put it into place. All targets are pieces of the same chunk.
+pub(super) async fn read(tools: &Tools, targets: &[Target<'_>]) -> Result<()> {
+    let Some(Target { job, piece, .. }) = targets.first() else { return Ok(()) };
+    let chain = job.order.array.codecs.chain_of(&piece.coords)?;
+    let key = job.key(&piece.coords);
+    Reading { tools, targets, chain, place: job.place(&key)?, name: job.name(&key) }.run().await
+}
+
+/// A chunk that is being read.
+struct Reading<'a> {
+    tools: &'a Tools,
+    targets: &'a [Target<'a>],
+    chain: &'a Chain,
+    place: Place<'a>,
+    /// What readers who want the same of it agree on.
+    name: String,
+}
+
+impl Reading<'_> {
+    async fn run(&self) -> Result<()> {
+        let chain = self.chain;
+        let are_parts = self.targets.iter().all(|target| target.is_part(chain));
+        if let Some(shard) = chain.as_shard().filter(|_| are_parts) {
+            return self.shard(shard).await;
+        }
+        if are_parts && let Some(runs) = self.runs()? {
+            let parts = self.place.parts(runs, None).await?;
+            return self.tools.each(self.targets, |target, scratch| match &parts {
+                None => target.fill_missing(chain),
+                Some(parts) => {
+                    if chain.read_runs(parts, &target.piece.selection, &target.job.order.memory, scratch)? {
+                        Ok(())
+                    } else {
+                        Err(Error::refused("more than a part"))
+                    }
+                }
+            });
+        }
+        if are_parts
+            && let Some(runs) = self.few_runs()?
+            && self.blocks(&runs).await?
+        {
+            return Ok(());
+        }
+        self.whole().await
+    }
+
+    fn fill_missing(&self) -> Result<()> {
+        self.tools.each(self.targets, |target, _| target.fill_missing(self.chain))
+    }
+
+    /// Return the ranges of bytes that the targets need of an uncompressed chunk; None if the whole chunk should be fetched.
+    fn runs(&self) -> Result<Option<Vec<std::ops::Range<u64>>>> {
+        if !self.chain.reads_runs() {
+            return Ok(None);
+        }
+        let mut runs = Vec::new();
+        for target in self.targets {
+            runs.extend(self.chain.runs_of(&target.piece.selection)?);
+        }
+        let nbytes: u64 = runs.iter().map(|run| run.end - run.start).sum();
+        Ok(Some(runs).filter(|_| nbytes <= self.chain.layout.nbytes as u64 / 2))
+    }
+
+    /// Return the runs that hold what the targets need of a compressed chunk; None if the whole chunk should be fetched.
+    fn few_runs(&self) -> Result<Option<Runs>> {
+        // The number of stored bytes is not known yet. It is assumed to be half the number of decoded bytes.
+        let share = (self.chain.layout.nbytes >= 2 * LEAST_IN_PARTS).then_some(LARGEST_SHARE);
+        let mut all = Vec::new();
+        for target in self.targets {
+            let Some(runs) = self.chain.few_runs(&target.piece.selection, share)? else { return Ok(None) };
+            all.push(runs);
+        }
+        Ok(self.chain.in_few_blocks(all))
+    }
+
+    /// Fetch the beginning of a compressed chunk and then the blocks that hold `runs`, and put what the targets need into place.
+    /// Return false, with nothing put into place, if the whole chunk should be fetched.
+    async fn blocks(&self, runs: &Runs) -> Result<bool> {
+        let Self { tools, targets, chain, place, name } = self;
+        if place.live.ignores_ranges.load(Ordering::Relaxed) || place.live.lacks_versions.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let head = match shared(&place.live.heads, name, place.edge(HEAD, false)).await {
+            Ok(Some(head)) => head,
+            Ok(None) => return self.fill_missing().map(|()| true),
+            Err(error) if error.kind == Kind::Refused => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let (data, meta) = &head;
+        let is_all = data.len() as u64 == meta.size;
+        if !is_all && !names_version(meta) {
+            place.live.lacks_versions.store(true, Ordering::Relaxed);
+            return Ok(false);
+        }
+        if meta.size > place.most {
+            return Ok(false);
+        }
+        let fetched = Parts::of_head(&head);
+        let parts = match chain.blocks_of(&fetched, runs)? {
+            Some(blocks) => match place.more(fetched, blocks, meta).await {
+                Ok(parts) => parts,
+                Err(error) if error.kind == Kind::Refused => return Ok(false),
+                Err(error) => return Err(error),
+            },
+            None if is_all => fetched,
+            None => return Ok(false),
+        };
+        let is_done = tools.with_scratch(|scratch| {
+            let is_done = chain.decode_runs(&parts, runs, &mut scratch.chunk)?;
+            if is_done {
+                let bytes = &scratch.chunk[..runs.span.len()];
+                tools.each(targets, |target, _| target.scatter(chain, bytes, runs.span.start))?;
+            }
+            Ok(is_done)
+        })?;
+        if !is_done && is_all {
+            tools.each(targets, |target, scratch| target.place(chain, data, scratch))?;
+        }
+        Ok(is_done || is_all)
+    }
+
+    async fn whole(&self) -> Result<()> {
+        let Self { tools, targets, chain, place, name } = self;
+        let mut pilot: Pilot<'_, Chunk> = match place.live.chunks.board(name).await {
+            Seat::Passenger(chunk) => {
+                let chunk = chunk.map_err(Error::from)?;
+                return tools.each(targets, |target, scratch| match &chunk {
+                    None => target.fill_missing(chain),
+                    Some(Stored::Decoded(chunk)) => target.scatter(chain, chunk, 0),
+                    Some(Stored::Raw(data)) => target.place(chain, data, scratch),
+                });
+            }
+            Seat::Pilot(pilot) => pilot,
+        };
+        let permit = place.live.gate.pass().await;
+        let is_shared = pilot.depart();
+        let data = place.whole(chain.as_elements().and(Some(chain.layout.nbytes))).await;
+        drop(permit);
+        let data = match data {
+            Ok(data) => data,
+            Err(error) => {
+                pilot.land(Err(Reason::of(&error)));
+                return Err(error);
+            }
+        };
+        let Some(data) = data else {
+            pilot.land(Ok(None));
+            return self.fill_missing();
+        };
+        if !is_shared && targets.len() == 1 || chain.is_raw() || chain.is_made_of_shards() {
+            pilot.land(Ok(Some(Stored::Raw(data.clone()))));
+            return tools.each(targets, |target, scratch| target.place(chain, &data, scratch));
+        }
+        let decoded = tools.with_scratch(|scratch| chain.decoded(&data, scratch));
+        let chunk = match decoded {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                pilot.land(Err(Reason::of(&error)));
+                return Err(error);
+            }
+        };
+        pilot.land(Ok(Some(Stored::Decoded(Arc::clone(&chunk)))));
+        tools.each(targets, |target, _| target.scatter(chain, &chunk, 0))
+    }
+
+    /// Fetch the index of a shard, and then what the targets need.
+    async fn shard(&self, shard: &Shard) -> Result<()> {
+        let Self { tools, targets, place, .. } = self;
+        if shard.inner.as_shard().is_some() {
+            return Err(Error::refused("a shard within a shard"));
+        }
+        let Some(index) = self.index_of(shard).await? else { return self.fill_missing() };
+        // A chunk that several targets need is decoded once, unless each of them needs only a small part of it.
+        let decoded = (targets.len() > 1).then(|| Cache::new(usize::MAX));
+        let keep = decoded.as_ref().map(|chunks| Keep {
+            chunks,
+            place: Coords::new(),
+            stamp: [0; 5],
+            hold: None,
+            share: Some(SMALLEST_SHARE),
+        });
+        let least = if names_version(&index.meta) { LEAST_IN_PARTS } else { usize::MAX };
+        let mut needs = Vec::new();
+        for target in *targets {
+            needs.extend(shard.needs(&index.entries, &target.piece.selection, least, keep.as_ref())?);
+        }
+        let first = needs.iter().map(|Need { bytes, runs }| match runs {
+            Some(_) => bytes.start..bytes.end.min(bytes.start + HEAD as u64),
+            None => bytes.clone(),
+        });
+        let parts = place.parts(first.collect(), Some(index.meta.clone())).await?;
+        let mut parts = parts.ok_or_else(|| Error::refused("deleted"))?;
+        let mut blocks = Vec::new();
+        for need in needs.iter().filter(|need| need.runs.is_some()) {
+            blocks.extend(shard.blocks_of(need, &parts)?);
+        }
+        if !blocks.is_empty() {
+            parts = place.more(parts, blocks, &index.meta).await?;
+        }
+        tools.each(targets, |target, scratch| {
+            let (selection, memory) = (&target.piece.selection, &target.job.order.memory);
+            shard.read(&parts, &index.entries, selection, memory, scratch, keep.as_ref())
+        })
+    }
+
+    async fn index_of(&self, shard: &Shard) -> Result<Option<Arc<Index>>> {
+        let fetch = async {
+            let Some((data, meta)) = self.place.edge(shard.index_size(), shard.index_at_end()).await? else {
+                return Ok(None);
+            };
+            let entries = self.tools.with_scratch(|scratch| shard.entries(&data, meta.size, scratch))?;
+            Ok(Some(Arc::new(Index { entries, meta })))
+        };
+        shared(&self.place.live.indexes, &self.name, fetch).await
+    }
+}
