@@ -77,7 +77,7 @@ class Sharding:
         """Return the shard of `array`. Inner chunks that hold only the fill value are omitted (see `ChunkPolicy`)."""
         if array.shape != self.decoded.shape:
             raise CodecError("the array has the wrong shape", found=array.shape, expected=self.decoded.shape)
-        return self._assemble([self._encode_inner(array, piece) for piece in self._all_pieces()])
+        return self._assemble(dict(enumerate(self._encode_inner(array, piece) for piece in self._all_pieces())))
 
     def decode(self, data: Buffer) -> AnyArray:
         """Return the whole array.
@@ -138,8 +138,8 @@ class Sharding:
         pieces = list(subplan(selection, self.grid))
         numbers = self._numbers(pieces)
         covered = {number for number, piece in zip(numbers, pieces, strict=True) if piece.whole}
-        parts: list[Buffer | None] = [None] * self.grid.nchunks
-        if old is not None and len(covered) < len(parts):
+        parts: dict[int, Buffer | None] = {}  # most of very many may be missing
+        if old is not None and len(covered) < self.grid.nchunks:
             self._keep(old, covered, parts)
         for number, piece in zip(numbers, pieces, strict=True):
             if piece.whole:
@@ -147,11 +147,11 @@ class Sharding:
                 continue
             try:
                 part = value[(*piece.out_selection, ...)]
-                parts[number] = self.inner.write(parts[number], piece.chunk_selection, part)
+                parts[number] = self.inner.write(parts.get(number), piece.chunk_selection, part)
             except OmnizarrError as error:
                 _name_inner_chunk(error, piece.coords)
                 raise
-        return None if all(part is None for part in parts) else self._assemble(parts)
+        return None if all(part is None for part in parts.values()) else self._assemble(parts)
 
     # ---- the index
 
@@ -331,7 +331,7 @@ class Sharding:
             _name_inner_chunk(error, piece.coords)
             raise
 
-    def _keep(self, old: Buffer, covered: set[int], parts: list[Buffer | None]) -> None:
+    def _keep(self, old: Buffer, covered: set[int], parts: dict[int, Buffer | None]) -> None:
         """Copy the bytes of a shard's inner chunks into `parts`, except those that will be overwritten."""
         view = memoryview(old)
         kept = 0
@@ -353,11 +353,11 @@ class Sharding:
                 spec=_SPEC,
             )
 
-    def _assemble(self, parts: Sequence[Buffer | None]) -> bytes:
-        """Return the shard of encoded inner chunks, None for missing ones."""
-        table = np.full((len(parts), 2), _MISSING, np.uint64)
-        stored = [number for number, part in enumerate(parts) if part is not None]
-        chunks = [part for part in parts if part is not None]
+    def _assemble(self, parts: Mapping[int, Buffer | None]) -> bytes:
+        """Return the shard of encoded inner chunks by number; others, and None, are missing."""
+        table = np.full((self.grid.nchunks, 2), _MISSING, np.uint64)
+        stored = sorted(number for number, part in parts.items() if part is not None)
+        chunks = [part for number in stored if (part := parts[number]) is not None]
         sizes = np.array([len(chunk) for chunk in chunks], np.uint64)
         start = 0 if self.index_at_end else self.index_size
         table[stored, 0] = np.cumsum(sizes, dtype=np.uint64) - sizes + np.uint64(start)
