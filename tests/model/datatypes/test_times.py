@@ -48,7 +48,7 @@ def test_nat_has_two_forms():
     data_type = bind(moments())
     assert np.isnat(data_type.fill_from_json("NaT"))
     assert np.isnat(data_type.fill_from_json(-(2**63)))
-    assert np.isnat(data_type.cast(np.datetime64("NaT")))
+    assert np.isnat(data_type.cast(np.datetime64("NaT", "s")))
     assert np.isnat(data_type.cast("NaT"))
 
 

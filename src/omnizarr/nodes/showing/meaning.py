@@ -165,7 +165,7 @@ def _in_numpy(times: calendars.Times, values: NDArray[Any]) -> NDArray[np.dateti
     with np.errstate(invalid="ignore"):
         is_time = np.abs(since) < 2.0**62
         found = (times.start + np.where(is_time, since, 0).round().astype(np.int64)).view("M8[us]")
-    found[~is_time] = np.datetime64("NaT")
+    found[~is_time] = np.datetime64("NaT", "us")
     # Before that day, the standard calendar is not that of NumPy.
     return None if calendar is calendars.STANDARD and bool((found < _GREGORIAN).any()) else found
 
