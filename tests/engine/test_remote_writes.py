@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 import threading
 import time
@@ -84,6 +85,8 @@ def test_every_cloud_gets_the_same_keys_and_values(request, cloud, layout):
                 row, _, column = key.removeprefix("c/").partition("/")
                 if key.startswith("c/") and (row == "6" or column == "5" or (int(row) < 2 and int(column) < 4)):
                     values[key] = b""
+        if layout == "compressed shards":  # the engines encode gzip differently
+            values = {key: gzip.decompress(value) if key.startswith("c/") else value for key, value in values.items()}
         stored.append(values)
         expected = held.copy()
         expected[3:20, 5:50] = 8

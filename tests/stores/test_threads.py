@@ -21,9 +21,9 @@ from omnizarr.stores.wrap.faults import FaultyStore
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
     "settings/__init__.py": "forgotten in a child",
-    "engine/cache.py": "nobody waits for it longer than some milliseconds",
+    "engine/cache.py": "threads wait for it for some milliseconds at most",
     "netcdf/records.py": "of a session; a child makes its own",
-    "netcdf/session.py": "a child makes its own, when its records begin anew",
+    "netcdf/session.py": "a child makes its own for its records",
     "stores/local/archive.py": "a child may not write, and gets the error before it reaches the lock",
     "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",
     "stores/database/lmdb.py": "made again in a child",

@@ -355,7 +355,10 @@ class Sharding:
 
     def _assemble(self, parts: Mapping[int, Buffer | None]) -> bytes:
         """Return the shard of encoded inner chunks by number; others, and None, are missing."""
-        table = np.full((self.grid.nchunks, 2), _MISSING, np.uint64)
+        try:
+            table = np.full((self.grid.nchunks, 2), _MISSING, np.uint64)
+        except ValueError:  # more than NumPy can count
+            raise MemoryError from None
         stored = sorted(number for number, part in parts.items() if part is not None)
         chunks = [part for number in stored if (part := parts[number]) is not None]
         sizes = np.array([len(chunk) for chunk in chunks], np.uint64)

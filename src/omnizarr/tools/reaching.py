@@ -55,12 +55,12 @@ class Named(Snapshot):
         self.source = source
         self._found = found
 
-    def load(self, path: str) -> Metadata | None:
-        """Return the node at `path`; None if it is not named. Raises the error of a node that cannot be read."""
-        found = self._found.get(self._relative(path))
+    def load_at(self, where: StorePath) -> Metadata | None:
+        """Return the node at a place; None if it is not named. Raises the error of a node that cannot be read."""
+        found = self._found.get(self._relative(where.path))
         if isinstance(found, OmnizarrError):
             raise found
-        if found is None and self.children(path):
+        if found is None and self.children(where.path):
             return GroupMetadata(dialect=self.root_dialect, implicit=True)
         return found
 
