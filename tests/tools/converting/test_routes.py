@@ -106,3 +106,11 @@ def test_without_a_place_for_temporary_objects_there_is_one_pass():
 def test_grid_too_large_to_count_is_planned_at_once():
     shape = (2**62, 2**62)
     assert route(Wish(regular(shape, (1, 1)), regular(shape, (1000, 2)), 4, 2**23)).is_direct
+
+
+def test_blocks_stay_large_where_many_requests_are_on_their_way_at_once():
+    shape, memory = (256, 512, 512), 2**26
+    found = route(Wish(regular(shape, (2, 512, 512)), regular(shape, (256, 16, 16)), 4, memory, 128))
+    assert not found.is_direct
+    # each block waits for its requests, so there are few: 256 MiB in blocks of a quarter of the memory, or more
+    assert all(blocks.nchunks <= 4 * math.prod(shape) * 4 // memory for blocks in found.blocks)

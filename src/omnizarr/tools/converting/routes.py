@@ -33,6 +33,8 @@ _MOST_STAGES: Final = 6
 """So many arrays of temporary objects at most, one after the other."""
 _LEAST_OBJECT: Final = 64 * 1024
 """Bytes of a temporary object that has room for more cells."""
+_MOST_BESIDE: Final = 8
+"""Cells for which there is room beside a block. Room for more makes blocks small, and then requests take the time."""
 _MOST_EDGES: Final = 2**20
 """So many edges of chunks are compared one by one."""
 
@@ -211,16 +213,16 @@ def _times_read(source: Grid, blocks: Grid) -> float:
 
 def _staged(wish: Wish, between: int) -> Route:
     """Return the route through temporary objects with so many passes between the first and the last."""
-    memory = _for_each(wish.memory, wish)
+    memory, workers = _for_each(wish.memory, wish), min(wish.workers, _MOST_BESIDE)
     reading, writing = _Side(wish.source), _Side(wish.target)
-    _grow(reading, writing, wish.item_bytes, memory, wish.workers, between)
+    _grow(reading, writing, wish.item_bytes, memory, workers, between)
     first, last = reading.blocks(), writing.blocks()
     grids_of_all = [first, *_between(first, last, between), last]
     stages = []
     for before, after in pairwise(grids_of_all):
         cell = _largest_cell(before, after) * wish.item_bytes
         room = max(memory - max(_largest(before), _largest(after)) * wish.item_bytes, cell)
-        joined = max(1, max(min(room // (2 * wish.workers), memory // 8), _LEAST_OBJECT) // max(cell, 1))
+        joined = max(1, max(min(room // (2 * workers), memory // 8), _LEAST_OBJECT) // max(cell, 1))
         stages.append(Stage(before, after, joined if joined * cell <= room else 1, cell))
     largest = max(map(_largest, grids_of_all)) * wish.item_bytes
     return Route(tuple(grids_of_all), tuple(stages), max(memory - largest, 1))
