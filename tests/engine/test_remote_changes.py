@@ -23,7 +23,7 @@ from omnizarr.stores.remote.object import ObjectStore
 from tests.concurrency import crews, scenarios
 from tests.engine.both import needs_posix
 from tests.engine.remote import ZSTD, failure, needs_remote, packed, respond, run
-from tests.faultproxy import Answer, Call, FaultProxy, Hang, Refuse, Reset
+from tests.faultproxy import Answer, Call, Hang, Refuse, Reset
 from tests.stores.recording import FAST, recording
 
 pytest.importorskip("obstore", reason="the extra cloud is not installed")
@@ -48,17 +48,6 @@ def server():
     """A server that keeps the conditions of S3."""
     with recording(has_conditions=True) as server:
         yield server
-
-
-@pytest.fixture
-def place(s3_server):
-    return s3_server.fresh()
-
-
-@pytest.fixture
-def proxy(s3_server):
-    with FaultProxy(s3_server.endpoint) as proxy:
-        yield proxy
 
 
 def mine(server):

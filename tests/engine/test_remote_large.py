@@ -16,7 +16,7 @@ from omnizarr.errors import StoreError
 from omnizarr.stores import asynchronous
 from omnizarr.stores.remote.object import ObjectStore
 from tests.engine.remote import ZSTD, failure, needs_remote
-from tests.faultproxy import Answer, FaultProxy, Hang
+from tests.faultproxy import Answer, Hang
 from tests.servers import s3_client
 from tests.stores.recording import FAST
 
@@ -31,17 +31,6 @@ PAIR = ("native", "python")
 @pytest.fixture(scope="module")
 def values():
     return np.random.default_rng(1).integers(1, 256, SIZE, "u1")
-
-
-@pytest.fixture
-def place(s3_server):
-    return s3_server.fresh()
-
-
-@pytest.fixture
-def proxy(s3_server):
-    with FaultProxy(s3_server.endpoint) as proxy:
-        yield proxy
 
 
 @pytest.fixture

@@ -182,8 +182,6 @@ class LocalStore(Store):
 
     # -- reading ------------------------------------------------------------------
 
-    # These two are the most frequently called functions of the library; hence a single frame, and no pathlib.
-
     @property
     def exclusion(self) -> Exclusion:
         """Always "lock": locks exclude all other writers of these values."""
@@ -198,6 +196,8 @@ class LocalStore(Store):
     def sets_unlocked(self) -> bool:
         """True, but for subclasses that override `set` alone."""
         return not replaces_set_alone(self, LocalStore)
+
+    # `get` and `read_into` are the most frequently called functions of the library; hence few frames, and no pathlib.
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
