@@ -1,6 +1,7 @@
 """The lowest versions that `pyproject.toml` names, which ``make test-oldest`` installs and tests with."""
 
 import os
+import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -10,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 OLDEST = "oldest"
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 TESTED = sorted(set(EXTRAS) - {"bench", "coverage", "demo", "dist", "docs", "downstream", "lint"})
 REQUIREMENTS = [
@@ -19,6 +21,21 @@ REQUIREMENTS = [
     for each in given
     if not each.startswith("omnizarr[")
 ]
+
+
+IMPORTED_AS = {"pillow": "PIL", "google-crc32c": "google_crc32c", "universal_pathlib": "upath"}
+UNSEEN = {"httptools", "uvloop", "distributed", "upath"}
+"""What others import: uvicorn, dask, and users."""
+FOR_USERS = sorted(set(TESTED) - {"all", "test", "free-threaded"})
+
+
+@pytest.mark.parametrize("extra", FOR_USERS)
+def test_every_package_of_an_extra_is_imported_by_the_library(extra):
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src" / "omnizarr").rglob("*.py")]
+    for requirement in map(Requirement, EXTRAS[extra]):
+        name = IMPORTED_AS.get(requirement.name, requirement.name)
+        imports = re.compile(rf"""^\s*(?:import|from) {name}\b|"{name}[".]""", re.MULTILINE)
+        assert name in UNSEEN or any(map(imports.search, sources)), requirement
 
 
 def lowest(requirement):

@@ -1,9 +1,12 @@
 """How far work is: its state, and what shows it."""
 
+import inspect
 import io
 import sys
 import time
 import types
+from contextlib import suppress
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -290,3 +293,85 @@ def test_copy_of_another_library_tells_what_is_done(tmp_path):
     assert [(bar.total, bar.done) for bar in bars] == [(800, 800)]
     omnizarr.copy(theirs["a"], dest, "again")
     assert len(bars) == 1
+
+
+def _with_progress():
+    """Return the public functions that take ``progress=``, by name."""
+    public = {name: getattr(omnizarr, name) for name in omnizarr.__all__ if callable(getattr(omnizarr, name))}
+    takes = {}
+    for name, function in public.items():
+        with suppress(TypeError, ValueError):
+            takes[name] = "progress" in inspect.signature(function).parameters
+    return {name: public[name] for name, does in takes.items() if does}
+
+
+def _image(folder):
+    return omnizarr.create_array(folder / "image.zarr", data=np.arange(64.0).reshape(8, 8), chunks=(4, 4))
+
+
+CALLS = {
+    "check": lambda source, _, **how: omnizarr.check(source, data=True, **how),
+    "convert": lambda source, folder, **how: omnizarr.convert(source, folder / "to.zarr", zarr_format=2, **how),
+    "copy": lambda source, _, **how: omnizarr.copy(omnizarr.open(source)["deep"], omnizarr.group({}), **how),
+    "copy_all": lambda source, _, **how: omnizarr.copy_all(omnizarr.open(source), omnizarr.group({}), **how),
+    "copy_node": lambda source, folder, **how: omnizarr.copy_node(source, folder / "to.zarr", **how),
+    "delete_node": lambda source, _, **how: omnizarr.delete_node(source, "deep", recursive=True, **how),
+    "diff": lambda source, _, **how: omnizarr.diff(source, source, **how),
+    "digest_of_bytes": lambda source, _, **how: omnizarr.digest_of_bytes(source, **how),
+    "digest": lambda source, _, **how: omnizarr.digest(source, **how),
+    "du": lambda source, _, **how: omnizarr.du(source, **how),
+    "missing": lambda source, _, **how: omnizarr.missing(source, path="deep/x", **how),
+    "move_node": lambda source, folder, **how: omnizarr.move_node(source, folder / "to.zarr", **how),
+    "pyramid": lambda _, folder, **how: omnizarr.pyramid(_image(folder), folder / "to.zarr", axes="yx", **how),
+    "rechunk": lambda source, folder, **how: omnizarr.rechunk(source / "deep/x", folder / "to.zarr", chunks=50, **how),
+    "repair": lambda source, _, **how: omnizarr.repair(source, **how),
+    "stat": lambda source, _, **how: omnizarr.stat(source, **how),
+}  # fmt: skip
+"""A call of each public function that takes ``progress=``."""
+INSTANT = {"move_node"}
+"""Functions that rename."""
+
+
+class Bar:
+    """A bar as those of ``tqdm.tqdm``, which remembers what was done."""
+
+    made: ClassVar = []
+
+    def __init__(self, *, total=None, desc="", unit="", unit_scale=False):
+        self.total, self.unit = total, unit
+        self.done, self.is_closed = 0, False
+        self.made.append(self)
+
+    def update(self, n):
+        self.done += n
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_every_public_function_with_progress_is_called_here():
+    assert set(_with_progress()) == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("progress", [True, False, None], ids=str)
+def test_progress_is_shown_or_not_by_every_function(quick, capsys, source, tmp_path, name, progress):
+    CALLS[name](source, tmp_path, progress=progress)
+    assert progress or not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_function_takes_what_makes_a_bar(source, tmp_path, name):
+    Bar.made.clear()
+    CALLS[name](source, tmp_path, progress=Bar)
+    assert all(bar.is_closed and bar.unit in ("B", "chunk", "key") for bar in Bar.made)
+    assert all(bar.total in (None, bar.done) for bar in Bar.made)
+    assert any(bar.done for bar in Bar.made) or name in INSTANT
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_function_takes_a_function_of_a_number(source, tmp_path, name):
+    counts = []
+    CALLS[name](source, tmp_path, progress=counts.append)
+    assert all(isinstance(count, int) and count > 0 for count in counts)
+    assert counts or name in INSTANT

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from omnizarr.cli.version import version_line
 
-_NEEDED = ("click", "rich")
+_NEEDED = "click"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,10 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _save_time()
     try:
-        # Only here: `pip install omnizarr` alone brings neither click nor rich.
+        # Only here: `pip install omnizarr` alone does not bring click.
         run = importlib.import_module("omnizarr.cli.run")
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _NEEDED:
+        if error.name is None or error.name.partition(".")[0] != _NEEDED:
             raise
         print(  # noqa: T201 - click would do it
             f'omnizarr: the command line needs the package {error.name}: pip install "omnizarr[cli]"', file=sys.stderr

@@ -10,7 +10,7 @@ import click
 
 from omnizarr.cli.locate import Storage, open_node
 from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
-from omnizarr.cli.progress import counting
+from omnizarr.cli.progress import wanted
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
@@ -81,8 +81,7 @@ def du(
 
 
 def _measured(node: Any) -> Usage:
-    with counting("keys") as tick:
-        return measure(node, progress=tick)
+    return measure(node, progress=wanted())
 
 
 def _unlisted(usage: Usage) -> str:

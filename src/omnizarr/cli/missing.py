@@ -10,7 +10,7 @@ import click
 
 from omnizarr.cli.locate import Storage, open_node
 from omnizarr.cli.options import command, is_quiet, json_option, path_argument, quiet_option, storage_options
-from omnizarr.cli.progress import counting
+from omnizarr.cli.progress import wanted
 from omnizarr.cli.text import to_json
 from omnizarr.cli.trace import traced
 from omnizarr.nodes import wording
@@ -84,9 +84,7 @@ def _found(arrays: Iterable[Any], *, inner: bool) -> Iterator[tuple[Any, Missing
         if isinstance(node, UnreadableNode):
             yield node, None
         elif isinstance(node, Array):
-            with counting("keys") as tick:
-                found = find(node, inner=inner, progress=tick)
-            yield node, found
+            yield node, find(node, inner=inner, progress=wanted())
 
 
 def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, only_count: bool, is_alone: bool) -> int:

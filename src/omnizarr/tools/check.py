@@ -21,7 +21,7 @@ def check(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[[int], object] | bool | None = None,
+    progress: Callable[..., Any] | bool | None = None,
 ) -> CheckReport:
     """Return what is wrong with an array, or with a group and everything below it. Nothing is changed.
 
@@ -54,8 +54,7 @@ def check(
         Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
         cluster, this applies to each task.
     progress : bool or callable, optional
-        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with
-        the number of additional chunks checked, from several threads.
+        As for `convert`; it counts chunks. Several threads call it, one after the other.
 
     Returns
     -------

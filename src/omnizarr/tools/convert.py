@@ -109,7 +109,8 @@ def convert(
         True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
         time left. A callable, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit="B"`` and
         ``unit_scale=True``, and returns something with the methods ``update(n)`` and ``close()``; ``set_postfix_str``,
-        if it exists, is called with the path of the current array.
+        if it exists, is called with the path of the current array. A function that takes only a number is called with
+        each increase.
     storage_options : mapping, optional
         For stores that take them: source and target, if they are URLs.
 

@@ -14,7 +14,7 @@ def du(
     store: Any,
     *,
     path: str | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
 ) -> Usage:
     """Return how many bytes and chunks a node and each node below take, like ``du`` for directories.
@@ -28,8 +28,8 @@ def du(
     store : path, URL, Store, StorePath, Array, Group or mutable mapping
     path : str, optional
         Path of the node in the store.
-    progress : callable, optional
-        Called with the number of additional keys counted.
+    progress : bool or callable, optional
+        As for `convert`; it counts keys.
     storage_options : mapping, optional
         Options of the store, if you pass a URL.
 

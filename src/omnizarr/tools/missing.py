@@ -15,7 +15,7 @@ def missing(
     *,
     path: str | None = None,
     inner: bool = False,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
 ) -> MissingChunks:
     """Return the chunks of an array that are not stored. They read as the fill value.
@@ -30,8 +30,8 @@ def missing(
         Path of the array in the store.
     inner : bool, default False
         Whether to look for inner chunks of shards. The index of each shard is then read.
-    progress : callable, optional
-        Called with the number of additional keys listed.
+    progress : bool or callable, optional
+        As for `convert`; it counts keys.
     storage_options : mapping, optional
         Options of the store, if you pass a URL.
 

@@ -23,7 +23,7 @@ def repair(
     backup: str | os.PathLike[str] | bool | None = None,
     older_than: float = 3600,
     concurrency: int | None = None,
-    progress: Callable[[int], object] | bool | None = None,
+    progress: Callable[..., Any] | bool | None = None,
 ) -> Account:
     """Repair what a check finds, if the repair is certain. Without ``dry_run=False`` nothing is changed.
 
@@ -57,8 +57,7 @@ def repair(
     concurrency : int, optional
         Number of threads that decode chunks.
     progress : bool or callable, optional
-        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with
-        the number of additional chunks checked, from several threads.
+        As for `convert`; it counts chunks. Several threads call it, one after the other.
 
     Returns
     -------

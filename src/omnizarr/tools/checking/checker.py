@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -32,10 +32,8 @@ from omnizarr.tools.checking.findings import CheckReport, Findings
 from omnizarr.tools.digesting import digests, verifying
 from omnizarr.tools.streaming.executors import Executor, Local, executor
 from omnizarr.tools.streaming.nodes import hierarchy
-from omnizarr.tools.streaming.progress import Count
+from omnizarr.tools.streaming.progress import Count, Shows
 from omnizarr.tools.streaming.walking import Effort
-
-Progress = Callable[[int], object] | bool
 
 
 def run(
@@ -46,7 +44,7 @@ def run(
     data: bool,
     strict: bool,
     concurrency: int | None,
-    progress: Progress | None,
+    progress: Shows,
     digest: Any = None,
     scheduler: Any = None,
     max_memory: int | None = None,
@@ -155,9 +153,7 @@ def _check_digests(
             findings.add(each.code, path, each.message, found=each.found, expected=each.expected)
 
 
-def _check_elsewhere(
-    findings: Findings, keys: keyspace.Keys, workers: Executor, most: int, progress: Progress | None
-) -> int:
+def _check_elsewhere(findings: Findings, keys: keyspace.Keys, workers: Executor, most: int, progress: Shows) -> int:
     """Let the workers of a cluster decode every stored chunk, and return how many there were."""
     looked = 0
     where = keys.where
@@ -184,9 +180,7 @@ def _enter(findings: Findings, path: str, key: str, troubles: Iterable[chunks.Tr
         )
 
 
-def _check_chunks(
-    findings: Findings, keys: keyspace.Keys, *, data: bool, workers: int, progress: Progress | None
-) -> int:
+def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, workers: int, progress: Shows) -> int:
     """Look at every stored chunk, several at a time, and return how many there were."""
     looked = 0
 

@@ -8,7 +8,7 @@ requested.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
@@ -24,8 +24,8 @@ from omnizarr.nodes import chunking, detection, info
 from omnizarr.nodes.array import Array
 from omnizarr.stores import pool
 from omnizarr.tools.streaming.chunks import Chunks
+from omnizarr.tools.streaming.progress import TICKED, Count, Shows
 
-Progress = Callable[[int], object]
 Box: TypeAlias = tuple[tuple[int, int], ...]
 
 _MOST_BITS: Final = 2**30
@@ -125,7 +125,7 @@ class MissingChunks:
         return f"<MissingChunks /{self.path}: {self.count} of {self.expected} {self.unit}s>"
 
 
-def run(store: Any, *, path: str | None, inner: bool, progress: Progress | None, storage_options: Any) -> MissingChunks:
+def run(store: Any, *, path: str | None, inner: bool, progress: Shows, storage_options: Any) -> MissingChunks:
     """Return the chunks of an array that are not stored; see `omnizarr.missing`."""
     array = store
     if not isinstance(store, Array) or path:
@@ -133,15 +133,13 @@ def run(store: Any, *, path: str | None, inner: bool, progress: Progress | None,
     where, metadata = array.store_path, array.metadata
     chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
     shape = chunking.inner_chunk_shape(metadata.codecs)
-    listed = _ticking(_stored(chunks, metadata), progress)
-    if inner and shape is not None:
-        grid = grids.bind(grids.regular(shape), metadata.shape)
-        listed = _inner_chunks(array, grid, shape, listed)
-    else:
-        grid = chunks.grid
+    of_inner = shape if inner else None
+    grid = chunks.grid if of_inner is None else grids.bind(grids.regular(of_inner), metadata.shape)
     there = _Bits(grid.nchunks) if grid.nchunks <= _MOST_BITS else _Numbers(grid.nchunks)
-    for coords in listed:
-        there.add(_raveled(coords, grid.grid_shape))
+    with Count(progress, "counting", "key") as shown:
+        listed = _ticking(_stored(chunks, metadata), shown)
+        for coords in listed if of_inner is None else _inner_chunks(array, grid, of_inner, listed):
+            there.add(_raveled(coords, grid.grid_shape))
     unit: Literal["chunk", "shard", "inner chunk"] = "chunk"
     if shape is not None:
         unit = "inner chunk" if inner else "shard"
@@ -210,11 +208,13 @@ def _axes(codecs: Sequence[Named], ndim: int) -> tuple[int, ...]:
     return tuple(seen.index(axis) for axis in range(ndim))
 
 
-def _ticking(found: Iterable[Coords], progress: Progress | None) -> Iterator[Coords]:
-    for coords in found:
-        if progress is not None:
-            progress(1)
+def _ticking(found: Iterable[Coords], shown: Count) -> Iterator[Coords]:
+    number = 0
+    for number, coords in enumerate(found, 1):
+        if number % TICKED == 0:
+            shown.tick(TICKED)
         yield coords
+    shown.tick(number % TICKED)
 
 
 # -- stored chunks -------------------------------------------------------------------

@@ -23,8 +23,8 @@ from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore, PrefixStore, Store, WrapperStore
 from omnizarr.tools import describe
 from omnizarr.tools.sizing.usage import Amount, NodeUsage, Usage
+from omnizarr.tools.streaming.progress import TICKED, Count, Shows
 
-Progress = Callable[[int], object]
 _Decode = Callable[[str], Coords | None]
 
 _OF_ANY: Final = frozenset(
@@ -37,8 +37,6 @@ _OF_ANY: Final = frozenset(
 )  # fmt: skip
 """Names of documents of all formats. Those of v1 could also be names of chunks, or of anything else."""
 _OF_V1: Final = frozenset({"meta", "attrs"})
-_TICKED: Final = 1000
-"""Keys between two reports of progress."""
 
 
 class _Node:
@@ -106,7 +104,7 @@ class _Node:
         )
 
 
-def run(store: Any, *, path: str | None, progress: Progress | None, storage_options: Any = None) -> Usage:
+def run(store: Any, *, path: str | None, progress: Shows, storage_options: Any = None) -> Usage:
     """Return what a node and all nodes below take. See `omnizarr.du`."""
     if isinstance(store, Array | Group) and not path:
         node = store  # with the members that are known
@@ -117,7 +115,8 @@ def run(store: Any, *, path: str | None, progress: Progress | None, storage_opti
     count.walk(node)
     unlisted = ""
     try:
-        count.list(progress)
+        with Count(progress, "counting", "key") as shown:
+            count.list(shown)
     except (StoreError, NotImplementedError) as error:
         if _can_list(where):
             raise
@@ -205,7 +204,7 @@ class _Count:
 
     # -- keys --------------------------------------------------------------------
 
-    def list(self, progress: Progress | None) -> None:
+    def list(self, shown: Count) -> None:
         """Assign each key to a node."""
         number = 0
         for key, size in self._sizes():
@@ -217,10 +216,9 @@ class _Count:
                 node, begin = self._owner(folder)
                 node.take(folder, key, size, begin)
             number += 1
-            if progress is not None and number % _TICKED == 0:
-                progress(_TICKED)
-        if progress is not None:
-            progress(number % _TICKED)
+            if number % TICKED == 0:
+                shown.tick(TICKED)
+        shown.tick(number % TICKED)
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
         home, store = self.where.home, self.where.store

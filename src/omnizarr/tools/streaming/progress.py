@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, Self, TypeAlias
+from importlib import import_module
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 from omnizarr.support.locks import RLock
 from omnizarr.tools.progress import Showing, State, remember, shown
@@ -20,8 +21,11 @@ class Bar(Protocol):
         """All is done, or it has failed."""
 
 
-Shows: TypeAlias = Callable[..., Bar] | bool | None
-"""What users give as ``progress=``: True, or what makes a bar, such as ``tqdm.tqdm``."""
+Shows: TypeAlias = Callable[..., Any] | bool | None
+"""What users give as ``progress=``: True, what makes a bar, such as ``tqdm.tqdm``, or a function of each increase."""
+
+TICKED: Final = 1000
+"""Keys of a listing between two reports."""
 
 
 class Progress:
@@ -46,7 +50,7 @@ class Progress:
     def __init__(self, bar: Shows, total: int, doing: str, chunks: int | None = None, times: int = 1) -> None:
         self._times = times
         self.state = State(doing, total, chunks)
-        self._bar = start(bar, self.state)
+        self._bar: Any = start(bar, self.state)
         self._left = self._left_chunks = 0
         self._nbytes = self._chunks = 0
         self._before = 0
@@ -107,31 +111,55 @@ class _Own:
             self._showing.close()
 
 
-def start(progress: Shows, state: State) -> Any:
+class _Told:
+    """A function of each increase, as a bar."""
+
+    def __init__(self, tell: Callable[[int], object]) -> None:
+        self.update = tell
+
+    def close(self) -> None:
+        """Nothing has to be told."""
+
+
+def start(progress: Shows, state: State, unit: str = "B") -> Bar | None:
     """Return what shows a state as ``progress=`` asks for it; None if nothing is to be shown."""
     remember(state)
-    if progress is True:
-        return _Own(state)
-    return progress(total=state.total, desc=state.doing, unit="B", unit_scale=True) if progress else None
+    if not callable(progress):
+        return _Own(state) if progress else None
+    options = {"total": state.total, "desc": state.doing, "unit": unit, "unit_scale": True}
+    if not _takes(progress, options):
+        return _Told(progress)
+    made: Bar = progress(**options)
+    return made
+
+
+def _takes(function: Callable[..., Any], options: dict[str, Any]) -> bool:
+    """Return whether a function takes these keywords: it makes a bar then."""
+    try:
+        import_module("inspect").signature(function).bind(**options)
+    except TypeError:
+        return False
+    except ValueError:  # a function in C that does not say what it takes
+        return isinstance(function, type)
+    return True
 
 
 class Count:
-    """Counts chunks whose number is not known before, for functions that get items one after the other."""
+    """Counts items whose number is not known before. Threads may call it."""
 
-    def __init__(self, progress: Callable[[int], object] | bool | None, doing: str) -> None:  # noqa: FBT001
-        self.state = State(doing)
-        self._tell = None if isinstance(progress, bool) else progress
-        self._bar = start(isinstance(progress, bool) and progress, self.state)
+    def __init__(self, progress: Shows, doing: str, unit: str = "chunk") -> None:
+        self.state = State(doing, unit=unit)
+        self._bar = start(progress, self.state, unit)
         self._guard = RLock()
 
-    def tick(self, chunks: int, nbytes: int = 0, path: str | None = None) -> None:
+    def tick(self, count: int, nbytes: int = 0, path: str | None = None) -> None:
         """So many more are done."""
         with self._guard:
-            self.state.chunks += chunks
+            self.state.chunks += count
             self.state.done += nbytes
             self.state.path = f"/{path}" if path else None
-        if self._tell is not None:
-            self._tell(chunks)
+            if count and self._bar is not None:
+                self._bar.update(count)
 
     def __enter__(self) -> Self:
         return self
