@@ -24,7 +24,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
-from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Documents, Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import conflicts, threads
@@ -459,7 +459,7 @@ def _gather_below(where: StorePath, prefer: str, unreachable: list[str] | None) 
     return {
         place.path[len(where.prefix) :]: documents_at(place, prefer)
         if metadata is None
-        else _without_copies(dialect_of(place, metadata), metadata, hierarchy.dump(place, metadata))
+        else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
         for place, metadata in _walk(where, prefer, unreachable)
     }
 
@@ -529,7 +529,7 @@ def _write(
     if dialect.consolidated.document is None:
         if group is not None:
             consolidated = replace(group.metadata, consolidated=_inline(dialect, nodes))
-            hierarchy.rewrite(where, dialect, consolidated, group.documents)
+            stored.rewrite(where, dialect, consolidated, group.documents)
         return
     key = _key(where, dialect, name)
     if key is None:
@@ -546,7 +546,7 @@ def _write(
 def _rendered(where: StorePath, nodes: Nodes, held: _Held) -> bytes:
     """Return the document of copies, as a revision of what was read."""
     if held.group is not None:
-        found = hierarchy.dump(where, replace(held.group.metadata, consolidated=nodes))
+        found = stored.dump(where, replace(held.group.metadata, consolidated=nodes))
         return documents.render(found[held.dialect.group_document])
     replaced = held.nodes.document if isinstance(held.nodes, Copies) else None
     return documents.render(in_order_of(held.dialect.consolidated.dump(nodes), replaced))
@@ -615,7 +615,7 @@ def remove(where: StorePath, zarr_format: int | str | None = None) -> bool:
             if group.metadata.consolidated is None:
                 return False
             alone = replace(group.metadata, consolidated=None)
-            hierarchy.rewrite(where, group.dialect, alone, group.documents)
+            stored.rewrite(where, group.dialect, alone, group.documents)
             return True
         key = _key(where, group.dialect, None)
         if key is None or not where.store.exists(key):

@@ -32,7 +32,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.reader import MAX_LENGTH
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import erasing
+from omnizarr.nodes import erasing, stored
 from omnizarr.nodes.detection import (
     Documents,
     Entries,
@@ -89,7 +89,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
     # In the older variants of a draft, chunks have other keys than those of new arrays.
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
-    values = rendered(where, metadata)  # refuse before anything is deleted or written
+    values = stored.rendered(where, metadata)  # refuse before anything is deleted or written
     create_ancestors(where, dialect, above)
     refuse_sibling(where, dialect)
     if _is_written_at_once(where, dialect, values):
@@ -285,9 +285,9 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
     changed = change(metadata)
     resized = _resized(dialect, metadata, changed, found)
     if resized is None:
-        rewrite(where, dialect, changed, found)
+        stored.rewrite(where, dialect, changed, found)
     else:
-        _write(where, dialect, resized)
+        stored.write(where, dialect, resized)
     return changed
 
 
@@ -458,44 +458,6 @@ def move(source: StorePath, target: StorePath) -> None:
     delete(open_node(source).where)
 
 
-def dump(where: StorePath, metadata: Metadata) -> Documents:
-    """Return the documents of a node at a place. Raises NotRepresentableError, MetadataError."""
-    dialect = dialect_of(where, metadata)
-    try:
-        return dialect.dump(dialect.keyspace.unsettle(metadata))
-    except OmnizarrError as error:
-        raise error.add(store=str(where.store), path=where.path)
-
-
-def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
-    """Return the documents of a node at a place in stored form, by name. Raises the errors of `dump`."""
-    # Arrays that are created together often have the same metadata object (`new_metadata.array_metadata`).
-    last = _rendered.get(id(metadata))
-    if last is not None and last[0] is metadata and where.home is None:
-        return last[1]
-    # An array is often changed soon after.
-    render = documents.render_shared if isinstance(metadata, ArrayMetadata) else documents.render
-    values = {name: render(document) for name, document in dump(where, metadata).items()}
-    if isinstance(metadata, ArrayMetadata) and where.home is None and not metadata.attributes:
-        if len(_rendered) >= _MOST_RENDERED:
-            _rendered.clear()
-        _rendered[id(metadata)] = metadata, values
-    return values
-
-
-_MOST_RENDERED: Final = 512
-_rendered: Final[dict[int, tuple[ArrayMetadata, dict[str, bytes]]]] = {}
-"""Documents by the id of metadata that is kept here, so that the id stays its own."""
-
-
-def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:
-    """Write the documents of a node, with the one that makes it a node last, so that it appears complete."""
-    keys = dialect.keyspace.documents(where.path)
-    # a dialect lists first the documents that make a node
-    for name in sorted(values, key=list(keys).index, reverse=True):
-        where.store.set(keys[name], values[name])
-
-
 def _is_alone(where: StorePath, dialect: Dialect) -> bool:
     """Return whether the one document of a node holds everything, so that it can appear without the node's lock."""
     return where.home is None and dialect.attributes_document is None
@@ -541,12 +503,12 @@ def _write_new(
     """
     is_free = True
     if not where.store.sets_unlocked or where.home is not None:
-        _write(where, dialect, values)
+        stored.write(where, dialect, values)
     elif _is_alone(where, dialect):
         ((name, value),) = values.items()
         is_free = where.store.set_if_absent(where.prefix + name, value)
     else:
-        _write(where, dialect, values)
+        stored.write(where, dialect, values)
         if where.store.exists(where.lock_key):
             is_free = False
             where.store.delete_many([where.prefix + name for name in values])
@@ -558,19 +520,6 @@ def _write_new(
 def _gone(where: StorePath) -> OmnizarrError:
     """Return the error that makes a writer try again."""
     return ConflictError("another writer has created and deleted a node", store=str(where.store), path=where.path)
-
-
-def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
-    """Write the documents of a node that differ from `old`. The caller holds its lock."""
-    new = dump(where, metadata)
-    fresh = [name for name, document in new.items() if name not in old or not documents.is_same(document, old[name])]
-    values = {name: documents.render_shared(new[name]) for name in fresh}
-    changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
-    _write(where, dialect, changed)
-    keys = dialect.keyspace.documents(where.path)
-    for name in old:
-        if name not in new:
-            where.store.delete(keys[name])
 
 
 def _resized(dialect: Dialect, before: Metadata, after: Metadata, old: Documents) -> dict[str, bytes] | None:
@@ -611,7 +560,7 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
             with place.lock():
                 existing = None if _is_free(place) else _here_or_error(place)  # another writer may have been faster
                 if existing is None:
-                    existing = _write_new(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
+                    existing = _write_new(place, dialect, stored.rendered(place, GroupMetadata(dialect=dialect.name)))
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             raise ContainsArrayError(
                 "an array is in the way: nodes cannot lie below it",

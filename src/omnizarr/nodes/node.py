@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from omnizarr.formats import dialect_named
 from omnizarr.model import JSON, Metadata, thawed
-from omnizarr.nodes import hierarchy
+from omnizarr.nodes import stored
 from omnizarr.nodes.attributes import Attributes, Attrs
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
@@ -81,7 +81,7 @@ class Node(NodeProperties):
 
     def documents(self) -> dict[str, JSON]:
         """Return the stored metadata documents by name: ``{"zarr.json": {...}}``."""
-        return {name: thawed(document) for name, document in hierarchy.dump(self._where, self._metadata).items()}
+        return {name: thawed(document) for name, document in stored.dump(self._where, self._metadata).items()}
 
     @property
     def attrs(self) -> Attributes:

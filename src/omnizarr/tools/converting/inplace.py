@@ -16,7 +16,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes import consolidated, detection, stored
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.wording import format_name
 from omnizarr.tools.converting.planning import Plan, Step
@@ -197,7 +197,7 @@ def _write(plan: Plan, missing: list[Step]) -> None:
             continue
         where = _where(step)
         dialect = dialect_of(where, step.target)
-        made = hierarchy.dump(where, _alone(step.target))
+        made = stored.dump(where, _alone(step.target))
         with where.lock():
             for name, key in reversed(dialect.keyspace.documents(where.path).items()):
                 if name in made:

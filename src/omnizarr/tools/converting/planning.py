@@ -16,7 +16,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.converting import journal
@@ -149,7 +149,7 @@ class Plan(NamedTuple):
             if step.found is None or (not of_target and is_implied(step.found.metadata)):
                 yield step.path, {}
             elif not of_target:
-                yield step.path, hierarchy.dump(step.found.where, _alone(step.found.metadata))
+                yield step.path, stored.dump(step.found.where, _alone(step.found.metadata))
             elif step.target is not None:
                 yield step.path, self.dialect.dump(step.target)
 

@@ -22,8 +22,8 @@ from omnizarr.model.grids import Coords
 from omnizarr.nodes import detection
 from omnizarr.nodes.consolidated import stored_copies
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.hierarchy import rendered
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.stored import rendered
 from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
 from omnizarr.tools.converting.conversion_report import would_be_lost

@@ -11,8 +11,8 @@ from omnizarr.errors import NodeExistsError
 from omnizarr.formats import documents
 from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.hierarchy import dump
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.stored import dump
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.journal import Journal
 

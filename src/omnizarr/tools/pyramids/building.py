@@ -14,7 +14,7 @@ from omnizarr.api.creating import create_array, create_group
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes import creating, detection, hierarchy, stored
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.detection import Found
@@ -230,7 +230,7 @@ class _Building:
 
     def _journal(self, first: ArrayMetadata) -> Journal:
         nameless = replace(first, dimension_names=None, spellings={})  # they may get some
-        digest = journal.digest([("", hierarchy.dump(self.where / self.image.first.path, nameless))])
+        digest = journal.digest([("", stored.dump(self.where / self.image.first.path, nameless))])
         wanted = {"pyramid": self.method, "levels": repr([(level.path, level.shape) for level in self.levels])}
         name = first.dialect
         return Journal(f"{self.where}/{self.image.first.path}", name, name, wanted, digest, digest, verify=False)

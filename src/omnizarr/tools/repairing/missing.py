@@ -10,7 +10,7 @@ from typing import Final
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import documents
 from omnizarr.model import JSON, GroupMetadata
-from omnizarr.nodes import hierarchy
+from omnizarr.nodes import stored
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Inventory, Node
@@ -76,7 +76,7 @@ def _write_group(bench: Bench, inventory: Inventory, finding: Finding) -> None:
     if finding.code == "missing-group" and not has_group and "missing-root" not in bench.codes:
         bench.refuse(finding, _NO_GROUP_ABOVE)
         return
-    written = hierarchy.dump(where, GroupMetadata(dialect=dialect))
+    written = stored.dump(where, GroupMetadata(dialect=dialect))
     paths = {finding.path}
     if finding.code == "missing-root":  # which all groups below need as well
         below = [node.where for node in inventory if node.dialect.name == dialect and node.where.lies_in(where)]

@@ -1,0 +1,67 @@
+"""The documents of a node as they are stored: rendered, and written in an order in which a node appears complete.
+
+Spec: Zarr v3 core, "Storage"; Zarr v2, "Storage".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats import documents
+from omnizarr.formats.contract import Dialect
+from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes.detection import Documents
+from omnizarr.nodes.location import StorePath, dialect_of
+
+
+def dump(where: StorePath, metadata: Metadata) -> Documents:
+    """Return the documents of a node at a place. Raises NotRepresentableError, MetadataError."""
+    dialect = dialect_of(where, metadata)
+    try:
+        return dialect.dump(dialect.keyspace.unsettle(metadata))
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
+
+
+def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
+    """Return the documents of a node at a place in stored form, by name. Raises the errors of `dump`."""
+    # Arrays that are created together often have the same metadata object (`new_metadata.array_metadata`).
+    last = _rendered.get(id(metadata))
+    if last is not None and last[0] is metadata and where.home is None:
+        return last[1]
+    # An array is often changed soon after.
+    render = documents.render_shared if isinstance(metadata, ArrayMetadata) else documents.render
+    values = {name: render(document) for name, document in dump(where, metadata).items()}
+    if isinstance(metadata, ArrayMetadata) and where.home is None and not metadata.attributes:
+        if len(_rendered) >= _MOST_RENDERED:
+            _rendered.clear()
+        _rendered[id(metadata)] = metadata, values
+    return values
+
+
+_MOST_RENDERED: Final = 512
+_rendered: Final[dict[int, tuple[ArrayMetadata, dict[str, bytes]]]] = {}
+"""Documents by the id of metadata that is kept here, so that the id stays its own."""
+
+
+def write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:
+    """Write the documents of a node, with the one that makes it a node last, so that it appears complete."""
+    keys = dialect.keyspace.documents(where.path)
+    # a dialect lists first the documents that make a node
+    for name in sorted(values, key=list(keys).index, reverse=True):
+        where.store.set(keys[name], values[name])
+
+
+def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
+    """Write the documents of a node that differ from `old`. The caller holds its lock."""
+    new = dump(where, metadata)
+    fresh = [name for name, document in new.items() if name not in old or not documents.is_same(document, old[name])]
+    values = {name: documents.render_shared(new[name]) for name in fresh}
+    changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
+    write(where, dialect, changed)
+    keys = dialect.keyspace.documents(where.path)
+    for name in old:
+        if name not in new:
+            where.store.delete(keys[name])
