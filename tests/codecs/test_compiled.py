@@ -1,7 +1,9 @@
 """Without numcodecs the native engine compresses, checks and joins, with the same bytes and the same errors."""
 
 import builtins
+import doctest
 import os
+import pathlib
 import random
 import subprocess
 import sys
@@ -133,3 +135,83 @@ omnizarr.print_debug_info()
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=environment, check=True, capture_output=True)
+
+
+BARE = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numcodecs", "click") or name == "omnizarr._native":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import numpy as np
+import omnizarr
+"""
+"""The core alone, where it has no native engine and no numcodecs."""
+
+
+def in_core_alone(code, *arguments):
+    done = subprocess.run([sys.executable, "-c", BARE + code, *arguments], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def test_default_compressor_works_in_the_core_alone_in_every_format(tmp_path):
+    code = """
+for zarr_format in (1, 2, 3, "3-draft2019", "3-draft2020"):
+    for dtype in ("float64", "int16"):
+        place = f"{sys.argv[1]}/{zarr_format}-{dtype}.zarr"
+        array = omnizarr.create_array(place, shape=(1000,), chunks=(100,), dtype=dtype, zarr_format=zarr_format)
+        array[:500] = np.arange(500).astype(dtype)
+group = omnizarr.create_group(sys.argv[1] + "/group.zarr")
+group["sharded"] = np.arange(64.0)
+group.create_array("shards", data=np.arange(64.0), chunks=(4,), shards=(16,))
+group.create_array("text", data=np.array(["a", "bc"]), dtype="string")
+"""
+    in_core_alone(code, str(tmp_path))
+    for zarr_format in (1, 2, 3, "3-draft2019", "3-draft2020"):
+        for dtype in ("float64", "int16"):
+            found = omnizarr.open_array(tmp_path / f"{zarr_format}-{dtype}.zarr", mode="r")
+            np.testing.assert_array_equal(found[:500], np.arange(500).astype(dtype))
+    zarr = pytest.importorskip("zarr")
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "3-float64.zarr", mode="r")[:500], np.arange(500.0))
+    group = zarr.open_group(tmp_path / "group.zarr", mode="r")
+    np.testing.assert_array_equal(group["shards"][:], np.arange(64.0))
+
+
+ASKED = [
+    '{"compressors": "zstd"}',
+    '{"compressors": {"name": "blosc", "configuration": {"cname": "lz4"}}}',
+    '{"compressors": {"id": "lz4"}, "zarr_format": 2}',
+    '{"compressors": "zstd", "shards": (4,), "chunks": (2,)}',
+    '{"filters": {"id": "fletcher32"}, "zarr_format": 2}',
+    '{"zarr_format": 0}',  # it has no other compressor
+]
+
+
+def test_codec_that_is_missing_is_refused_when_the_array_is_created():
+    code = f"""
+for options in [{", ".join(ASKED)}]:
+    there = {{}}
+    try:
+        omnizarr.create_array(there, shape=(4,), dtype="float64", **options)
+    except omnizarr.errors.MissingDependencyError as error:
+        assert not there, there
+        print("omnizarr[numcodecs]" in str(error), end=" ")
+    else:
+        print(options)
+"""
+    assert in_core_alone(code).split() == ["True"] * len(ASKED)
+
+
+def test_readme_runs_in_the_core_alone(tmp_path):
+    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    examples = "\n".join(each.source for each in doctest.DocTestParser().get_examples(readme))
+    assert "create_array" in examples
+    in_core_alone(f"import os; os.chdir({str(tmp_path)!r})\n{examples}")
+
+
+def test_other_compressor_is_the_default_only_where_one_is_missing():
+    assert omnizarr.create_array({}, shape=(4,), dtype="float64").compressors[0].name == "zstd"

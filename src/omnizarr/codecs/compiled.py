@@ -6,6 +6,8 @@ the compressors built in, so an installation with it does not need numcodecs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
@@ -45,10 +47,35 @@ def _module(name: str) -> Any:
             raise
     native = engines.module()
     if not hasattr(native, "decode_into"):
-        raise MissingDependencyError(
-            "this codec needs numcodecs, or the native engine", codec=name, remedy="pip install 'omnizarr[numcodecs]'"
-        )
+        raise _missing(name)
     return _OF_NATIVE[name](native)
+
+
+@cache
+def are_available() -> bool:
+    """Return whether there is numcodecs or the native engine. This imports the native engine only."""
+    if hasattr(engines.module(), "decode_into"):
+        return True
+    with suppress(ModuleNotFoundError):  # an importer may raise it
+        return import_module("importlib.util").find_spec("numcodecs") is not None
+    return False
+
+
+def is_missing(name: str) -> bool:
+    """Return whether a codec, by any of its names, is one of these and cannot be used in this installation."""
+    return not are_available() and name.removeprefix("numcodecs.") in _OF_NATIVE
+
+
+def refuse_missing(names: Iterable[str]) -> None:
+    """Raise MissingDependencyError if one of the codecs of these names cannot be used."""
+    for name in names:
+        if is_missing(name):
+            raise _missing(name)
+
+
+def _missing(name: str) -> MissingDependencyError:
+    remedy = "pip install 'omnizarr[numcodecs]'; gzip needs no package"
+    return MissingDependencyError("this codec needs numcodecs, or the native engine", codec=name, remedy=remedy)
 
 
 def _zstd(native: Any) -> Any:

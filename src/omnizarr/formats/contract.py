@@ -117,6 +117,7 @@ class Consolidated(NamedTuple):
 
 
 _ZSTD: Final[Mapping[str, JSON]] = {"id": "zstd", "level": 0}
+_GZIP: Final[Mapping[str, JSON]] = {"id": "gzip", "level": 1}
 
 
 class NewArrays(NamedTuple):
@@ -133,7 +134,9 @@ class NewArrays(NamedTuple):
     has_one_nan: bool = False
     """Whether documents have only one form of NaN, whatever its bits."""
     compressor: Mapping[str, JSON] = _ZSTD
-    """The default compressor in the form of numcodecs, for formats with filters."""
+    """The default compressor in the form of numcodecs."""
+    fallback: Mapping[str, JSON] | None = _GZIP
+    """The default where that one is not installed; None if the format has no other."""
 
 
 class EntryPoint(NamedTuple):

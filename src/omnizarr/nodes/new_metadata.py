@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr.codecs import registry
+from omnizarr.codecs import compiled, registry
 from omnizarr.errors import LengthTypeError, MetadataError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
@@ -125,7 +125,7 @@ def _made(
     data_type, object_steps = _data_type(dialect, dtype, coding)
     grid, inner = _layout(shape, chunks, shards, size_of(data_type))
     if not dialect.new_arrays.has_filters:
-        codecs = _v3_codecs(coding, data_type)
+        codecs = _v3_codecs(dialect, coding, data_type)
     elif inner is None:
         codecs = _v2_codecs(dialect, coding, data_type, len(shape), object_steps)
     else:
@@ -434,7 +434,7 @@ def _shard(chunk_shape: tuple[int, ...], codecs: tuple[Named, ...], shards: Any)
 # -- codecs --------------------------------------------------------------------------
 
 
-def _v3_codecs(coding: Coding, data_type: DataType) -> tuple[Named, ...]:
+def _v3_codecs(dialect: Dialect, coding: Coding, data_type: DataType) -> tuple[Named, ...]:
     dtype = data_type.dtype
     if coding.codecs is not None:
         return tuple(_finished(_named(codec, dtype), data_type) for codec in _listed(coding.codecs))
@@ -446,9 +446,7 @@ def _v3_codecs(coding: Coding, data_type: DataType) -> tuple[Named, ...]:
             serializer = filters.pop(kinds.index("array to bytes"))
         else:
             serializer = _default_serializer(data_type)
-    auto = _is_auto(coding.compressors)
-    compressors = [Named("zstd", {"level": 0, "checksum": False})] if auto else _listed(coding.compressors)
-    chain = [*filters, serializer, *compressors]
+    chain = [*filters, serializer, *_compressors(dialect, coding.compressors)]
     return tuple(_finished(_named(codec, dtype), data_type) for codec in chain)
 
 
@@ -488,12 +486,20 @@ def _v2_codecs(
             remedy="leave it out, or write v3",
         )
     filters = _listed(coding.filters)
-    compressors = [dialect.new_arrays.compressor] if _is_auto(coding.compressors) else _listed(coding.compressors)
+    compressors = _compressors(dialect, coding.compressors)
     has_object_codec = any((_config_of(step) or {}).get("id") in v2_filters.OBJECT_CODECS for step in filters)
     if not data_type.is_fixed_size and not has_object_codec and not object_steps:
         object_steps = [{"id": "vlen-utf8" if data_type.dtype.kind == "T" else "vlen-bytes"}]
     chain = [*object_steps, *filters, *compressors] if coding.codecs is None else _listed(coding.codecs)
     return _v2_chain(chain, coding.order, ndim, data_type, f"Zarr {dialect.name}")
+
+
+def _compressors(dialect: Dialect, asked: Any) -> list[Any]:
+    """Return the compressors that were asked for; for "auto" the format's default, or what replaces a missing one."""
+    if not _is_auto(asked):
+        return _listed(asked)
+    usual, fallback = dialect.new_arrays.compressor, dialect.new_arrays.fallback
+    return [fallback if fallback is not None and compiled.is_missing(str(usual["id"])) else usual]
 
 
 def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType, label: str) -> tuple[Named, ...]:
