@@ -161,7 +161,7 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
 
 def _source(text: str, options: dict[str, Any]) -> Any:
     """Return the source of a conversion, which may be inside a hierarchy or an archive."""
-    if "://" in text or Path(text).expanduser().exists():
+    if is_url(text) or Path(text).expanduser().exists():
         return text
     place = open_node(text).store_path
     writes = options["in_place"] and not options["dry_run"]

@@ -19,6 +19,7 @@ from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
 from omnizarr.stores.resolve import has_references
+from omnizarr.stores.urls import scheme_of
 from omnizarr.tools import reaching
 
 Storage = Mapping[str, Any]
@@ -59,7 +60,7 @@ def open_node(text: str, storage: Storage | None = None) -> Array | Group:
 
 def is_url(text: str) -> bool:
     """Return whether what was typed is a URL, or a chain of them."""
-    return "://" in text or "::" in text
+    return scheme_of(text) is not None
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -117,7 +118,7 @@ def storage_of(place: str, storage: Storage | None) -> dict[str, Any]:
     if not storage:
         return {}
     chain = place.partition("?")[0].split("::")
-    scheme = (chain[-1] if "://" in chain[-1] else f"{chain[-1]}://").partition("://")[0].lower()
+    scheme = scheme_of(chain[-1]) or chain[-1].lower()
     if not is_url(place) or scheme in _LOCAL:
         names = ", ".join(
             f"--{name}" if name in ("anon", "endpoint", "region") else f"-o {name}=..." for name in storage

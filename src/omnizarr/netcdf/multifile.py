@@ -23,6 +23,7 @@ from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Attribute, DimensionHeader, Selection
 from omnizarr.netcdf.variable import Variable
 from omnizarr.nodes.array import Array
+from omnizarr.stores.urls import scheme_of
 
 _Records: TypeAlias = "slice | NDArray[np.intp]"
 _SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring")
@@ -310,7 +311,7 @@ def _found(files: Any) -> list[Any]:
     """Return places of datasets. Those of a pattern are sorted by name."""
     if not isinstance(files, str):
         found = list(files)
-    elif "://" in files:
+    elif scheme_of(files) is not None:
         raise ValueError(f"{files!r}: patterns match only local paths; give a list of URLs")
     else:
         found = sorted(glob(files))  # noqa: PTH207 - as netCDF4-python finds them, relative or not

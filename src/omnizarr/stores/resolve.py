@@ -3,7 +3,7 @@
 URLs, and the module that documents each:
 
 =========================================  ====================================================  ============
-``file:///path``                           a directory, or a file that is an archive or database  `local`, `zip`
+``file:///path``, ``file:/path``           a directory, or a file that is an archive or database  `local`, `zip`
 ``memory://name``, ``memory://name/path``  values in this process, the same for the same name    `memory`
 ``s3://``, ``gs://``, ``az://``, ...       object stores                                         `object`
 ``http://``, ``https://``                  a web server                                          `object`
@@ -18,6 +18,7 @@ URLs, and the module that documents each:
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -28,7 +29,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError, StoreError
-from omnizarr.stores import registered
+from omnizarr.stores import registered, urls
 from omnizarr.stores.base import Buffer, Store, as_prefix
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -53,8 +54,6 @@ else:
 
 MODES = ("r", "r+", "a", "w", "w-", "x")
 
-# Two letters or more, because C:\\ is a drive. Chains of fsspec begin with the name of a filesystem.
-_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
 # What pathlib turns a URL into.
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
 
@@ -116,6 +115,7 @@ def resolve(
           an SQLite database, or references of Kerchunk;
         - a URL: the table at the beginning of this module lists all;
         - a dictionary, or any other mapping from keys to bytes;
+        - a dictionary of references, as kerchunk returns it;
         - None: a new store in memory;
         - a store of obstore;
         - a filesystem of fsspec, an ``FSMap`` (from ``fsspec.get_mapper``), a ``UPath``;
@@ -161,7 +161,7 @@ def resolve(
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
     options = dict(storage_options or {})
-    if isinstance(storelike, str) and _scheme(storelike):
+    if isinstance(storelike, str) and urls.scheme_of(storelike):
         return _from_url(storelike, mode, options)
     libraries = _libraries_of(type(storelike))  # type: ignore[arg-type]  # classes can be hashed
     if libraries and not isinstance(storelike, Store):
@@ -170,14 +170,14 @@ def resolve(
             return _in_mode(adapted[0], mode), adapted[1]
     if isinstance(storelike, (str, os.PathLike)):
         return _from_pathlike(storelike, mode, options)
+    if isinstance(storelike, Mapping):
+        return _from_mapping(storelike, mode, options)
     if options:
         raise _meaningless(options)
     if isinstance(storelike, Store):
         return _in_mode(storelike, mode), ""
     if storelike is None:
         return MemoryStore(read_only=mode == "r"), ""
-    if isinstance(storelike, Mapping):
-        return _from_mapping(storelike, mode), ""
     raise TypeError(
         f"{type(storelike).__name__} is not a store; give a path, a URL, a dictionary, None, an omnizarr.stores.Store, "
         "a store of obstore or of zarr-python 3, or a filesystem, FSMap or UPath of fsspec"
@@ -198,10 +198,19 @@ def resolve_root(
     return store, path
 
 
-def _from_mapping(values: Mapping[str, Buffer], mode: str) -> Store:
+def _are_references(values: dict[str, Any]) -> bool:
+    """Return whether a dictionary holds references of Kerchunk: texts and lists, where a store has bytes."""
+    return any(isinstance(value, str | list | dict | int) for value in itertools.islice(values.values(), 1))
+
+
+def _from_mapping(values: Mapping[str, Any], mode: str, options: dict[str, Any]) -> tuple[Store, str]:
+    if isinstance(values, dict) and _are_references(values):
+        return references.open_document(values, mode, options)
+    if options:
+        raise _meaningless(options)
     if isinstance(values, MutableMapping):
-        return MemoryStore(values, read_only=mode == "r")
-    return _in_mode(MemoryStore(dict(values), read_only=True), mode)
+        return MemoryStore(values, read_only=mode == "r"), ""
+    return _in_mode(MemoryStore(dict(values), read_only=True), mode), ""
 
 
 def _meaningless(options: Mapping[str, Any]) -> StoreError:
@@ -234,13 +243,6 @@ def _in_mode(store: Store, mode: str) -> Store:
     return store
 
 
-def _file_of(path: str) -> str:
-    """Return the file that the path of a URL means. This is `urllib.request`'s rule, whose import takes 20 ms."""
-    path = parse.unquote(path)
-    # file:///C:/data: the drive is not a directory of the root
-    return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
-
-
 def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     parts = parse.urlsplit(url)
     scheme = parts.scheme.lower()
@@ -253,10 +255,8 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
             archive = _archive_in(outer, as_prefix(path) + (parse.unquote(name) if is_encoded else name), mode)
             if archive is not None:
                 return archive
-    if not chained and scheme in {"file", "local"}:
-        if parts.netloc not in ("", "localhost"):
-            raise StoreError("a file of another machine", found=redaction.redact(url), expected="file:///path")
-        return _from_path(_file_of(parts.path), mode, options)
+    if not chained and scheme in urls.LOCAL:
+        return _from_path(urls.path_of(url), mode, options)
     if not chained and scheme == "memory":
         if options:
             raise _meaningless(options)

@@ -26,6 +26,7 @@ from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.stores import Store
+from omnizarr.stores.urls import scheme_of
 
 __all__ = ["OmnizarrBackendEntrypoint"]
 
@@ -77,7 +78,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Return whether there is a hierarchy that xarray's engine ``zarr`` would not open."""
-        if isinstance(filename_or_obj, str) and "://" in filename_or_obj:
+        if isinstance(filename_or_obj, str) and scheme_of(filename_or_obj) is not None:
             return False  # to look would be a request
         if not isinstance(filename_or_obj, str | os.PathLike | Store | Array | Group):
             return False

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +29,7 @@ from omnizarr.stores import registered
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.redaction import redact
+from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ else:
     parse = Lazy("urllib.parse")
 
 
-LOCAL: Final = frozenset({"file", "local"})
 _OF_THIS_MACHINE: Final = LOCAL | {"memory"}
 _WITHOUT_EFFECT: Final = frozenset(
     {
@@ -54,31 +53,6 @@ _WITHOUT_EFFECT: Final = frozenset(
 """Options of fsspec that have no effect here."""
 _OF_THE_LOOP: Final = frozenset({"asynchronous", "loop"})
 _MOST_KEPT: Final = 4096
-
-_scheme_of = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
-
-
-def scheme_of(url: str) -> str | None:
-    """Return the scheme of a URL; None for a path. A single letter is a drive.
-
-    >>> scheme_of("s3://bucket/a.nc"), scheme_of("simplecache::s3://bucket/a.nc"), scheme_of("C:/a.nc")
-    ('s3', 'simplecache', None)
-    """
-    match = _scheme_of(url)
-    return match[1].lower() if match else None
-
-
-def path_of_file(url: str) -> str:
-    """Return the path of a URL ``file://...`` or ``local://...``.
-
-    In fsspec, a path is not percent-encoded. Only if there is no such file, the URL is decoded.
-
-    >>> path_of_file("file:///data/a.nc"), path_of_file("file:///no%20such%20file.nc")
-    ('/data/a.nc', '/no such file.nc')
-    """
-    path = url.partition("://")[2]
-    path = parse.unquote(path) if "%" in path and not os.path.exists(path) else path
-    return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +150,7 @@ class Targets:
         if fs is not None:
             return files.place_in(fs, url)
         if scheme in LOCAL:
-            return self._on_this_machine(path_of_file(url))
+            return self._on_this_machine(path_in_fsspec(url))
         if scheme is not None:
             return self._elsewhere(url, scheme)
         if options.remote_protocol not in {None, *LOCAL}:

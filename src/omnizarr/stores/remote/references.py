@@ -38,7 +38,8 @@ from omnizarr.stores.base import (
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import reference_sets
 from omnizarr.stores.remote.reference_sets import METADATA, Partitions, Reference, References, Table, Target
-from omnizarr.stores.remote.reference_targets import LOCAL, Options, Targets, path_of_file, scheme_of
+from omnizarr.stores.remote.reference_targets import Options, Targets
+from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -409,7 +410,7 @@ def _path_of(url: str) -> str | None:
     scheme = scheme_of(url)
     if scheme is None:
         return url
-    return path_of_file(url) if scheme in LOCAL else None
+    return path_in_fsspec(url) if scheme in LOCAL else None
 
 
 def _above(url: str) -> str:
@@ -463,6 +464,13 @@ def open_path(path: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, 
     if mode != "r":
         raise cannot_write(path)
     return ReferenceStore(path, **options), ""
+
+
+def open_document(document: Mapping[str, Any], mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store for references in memory."""
+    if mode != "r":
+        raise cannot_write("<references>")
+    return ReferenceStore(document, **options), ""
 
 
 def is_set(path: str) -> bool:

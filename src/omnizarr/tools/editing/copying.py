@@ -17,6 +17,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.stores.base import RESERVED
+from omnizarr.stores.urls import scheme_of
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.sources import Source
 from omnizarr.tools.editing import deleting, mentions, places, unfinished
@@ -62,7 +63,7 @@ def run(
 
 def _options_of(place: Any, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return storage options for a place that takes them: of source and target it may be one."""
-    return storage_options if isinstance(place, str) and "://" in place else None
+    return storage_options if isinstance(place, str) and scheme_of(place) is not None else None
 
 
 class Copy:

@@ -20,6 +20,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores import LocalStore, ZipStore, resolve
+from omnizarr.stores.urls import local_path, scheme_of
 
 Mode = Literal["r", "r+", "a"]
 
@@ -59,10 +60,11 @@ def place(given: Any, path: str | None, mode: Mode, storage_options: Mapping[str
         given = given.store_path
     if isinstance(given, StorePath):
         where = given / (path or "")
-    elif isinstance(given, str) and "://" in given:
+    elif isinstance(given, str) and scheme_of(given) is not None and local_path(given) is None:
         return _at_url(given, path, mode, storage_options)
     elif isinstance(given, str | os.PathLike):
-        where = _at_path(Path(given).expanduser().absolute(), mode, storage_options)
+        local = local_path(given) if isinstance(given, str) else None
+        where = _at_path(Path(local or given).expanduser().absolute(), mode, storage_options)
         where = where / (path or "")
     else:
         store, above = resolve(given, mode, storage_options)
