@@ -252,9 +252,13 @@ class TestModes:
         lazy = opened(tmp_path / "a.zarr")
         to_zarr(lazy, tmp_path / "a.zarr", mode="w")
         assert opened(tmp_path / "a.zarr")["v"].values.tolist() == [2, 3]
-        with pytest.raises(ValueError, match="mode='w' would remove"):
-            to_zarr(opened(tmp_path / "a.zarr", chunks={}) + 1, tmp_path / "a.zarr", mode="w")
-        assert opened(tmp_path / "a.zarr")["v"].values.tolist() == [2, 3]
+        to_zarr(opened(tmp_path / "a.zarr", chunks={}) + 1, tmp_path / "a.zarr", mode="w")
+        assert opened(tmp_path / "a.zarr")["v"].values.tolist() == [3, 4]
+        to_zarr(xr.open_zarr(tmp_path / "a.zarr", consolidated=False) + 1, tmp_path / "a.zarr", mode="w")
+        assert opened(tmp_path / "a.zarr")["v"].values.tolist() == [4, 5]
+        with pytest.raises(ValueError, match="mode='w' would remove"):  # it would be read later
+            to_zarr(opened(tmp_path / "a.zarr", chunks={}) + 1, tmp_path / "a.zarr", mode="w", compute=False)
+        assert opened(tmp_path / "a.zarr")["v"].values.tolist() == [4, 5]
 
     def test_what_cannot_be_stored_replaces_nothing(self, tmp_path):
         to_zarr(one([1], "x"), tmp_path / "a.zarr")

@@ -269,10 +269,7 @@ def from_array(
     where, _ = locate(store, name, "a", storage_options, synchronizer)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = np.asarray(data)
-    target = creating.new_array(where, **found)
-    if options.get("write_data", True):
-        creating.fill(target, data)
-    return target
+    return creating.new_array(where, data=data, **found)
 
 
 def create_group(

@@ -9,7 +9,7 @@ from omnizarr.api.opening import locate
 from omnizarr.api.opening import open as open_node
 from omnizarr.errors import ContainsGroupError, OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata
-from omnizarr.nodes import creating, detection
+from omnizarr.nodes import creating, detection, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
@@ -89,9 +89,18 @@ def save_group(
     if not arrays:
         raise ValueError("there is nothing to save: give at least one array")
     where, _ = locate(store, path, "a", None)
-    target = create_group(where, zarr_format=zarr_format, overwrite=overwrite is not False)
-    for name, value in arrays.items():
-        target.create_array(name, data=value)
+    dialect = creating.dialect_for_new(where, zarr_format)
+
+    def make(place: StorePath, *, overwrite: bool = False) -> None:
+        target = create_group(place, zarr_format=dialect.name, overwrite=overwrite)
+        for name, value in arrays.items():
+            target.create_array(name, data=value)
+
+    is_replaced = overwrite is not False
+    if is_replaced and not all(map(creating.cannot_fail, arrays.values())) and replacing.is_taken(where, dialect):
+        replacing.remade(where, dialect, make)
+    else:
+        make(where, overwrite=is_replaced)
     _close_ours(store, where.store)
 
 

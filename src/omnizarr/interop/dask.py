@@ -27,18 +27,20 @@ right, and nothing is lost where chunks of dask do not end where those of the ar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from omnizarr.api.creating import create_array
-from omnizarr.api.opening import open_array
+from omnizarr.api.opening import locate, open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
+from omnizarr.nodes import creating
 from omnizarr.nodes.array import Array
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.options import FromZarrOptions, ToZarrOptions
+from omnizarr.stores import LocalStore
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -141,29 +143,61 @@ def to_zarr(
     >>> stored.chunks, float(stored[...].sum())
     ((2, 4), 16.0)
     """
-    arrays = _arrays()
+    _arrays()
     if any(math.isnan(length) for length in array.shape):
         raise ShapeError("the shape of the dask array is not known", remedy="call its compute_chunk_sizes() before")
     if isinstance(target, Array):
         stored = _fitting(target, array, options)
-    else:
-        layout = {} if {"chunks", "shards", "codecs"} & options.keys() else {"chunks": _regular(array.chunks)}
-        stored = create_array(
-            target,
-            storage_options=storage_options,
-            **{"shape": array.shape, "dtype": array.dtype, **layout, **options},
-        )
-    if compute and not stored.store.is_shared and is_elsewhere():
+        _check_reachable(stored.store_path, compute=compute)
+        waiting = _stored(array, stored, compute=compute)
+        return stored if compute else waiting
+    where, _ = locate(target, options.pop("name", None), "a", storage_options, options.pop("synchronizer", None))
+    _check_reachable(where, compute=compute)
+    layout = {} if {"chunks", "shards", "codecs"} & options.keys() else {"chunks": _regular(array.chunks)}
+    new: Any = {"shape": array.shape, "dtype": array.dtype, **layout, **options}
+    if compute and not (is_elsewhere() and type(where.store) is not LocalStore):
+        return creating.new_array(where, write=lambda made: _stored(array, made, compute=True), **new)
+    if options.get("overwrite"):
+        refuse_loss(where, sources_of(array))
+    stored = creating.new_array(where, **new)
+    waiting = _stored(array, stored, compute=compute)
+    return stored if compute else waiting
+
+
+def _check_reachable(where: StorePath, *, compute: bool) -> None:
+    """Raise SchedulerError if other processes would store values in the memory of this one."""
+    if compute and not where.store.is_shared and is_elsewhere():
         raise SchedulerError(
             "the store is in the memory of this process: other processes cannot reach it",
-            store=str(stored.store),
+            store=str(where.store),
             remedy="use a directory or an object store, or the scheduler 'threads'",
         )
-    if stored.store.exclusion == "process" and not _is_aligned(array.chunks, stored.write_chunk_sizes):
+
+
+def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
+    """Store a dask array in an array of its shape, or return what does that."""
+    arrays = _arrays()
+    if target.store.exclusion == "process" and not _is_aligned(array.chunks, target.write_chunk_sizes):
         # Nothing would keep writers in other processes apart.
-        array = arrays.rechunk(array, _chunks_for(stored, whole=True))
-    waiting = arrays.store(array, stored, lock=False, compute=compute)
-    return stored if compute else waiting
+        array = arrays.rechunk(array, _chunks_for(target, whole=True))
+    return arrays.store(array, target, lock=False, compute=compute)
+
+
+def sources_of(array: da.Array) -> Iterator[Array]:
+    """Yield the arrays in the graph of a dask array, as far as they can be seen there."""
+    for each in dict(array.__dask_graph__()).values():
+        found = getattr(each, "value", each)
+        if isinstance(found, Array):
+            yield found
+
+
+def refuse_loss(where: StorePath, sources: Iterable[Array]) -> None:
+    """Raise ValueError if the data that will replace a node is read from it after its removal."""
+    if any(source.store_path.lies_in(where) for source in sources):
+        raise ValueError(
+            f"{where}: the data would be read from what is replaced, after its removal: "
+            "write it to another place, or load it before"
+        )
 
 
 def _arrays() -> Any:

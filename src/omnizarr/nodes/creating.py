@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Unpack
 
 import numpy as np
@@ -24,7 +25,7 @@ from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, datatypes, grids
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import detection, hierarchy, new_metadata
+from omnizarr.nodes import detection, hierarchy, new_metadata, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.config import ArrayConfig
@@ -48,11 +49,12 @@ def new_array(
     zarr_format: int | str | None = None,
     snapshot: Snapshot | None = None,
     above: Above | None = None,
+    write: Callable[[Array], object] | None = None,
     **options: Unpack[ArrayOptions],
 ) -> Array:
     """Create an array at a place, and return it. Keywords are those of `omnizarr.create_array`.
 
-    Known nodes `above` are not read again.
+    Known nodes `above` are not read again. `write` is that of `add_array`; the default writes `data`.
     """
     asked = completed(options)
     above = above or Above()
@@ -83,11 +85,11 @@ def new_array(
             path=where.path,
             expected=f"at most {documents.MAX_DEPTH} objects and lists within each other",
         ) from None
-    overwrite, write_data = asked["overwrite"], asked["write_data"]
-    if overwrite and write_data:
-        data = _outlasting(data, where)
-    array = add_array(where, metadata, config, overwrite=overwrite, snapshot=snapshot, above=above)
-    if data is not None and write_data:
+    overwrite, is_filled = asked["overwrite"], data is not None and asked["write_data"]
+    if overwrite and is_filled and write is None and not cannot_fail(data, metadata):
+        write, is_filled = partial(fill, data=data), False
+    array = add_array(where, metadata, config, overwrite=overwrite, snapshot=snapshot, above=above, write=write)
+    if is_filled:
         fill(array, data)
     return array
 
@@ -118,10 +120,33 @@ def _key_encoding(asked: Mapping[str, Any]) -> Any:
     return asked["chunk_key_encoding"] if separator is None else {"name": "v2", "separator": separator}
 
 
-def _outlasting(data: Any, where: StorePath) -> Any:
-    """Return data that survive the removal of a node: they are read into memory if they are stored there."""
-    source = getattr(data, "store_path", None)
-    return np.asarray(data[...]) if isinstance(source, StorePath) and source.lies_in(where) else data
+def cannot_fail(data: Any, metadata: ArrayMetadata | None = None) -> bool:
+    """Return whether data is in memory, and can be written after the removal of what is stored: no element is refused.
+
+    Text may not be a number, and Python objects may not be what a codec encodes. `metadata` are those of the array, if
+    it may have another data type.
+    """
+    if not isinstance(data, np.ndarray | np.generic):
+        return False
+    target = data.dtype if metadata is None else values_dtype(metadata.data_type)
+    if target.kind == "T":
+        return _is_text(data)
+    if data.dtype.hasobject or target.hasobject:
+        return False
+    return data.dtype == target or (data.dtype.kind in _NUMBERS and target.kind in _NUMBERS)
+
+
+_NUMBERS: Final = frozenset("biufc")
+
+
+def _is_text(data: Any) -> bool:
+    """Return whether all elements are text in Unicode, and none is missing."""
+    if data.dtype.kind not in "OT" or hasattr(data.dtype, "na_object"):
+        return False
+    try:
+        return all(isinstance(item, str) and item.encode() is not None for item in np.asarray(data).flat)
+    except UnicodeEncodeError:
+        return False
 
 
 def add_array(
@@ -132,20 +157,39 @@ def add_array(
     overwrite: bool = False,
     snapshot: Snapshot | None = None,
     above: Above | None = None,
+    write: Callable[[Array], object] | None = None,
 ) -> Array:
     """Store the documents of a new array, and return it. An array that could not be read or written is refused.
 
-    Known nodes `above` are not read again. Raises the errors of `engine.check` and `hierarchy.create`.
+    Known nodes `above` are not read again. `write` writes the data. It may read what is replaced; if it fails,
+    nothing is replaced. Raises the errors of `engine.check` and `hierarchy.create`.
     """
     config = config or ArrayConfig()
+    dialect = dialect_named(metadata.dialect)
+    above = above or Above()
     try:
-        hierarchy.check_path(dialect_named(metadata.dialect), where.path)
+        hierarchy.check_path(dialect, where.path)
     except OmnizarrError as error:
         raise error.add(store=str(where.store))
     engine.check(metadata, where.store, where.prefix, config.policy, where.path)
-    found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
-    note_change(snapshot, found.where)
-    return Array(found.where, found.metadata, config, snapshot)
+    if overwrite and write is not None and replacing.is_taken(where, dialect, above):
+        where, metadata = replacing.remade(where, dialect, lambda made: _made(made, metadata, config, write))
+    else:
+        found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+        where, metadata = found.where, found.metadata
+        if write is not None:
+            write(Array(where, metadata, config))
+    note_change(snapshot, where)
+    return Array(where, metadata, config, snapshot)
+
+
+def _made(
+    where: StorePath, metadata: ArrayMetadata, config: ArrayConfig, write: Callable[[Array], object]
+) -> ArrayMetadata:
+    """Create an array with its data, and return its metadata."""
+    found = hierarchy.create(where, metadata)
+    write(Array(found.where, found.metadata, config))
+    return found.metadata
 
 
 def note_change(snapshot: Snapshot | None, where: StorePath) -> None:

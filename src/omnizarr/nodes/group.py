@@ -22,7 +22,7 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import consolidated, creating, detection, hierarchy
+from omnizarr.nodes import consolidated, creating, detection, hierarchy, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
@@ -650,7 +650,7 @@ class Group(Node):
         Raises the errors of `move`.
         """
         new = self._where / dest
-        hierarchy.copy(self._where / source, new, overwrite=overwrite)
+        replacing.copy(self._where / source, new, overwrite=overwrite)
         self._note_copy(new)
 
     def _note_copy(self, where: StorePath) -> None:

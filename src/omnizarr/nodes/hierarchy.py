@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from itertools import groupby
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from omnizarr.errors import (
     ConflictError,
@@ -298,13 +298,23 @@ def delete(where: StorePath) -> None:
         _erase(where)
 
 
+Occupant: TypeAlias = "Found[Metadata] | OmnizarrError"
+"""A node that another one replaces; for a broken one, its error."""
+
+
 def copy(
-    source: StorePath, target: StorePath, *, overwrite: bool = False, told: Callable[[], object] | None = None
+    source: StorePath,
+    target: StorePath,
+    *,
+    overwrite: bool = False,
+    told: Callable[[], object] | None = None,
+    exchange: Callable[[StorePath, Occupant], bool] | None = None,
 ) -> None:
     """Copy a node and all nodes below, byte for byte, to another place of this or another store.
 
     Documents come last, so that no incomplete node is visible. `told` is called for each value, from several
-    threads.
+    threads. `exchange` is called first, with the target and its existing node, and may replace that itself: then it
+    returns True. To keep what is replaced until the copy is complete, see `omnizarr.nodes.replacing`.
 
     Raises
     ------
@@ -317,13 +327,15 @@ def copy(
     NotRepresentableError
         If `target` is in a hierarchy with another scheme of keys.
     """
-    found, target = _ready(source, target)
+    found, target = _ready(source, target, is_staged=exchange is not None)
     source, dialect = found.where, dialect_of(target, found.metadata)
     with target.lock():
         existing = occupant(target)
         if existing is not None:
             if not overwrite:
                 raise in_the_way(target, existing)
+            if exchange is not None and exchange(target, existing):
+                return
             is_rest = _clear_for(target, existing)
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
@@ -331,14 +343,15 @@ def copy(
         _copy_keys(source, target, told)
 
 
-def _ready(source: StorePath, target: StorePath) -> tuple[Found[Metadata], StorePath]:
+def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> tuple[Found[Metadata], StorePath]:
     """Return what to copy, and where to, after creating the groups above it. Raises the errors of `copy`."""
     _refuse_read_only(target)
     found = open_node(source)
     source = found.where
     dialect = dialect_of(source, found.metadata)
     check_path(dialect, target.path)
-    refuse_overlap(source, target)
+    if not is_staged:  # in a directory within the root, but not below it
+        refuse_overlap(source, target)
     if isinstance(found.metadata, GroupMetadata):
         refuse_unreachable(source)
     above = Above()

@@ -12,14 +12,16 @@ from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
-from omnizarr.formats import DIALECTS
+from omnizarr.formats import DIALECTS, dialect_named
 from omnizarr.model import GroupMetadata
-from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes import creating, detection, hierarchy, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
-from omnizarr.stores import pool, resolve
+from omnizarr.stores import LocalStore, pool, resolve
 from omnizarr.tools.streaming.progress import Progress, Shows
 
 if TYPE_CHECKING:
@@ -397,7 +399,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
         if job.executor is None or source.metadata.storage_transformers:  # the keys are not keys of chunks
             share = int(source.nbytes) // max(chunks, 1)
             told = partial(job.shown.tick, share)
-            hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None, told=told)
+            replacing.copy(source.store_path, dest.store_path / name, overwrite=there is not None, told=told)
         else:
             _convert(job, source.store_path, dest.store_path / name, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))
@@ -409,13 +411,31 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
         return
     keywords = creating.like(source, {"zarr_format": dest.zarr_format, **job.options})
     keywords.pop("zarr_format")
-    made = dest.create_array(name, overwrite=there is not None, **keywords)
-    if job.executor is None or not made.shape:
-        creating.fill(made, source, job.shown.tick)
+    if not job.without_attrs:  # read before the array is replaced, which may be the source
+        keywords["attributes"] = {**(keywords.get("attributes") or {}), **_attributes(job, source)}
+    if job.executor is None or not np.shape(source):
+        dest.create_array(name, overwrite=there is not None, data=_Watched(source, job.shown.tick), **keywords)
     else:
+        made = dest.create_array(name, overwrite=there is not None, **keywords)
         _fill(job.executor, made, source, job.shown.tick)
-    if not job.without_attrs:
-        _copy_attributes(job, source, made)
+
+
+class _Watched:
+    """An array of any library. A function is called with the bytes of each block that is read."""
+
+    def __init__(self, source: Any, tick: Callable[[int], object]) -> None:
+        self.shape = tuple(source.shape)
+        self.dtype = source.dtype
+        self._source = source
+        self._tick = tick
+
+    def __getitem__(self, selection: Any) -> Any:
+        values = np.asarray(self._source[selection])
+        self._tick(values.nbytes)
+        return values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001 - NumPy's signature
+        return np.asarray(self[...], dtype)
 
 
 def _clear_if_asked(job: _Job, copied: Array) -> None:
@@ -498,10 +518,29 @@ def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.copied += 1
     if job.dry_run:
         made = there if isinstance(there, Group) else None
+    elif isinstance(there, Array) and (job.executor is None or type(dest.store) is LocalStore):
+        _replace_by_group(job, source, dest, name)
+        return
     else:
         made = dest.require_group(name, overwrite=isinstance(there, Array))
         if not job.without_attrs:
             _copy_attributes(job, source, made)
+    _copy_members(job, source, dest, name, made)
+
+
+def _replace_by_group(job: _Job, source: Any, dest: Group, name: str) -> None:
+    """Replace an array by a copy of a group, when that is complete."""
+
+    def make(place: StorePath) -> None:
+        made = Group.from_store(place, zarr_format=dest.metadata.dialect)
+        if not job.without_attrs:
+            _copy_attributes(job, source, made)
+        _copy_members(job, source, dest, name, made)
+
+    replacing.remade(dest.store_path / name, dialect_named(dest.metadata.dialect), make)
+
+
+def _copy_members(job: _Job, source: Any, dest: Group, name: str, made: Group | None) -> None:
     for member in list(source.keys()):
         node = source[member]
         if job.shallow and not _is_array(node):
@@ -518,7 +557,10 @@ def _refuse_descent(source: Any, target: StorePath) -> None:
         hierarchy.refuse_overlap(source.store_path, target)
 
 
+def _attributes(job: _Job, source: Any) -> dict[str, Any]:
+    return dict(source.attrs if job.carrying is None else job.carrying.attributes(source.store_path))
+
+
 def _copy_attributes(job: _Job, source: Any, dest: Array | Group) -> None:
-    attributes = dict(source.attrs if job.carrying is None else job.carrying.attributes(source.store_path))
-    if attributes:
+    if attributes := _attributes(job, source):
         dest.attrs.update(attributes)

@@ -13,7 +13,7 @@ from xarray import Variable
 from omnizarr.errors import ConflictError, OmnizarrError, ShapeError
 from omnizarr.interop.xarray.reading import sources_of
 from omnizarr.model import ArrayMetadata
-from omnizarr.nodes import resizing
+from omnizarr.nodes import creating, resizing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 
@@ -53,6 +53,11 @@ class Piece:
     def is_chunked(self) -> bool:
         """Whether the data is an array of dask, or of another chunk manager."""
         return self.variable.chunks is not None
+
+    def cannot_fail(self) -> bool:
+        """Return whether the data is in memory, and can be written after the removal of what is stored."""
+        is_loaded = self.variable._in_memory  # noqa: SLF001 - what is public would load it
+        return is_loaded and creating.cannot_fail(self.variable.values, self.metadata)
 
     def sources(self) -> Iterator[Array]:
         """Yield the arrays that the data is read from by the engine here."""

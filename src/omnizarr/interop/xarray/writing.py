@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -25,11 +25,11 @@ from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nc
 from omnizarr.metadata import as_model
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.nodes import consolidated as copies
-from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes import creating, detection, hierarchy, replacing
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import MemoryStore, Store, pool
+from omnizarr.stores import LocalStore, MemoryStore, Store, pool
 
 __all__ = ["to_zarr"]
 
@@ -539,6 +539,8 @@ def _is_text(dtype: np.dtype[Any]) -> bool:
 def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, Any]) -> Any:
     pieces = [piece for writer in writers for piece in writer.pieces]
     _check_scheduler(target, pieces)
+    if target.how.mode == "w" and _is_remade(target, pieces):
+        return _remade(target, writers, options)
     if target.how.mode == "w":
         _outlast(target, pieces)
     try:
@@ -553,14 +555,35 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
         raise
 
 
+def _is_remade(target: _Target, pieces: Sequence[Piece]) -> bool:
+    """Return whether a group is replaced by data that is yet to be read, and workers can reach where it is made."""
+    dialect = dialect_named(target.dialect)
+    if not target.how.compute or not dialect.has_groups or all(map(Piece.cannot_fail, pieces)):
+        return False
+    if any(piece.is_chunked for piece in pieces) and is_elsewhere() and type(target.root.store) is not LocalStore:
+        return False
+    return replacing.is_taken(target.where, dialect)
+
+
+def _remade(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, Any]) -> Group:
+    """Write everything beside a group, and replace it when all is complete."""
+
+    def make(place: StorePath) -> None:
+        made = replace(target, root=place, where=place)
+        for writer in writers:
+            writer.where = place / writer.where.path[len(target.where.prefix) :]
+            made.create(writer)
+            writer.create_arrays()
+        _write([piece for writer in writers for piece in writer.pieces], place.store, options)
+
+    replacing.remade(target.where, dialect_named(target.dialect), make)
+    target.consolidate()
+    return target.group()
+
+
 def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Group:
     """Write all data, then lengthen the arrays."""
-
-    def write() -> None:
-        _write_loaded(pieces, target.root.store)
-        _chunked(pieces).sync(compute=True, chunkmanager_store_kwargs=options)
-
-    done = grown(pieces, write)
+    done = grown(pieces, lambda: _write(pieces, target.root.store, options))
     with _taken_back(target, done):
         target.consolidate()
     return target.group()
@@ -595,6 +618,12 @@ def _finish(_: object, target: _Target) -> Group:
     return group
 
 
+def _write(pieces: Sequence[Piece], store: Store, options: dict[str, Any]) -> None:
+    """Write all data."""
+    _write_loaded(pieces, store)
+    _chunked(pieces).sync(compute=True, chunkmanager_store_kwargs=options)
+
+
 def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
     """Write all arrays except dask arrays, concurrently if the store has latency."""
     loaded = [piece for piece in pieces if not piece.is_chunked]
@@ -625,7 +654,7 @@ def _outlast(target: _Target, pieces: Sequence[Piece]) -> None:
         if any(source.store_path.lies_in(target.where) for source in piece.sources()):
             if piece.is_chunked:
                 raise ValueError(
-                    f"{target.where}: the data of {piece.name!r} is read from what mode='w' would remove; "
-                    "write it to another place, or load it before"
+                    f"{target.where}: the data of {piece.name!r} is read from what mode='w' would remove before it "
+                    "is read; write it to another place, or load it before"
                 )
             piece.variable.load()

@@ -675,15 +675,14 @@ class LocalStore(Store):
             with os.scandir(self._base + prefix) as entries:
                 self._admit(prefix[:-1])
                 for entry in entries:
+                    if entry.name.startswith(RESERVED):
+                        continue
                     key = prefix + entry.name
                     is_link = entry.is_symlink()
                     # A drive letter is an ordinary name, except at the root.
                     is_named = is_key(entry.name) or is_key(key)
                     if not is_named or (is_link and not self._is_inside(key)):
-                        if os.path.isdir(entry):
-                            others.append(f"{key}/")
-                        elif not entry.name.startswith(RESERVED):
-                            others.append(key)
+                        others.append(f"{key}/" if os.path.isdir(entry) else key)
                         continue
                     # A link may lead in a circle; `isdir` and `isfile` return False for it.
                     if os.path.isdir(entry) if is_link else entry.is_dir():
@@ -752,6 +751,10 @@ class LocalStore(Store):
             raise
         except OSError as error:
             raise self._failure(error, key) from error
+
+    def forget(self) -> None:
+        """Look at all directories again, because some have been renamed."""
+        self._known.clear()
 
     def _remember(self, parent: str) -> None:
         if len(self._known) >= _MAX_KNOWN:

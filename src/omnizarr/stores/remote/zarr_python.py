@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
@@ -299,8 +300,19 @@ class ZarrPythonStore(Store):
             raise failures.translate(error, self, key)
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return the identity of the store, or of the dictionary that holds its values."""
-        return ("zarr-python", id(self._values)), ""
+        """Return the origin of omnizarr's own store for the same data, or the identity of the store.
+
+        It looks behind stores of zarr-python that wrap others and do not change keys.
+        """
+        inner = _innermost(self._store)
+        if isinstance(inner, TheirLocalStore):
+            return LocalStore(inner.root).origin()
+        if isinstance(inner, TheirZipStore):
+            return ("zip", os.path.realpath(inner.path)), ""
+        if isinstance(inner, TheirMemoryStore):
+            return ("mapping", id(inner._store_dict)), ""  # noqa: SLF001 - two stores can share it
+        store = native(inner)
+        return (("zarr-python", id(inner)), "") if isinstance(store, ZarrPythonStore) else store.origin()
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
         """Return a read-only store for the same data, or (False) a writable one."""

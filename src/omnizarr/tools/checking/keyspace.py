@@ -301,9 +301,8 @@ class Keys:
         home, path = self.where.home, self.where.path
         tops = [path] if home is None else [home.directory(path), home.chunk_prefix(path)]
         for key, _ in chain.from_iterable(map(store.list_unnamed, tops)):
-            name = key.rpartition("/")[2]
-            if name.startswith(RESERVED):
-                self._add_leftover(key, name)
+            if any(name.startswith(RESERVED) for name in key.split("/")):
+                self._add_leftover(key, key.rpartition("/")[2])
 
     def _add_leftover(self, key: str, name: str) -> None:
         owners, _ = self._owners_of(key)

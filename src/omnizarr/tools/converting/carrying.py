@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from omnizarr.errors import ChunkError
+from omnizarr.formats import dialect_named
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import JSON, ArrayMetadata, Metadata
-from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes import detection, hierarchy, replacing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores import LocalStore
 from omnizarr.tools.converting.conversion_report import would_be_lost
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Step, plan
@@ -65,7 +67,10 @@ class Carrying:
         *,
         overwrite: bool,
     ) -> None:
-        """Copy an array, chunks first, and compare both; if that fails, nothing stays.
+        """Copy an array, chunks first, and compare both; if that fails, nothing stays of the copy.
+
+        A node that it replaces stays until the copy is complete, except in stores that workers reach and that cannot
+        rename.
 
         Raises
         ------
@@ -75,19 +80,28 @@ class Carrying:
         step = self._step(where)
         if step.found is None or step.translation is None or not isinstance(step.target, ArrayMetadata):
             raise TypeError("a node without a translation was to be lost")
-        move = Move(step.found.where, target, step.translation)
-        move.check_memory()
+        metadata = step.target
+        found, translation = step.found, step.translation
+
+        def make(place: StorePath) -> None:
+            move = Move(found.where, place, translation)
+            move.check_memory()
+            try:
+                workers = executor or Local()
+                _refuse_broken(where, move.run(workers, tick or _ignore).broken)
+                _refuse_broken(where, move.compare(workers, _ignore).broken)
+                hierarchy.create(place, metadata)
+            except BaseException:
+                if detection.detect(place) is None:  # else another writer has made a node there
+                    hierarchy.delete_strays(place, metadata)
+                raise
+
+        if overwrite and (executor is None or type(target.store) is LocalStore):
+            replacing.remade(target, dialect_named(metadata.dialect), make)
+            return
         if overwrite:
             hierarchy.clear(target)
-        try:
-            workers = executor or Local()
-            _refuse_broken(where, move.run(workers, tick or _ignore).broken)
-            _refuse_broken(where, move.compare(workers, _ignore).broken)
-            hierarchy.create(target, step.target)
-        except BaseException:
-            if detection.detect(target) is None:  # else another writer has made a node there
-                hierarchy.delete_strays(target, step.target)
-            raise
+        make(target)
 
 
 def _is_read_and_written(step: Step) -> bool:

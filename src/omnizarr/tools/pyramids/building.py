@@ -180,6 +180,7 @@ def _copy_first(
     if there is not None and not (resume or overwrite):
         raise hierarchy.in_the_way(new, there)
     if there is not None and overwrite:
+        hierarchy.refuse_overlap(found.where, new)
         deleting.refuse(there, recursive=True)
     if there is None or overwrite:
         group = create_group(new, zarr_format=dialect_of(found.where, found.metadata).zarr_format, overwrite=overwrite)
