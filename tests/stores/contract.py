@@ -67,6 +67,7 @@ class StoreContract:
     """Facts about every store; `store` gives an empty one that can be written."""
 
     picklable = True
+    lists_everything = True
 
     @pytest.fixture
     def store(self):
@@ -564,6 +565,7 @@ class StoreContract:
     def test_says_whether_it_can_list(self, store):
         store.set("a", b"1")
         assert store.supports_listing
+        assert store.lists_everything is self.lists_everything
         assert list(store.list()) == ["a"]
 
     def test_closing_twice_does_no_harm(self, store):

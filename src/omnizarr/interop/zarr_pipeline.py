@@ -393,6 +393,8 @@ class _Buffers(MemoryStore):
 
     _values: Any
 
+    lists_everything = MemoryStore.lists_everything
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, not a copy of it."""
         check_key(key)

@@ -32,7 +32,7 @@ from omnizarr.netcdf.layouts.contract import Layout, Loaded
 from omnizarr.netcdf.session import or_nothing
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
-from omnizarr.nodes import hierarchy
+from omnizarr.nodes import hierarchy, holdings
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath
 from omnizarr.support.lazy import Lazy
@@ -807,7 +807,7 @@ def _copy(source: StorePath, target: StorePath) -> None:
         raise
     except BaseException:
         with suppress(OmnizarrError):
-            keys = [key[len(source.prefix) :] for key in source.store.list_prefix(source.prefix)]
+            keys = [key[len(source.prefix) :] for key in holdings.keys(source)]
             target.store.delete_many([target.prefix + key for key in keys])
         raise
 

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
     from omnizarr.codecs import values
-    from omnizarr.nodes import info, info_card, info_html, showing
+    from omnizarr.nodes import holdings, info, info_card, info_html, showing
     from omnizarr.show import contents
     from omnizarr.show.picture import Picture
 else:
     info = Lazy("omnizarr.nodes.info")
+    holdings = Lazy("omnizarr.nodes.holdings")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
     showing = Lazy("omnizarr.nodes.showing")
@@ -142,14 +143,14 @@ class Array(Node, ArrayProperties):
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         grid = self._grid
         count = 0
-        for coords in info.stored_coords(self._where, self._metadata):
+        for coords in holdings.coords(self._where, self._metadata):
             lengths = (part.stop - part.start for part in grid.slices_of(coords))
             count += 1 if inner is None else math.prod(-(-n // size) for n, size in zip(lengths, inner, strict=True))
         return count
 
     def nbytes_stored(self) -> int:
         """Return the number of bytes that the store holds for the array, metadata documents included."""
-        return info.stored_bytes(self._where)
+        return holdings.nbytes(self._where)
 
     @property
     def info(self) -> info_card.ArrayInfo:

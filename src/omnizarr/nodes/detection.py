@@ -804,29 +804,6 @@ def _child_or_error(
         return name, error
 
 
-def belongings(where: StorePath) -> Iterator[str]:
-    """Yield the keys of everything that belongs to the node at a place and to nodes below."""
-    for prefix in _prefixes(where):
-        yield from where.store.list_prefix(prefix)
-    yield from (key for key in _apart(where) if where.store.exists(key))
-
-
-def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
-    """Yield the same keys, each with the size of its value in bytes."""
-    for prefix in _prefixes(where):
-        yield from where.store.list_sizes(prefix)
-    yield from ((key, size) for key in _apart(where) if (size := where.store.size(key)) is not None)
-
-
-def _prefixes(where: StorePath) -> Iterable[str]:
-    keyspace = dialects_at(where)[0].keyspace
-    return dict.fromkeys((keyspace.directory(where.path), keyspace.chunk_prefix(where.path)))
-
-
-def _apart(where: StorePath) -> Iterable[str]:
-    return () if where.home is None else dialects_at(where)[0].keyspace.belongings(where.path).keys
-
-
 # -- chunks -----------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS, documents
 from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store
 
@@ -47,6 +48,7 @@ def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
     `metadata` are those of the node, if they have been read.
     """
     keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
+    holdings.delete_unlisted(where)
     is_ours, below = _told_apart(where, metadata, keys, prefixes)
     where.store.delete_many(keys)
     left = [_erase_below(where.store, each, is_ours) for each in below]

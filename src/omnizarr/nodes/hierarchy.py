@@ -30,9 +30,9 @@ from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.reader import MAX_LENGTH
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import erasing, stored
+from omnizarr.nodes import erasing, holdings, stored
 from omnizarr.nodes.detection import (
     Documents,
     Entries,
@@ -205,9 +205,14 @@ def write_entry_point(where: StorePath, dialect: Dialect) -> None:
 def _erase(where: StorePath) -> None:
     """Remove everything that belongs to the node at a place, in its format and in others."""
     belongings = dialects_at(where)[0].keyspace.belongings(where.path)
+    holdings.delete_unlisted(where)
     where.store.delete_many(belongings.keys)
     for prefix in belongings.prefixes:
         where.store.delete_prefix(prefix)
+
+
+_MOST_STRAYS: Final = 10**6
+"""Of a store that does not list everything, so many chunks are asked for that an older array may have left."""
 
 
 def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
@@ -217,6 +222,10 @@ def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
     """
     prefix = dialect_of(where, metadata).keyspace.chunk_prefix(where.path)
     encoding = chunk_keys.bind(metadata.chunk_key_encoding)
+    if holdings.is_asked(where.store):
+        grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        asked = list(holdings.asked(where.store, prefix, encoding, grid)) if grid.nchunks <= _MOST_STRAYS else []
+        where.store.delete_many([prefix + encoding.encode(coords) for coords in asked])
     found = list(where.store.list_prefix(prefix))
     ndim = len(metadata.shape)
     where.store.delete_many([key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
@@ -401,8 +410,10 @@ def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] 
         old.directory(source.path): new.directory(target.path),
         old.chunk_prefix(source.path): new.chunk_prefix(target.path),
     }
-    for before, after in prefixes.items():
-        pairs.update({key: after + key[len(before) :] for key in source.store.list_prefix(before)})
+    for key in holdings.keys(source):
+        for before, after in prefixes.items():
+            if key.startswith(before):
+                pairs[key] = after + key[len(before) :]
     is_document = document_test(source)
     makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
 

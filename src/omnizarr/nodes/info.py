@@ -7,29 +7,17 @@ them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnizarr.engine import transformers
-from omnizarr.errors import OmnizarrError, UnknownExtensionError
+from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialect_named
 from omnizarr.metadata import as_model
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, keys, thawed
-from omnizarr.model.grids import Coords
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, thawed
 from omnizarr.nodes import chunking, wording
-from omnizarr.nodes.detection import sizes, with_keys_in_use
-from omnizarr.nodes.location import StorePath, chunk_prefix
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
-
-Tick = Callable[[int], None]
-"""Called with the number of additional keys counted."""
-
-
-def silent(_: int) -> None:
-    """Do nothing."""
-
 
 Consolidated = Literal["none", "current", "stale", "broken", "not compared"]
 """State of the consolidated metadata of a group."""
@@ -267,100 +255,6 @@ def _grid(metadata: ArrayMetadata) -> grids.Grid | None:
         return grids.bind(metadata.chunk_grid, metadata.shape)
     except OmnizarrError:
         return None
-
-
-def coords_decoder(metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
-    """Return a function that returns the coordinates of a chunk (shard) for the rest of its key after `chunk_prefix`.
-
-    It returns None for other keys. Raises the errors of binding grid and key encoding.
-    """
-    decode = keys.bind(metadata.chunk_key_encoding).decode
-    grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
-
-    def coords_of(rest: str) -> tuple[int, ...] | None:
-        coords = decode(rest, len(grid_shape))
-        if coords is None or not all(n < length for n, length in zip(coords, grid_shape, strict=True)):
-            return None
-        return coords
-
-    return coords_of
-
-
-def stored_bytes(where: StorePath) -> int:
-    """Return the bytes under a node, documents included."""
-    return sum(_sizes(where, silent))
-
-
-def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[int, ...]]:
-    """Yield the coordinates of the stored chunks (shards) of the array."""
-    prefix, coords_of = chunk_prefix(where, metadata), key_decoder(where, metadata)
-    store = transformers.apply(metadata.storage_transformers, where.store, prefix)
-    for key in store.list_prefix(prefix):
-        coords = coords_of(key)
-        if coords is not None:
-            yield coords
-
-
-def stored_sizes(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[Coords, int | None]]:
-    """Yield coordinates and size in bytes of the stored chunks (shards) of the array.
-
-    Sizes are None with storage transformers, which store something other than chunks.
-    """
-    if metadata.storage_transformers:
-        for coords in stored_coords(where, metadata):
-            yield coords, None
-        return
-    coords_of = key_decoder(where, metadata)
-    for key, size in sizes(where):
-        found = coords_of(key)
-        if found is not None:
-            yield found, size
-
-
-def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tuple[int | None, int]:
-    """Return the number of stored chunks (shards) of an array, and the number of bytes under its path.
-
-    The first is None if its grid or the keys of its chunks are unknown.
-    """
-    try:
-        coords_of = key_decoder(where, metadata)
-    except OmnizarrError:
-        return None, sum(_sizes(where, tick))
-    if metadata.storage_transformers:  # the keys below are not keys of chunks
-        stored: int | None = None
-        with suppress(UnknownExtensionError):
-            stored = sum(1 for _ in stored_coords(where, metadata))
-        return stored, sum(_sizes(where, tick))
-    found = total = 0
-    for key, size in sizes(where):
-        found += coords_of(key) is not None
-        total += size
-        tick(1)
-    return found, total
-
-
-def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] | None:
-    """Return a function that recognises keys of chunks (shards) of an array; None if they are unknown."""
-    if metadata.storage_transformers:
-        return None
-    try:
-        coords_of = key_decoder(where, metadata)
-    except OmnizarrError:
-        return None
-    return lambda key: coords_of(key) is not None
-
-
-def key_decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
-    """Return a function that returns the coordinates of the chunk (shard) for a key; None for other keys."""
-    prefix = chunk_prefix(where, metadata)
-    decode = coords_decoder(with_keys_in_use(where, metadata))
-    return lambda key: decode(key[len(prefix) :]) if key.startswith(prefix) else None
-
-
-def _sizes(where: StorePath, tick: Tick) -> Iterator[int]:
-    for _, size in sizes(where):
-        tick(1)
-        yield size
 
 
 def _note(note: Note) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import info
+from omnizarr.nodes.holdings import count
 from omnizarr.nodes.wording import exact_size
 from omnizarr.support.text import visible
 
@@ -117,7 +118,7 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
     """Return the summary of an array. `complete` counts what is stored."""
     metadata: ArrayMetadata = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
     facts = info.of_array(array.store_path, metadata)
-    stored, nbytes_stored = info.count(array.store_path, metadata) if complete else (None, None)
+    stored, nbytes_stored = count(array.store_path, metadata) if complete else (None, None)
     return ArrayInfo(
         zarr_format=facts.zarr_format,
         data_type=facts.data_type,

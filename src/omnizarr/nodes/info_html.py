@@ -15,7 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes import detection, info, wording
+from omnizarr.nodes import info, wording
+from omnizarr.nodes.holdings import sizes
 from omnizarr.nodes.info_drawing import Lengths, draw
 from omnizarr.settings import config
 from omnizarr.support.text import text_of_time
@@ -152,12 +153,12 @@ class _Budget:
     def stored(self, array: Array) -> int | None:
         """Return how many bytes of an array are stored; None if finding out takes too long."""
         store = array.store
-        if self.keys <= 0 or store.concurrency > 1 or not store.supports_listing:
+        if self.keys <= 0 or store.concurrency > 1 or not store.lists_everything:
             return None
         with suppress(OmnizarrError, OSError):
-            sizes = [size for _, size in islice(detection.sizes(array.store_path), self.keys)]
-            self.keys -= len(sizes)
-            return sum(sizes) if self.keys > 0 else None
+            found = [size for _, size in islice(sizes(array.store_path), self.keys)]
+            self.keys -= len(found)
+            return sum(found) if self.keys > 0 else None
         return None
 
 

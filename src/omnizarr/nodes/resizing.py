@@ -545,6 +545,8 @@ def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[
     The number of other chunks in the listing is unknown; it is at most the number of chunks of the array.
     """
     keys, store, at_most = binding.keys, binding.store, binding.grid.nchunks
+    if not store.lists_everything:
+        return []
     # After the last dimension with something outside, all keys are needed.
     depth = 1 + max(at for at, (total, inner) in enumerate(zip(totals, kept, strict=True)) if inner < total)
     rows = math.prod(totals[:depth]) - math.prod(kept[:depth])

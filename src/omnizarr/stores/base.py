@@ -189,6 +189,25 @@ class Store(ABC):
         """Whether keys can be listed. A plain web server cannot list; it only answers requests for known keys."""
         return True
 
+    @property
+    def lists_everything(self) -> bool:
+        """Whether the listing is known to have every key that has a value.
+
+        Some stores make values when they are asked for them, and list few of their keys, or none. If this is False, a
+        key that is not listed may have a value. So only a request for that key shows that it is missing, and tools
+        ask for each chunk (see `omnizarr.nodes.holdings`).
+
+        The default is False. Return True in your store if `list` yields every key: tools then need fewer requests. A
+        subclass that has its own `get` or `exists` does not inherit the answer.
+        """
+        return False
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        if ("get" in own or "exists" in own) and "lists_everything" not in own:
+            cls.lists_everything = Store.lists_everything  # type: ignore[method-assign]
+
     # -- reading ------------------------------------------------------------------
 
     @abstractmethod

@@ -210,7 +210,7 @@ def _from_mapping(values: Mapping[str, Any], mode: str, options: dict[str, Any])
         raise _meaningless(options)
     if isinstance(values, MutableMapping):
         return MemoryStore(values, read_only=mode == "r"), ""
-    return _in_mode(MemoryStore(dict(values), read_only=True), mode), ""
+    return _in_mode(MemoryStore(values, read_only=True), mode), ""
 
 
 def _meaningless(options: Mapping[str, Any]) -> StoreError:

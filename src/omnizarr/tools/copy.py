@@ -17,7 +17,7 @@ import numpy as np
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
 from omnizarr.formats import DIALECTS, dialect_named
 from omnizarr.model import GroupMetadata
-from omnizarr.nodes import creating, detection, hierarchy, replacing
+from omnizarr.nodes import creating, detection, hierarchy, holdings, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
@@ -302,7 +302,7 @@ def _height(key: str) -> int:
 def _total(place: StorePath, keys: Iterable[str]) -> int:
     """Return the number of bytes in the values of keys."""
     wanted = {place.prefix + key for key in keys}
-    return sum(size for key, size in place.store.list_sizes(place.prefix) if key in wanted)
+    return sum(size for key, size in holdings.sizes(place) if key in wanted)
 
 
 def _told(keys: Iterable[str], log: Log) -> Iterator[str]:
@@ -364,7 +364,7 @@ def _patterns(given: str | Iterable[str], flags: int) -> list[re.Pattern[str]]:
 
 
 def _wanted_keys(source: StorePath, excludes: list[re.Pattern[str]], includes: list[re.Pattern[str]]) -> Iterator[str]:
-    for full in source.store.list_prefix(source.prefix):
+    for full in holdings.keys(source):
         key = full[len(source.prefix) :]
         if any(pattern.search(key) for pattern in excludes) and not any(pattern.search(key) for pattern in includes):
             continue

@@ -9,9 +9,10 @@ from typing import Any
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import GroupMetadata
+from omnizarr.nodes import holdings
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
-from omnizarr.nodes.info import Consolidated, Tick, counter, silent
+from omnizarr.nodes.info import Consolidated
 from omnizarr.nodes.location import StorePath, dialect_of
 
 
@@ -73,7 +74,7 @@ class Survey:
         return paths - {""}
 
 
-def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
+def of(group: Group, nodes: Iterable[Any], tick: holdings.Tick = holdings.silent) -> Survey:
     """Return what one listing shows about nodes below a group; without a listing, everything is unknown.
 
     Raises StoreError if the store fails.
@@ -82,10 +83,10 @@ def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
     if not where.store.supports_listing:
         return Survey()
     arrays = (node for node in nodes if isinstance(node, Array))
-    counts = {node.path: _Count(counter(node.store_path, node._metadata)) for node in arrays}  # noqa: SLF001 - as above
+    counts = {node.path: _Count(holdings.counter(node.store_path, node._metadata)) for node in arrays}  # noqa: SLF001 - as above
     names = {name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents("")}
     documents = set()
-    for key, size in where.store.list_sizes(where.prefix):
+    for key, size in holdings.sizes(where):
         tick(1)
         folder, _, name = key.rpartition("/")
         if name in names:

@@ -163,6 +163,11 @@ class TranslatedStore(Store):
         """Whether the source is shared."""
         return self._store.is_shared
 
+    @property
+    def lists_everything(self) -> bool:
+        """Whether the source can list: the view asks for chunks that the source does not list."""
+        return self._store.supports_listing
+
     # -- looking up keys --------------------------------------------------------------
 
     def _find(self, key: str) -> _Document | _Chunk | str | None:

@@ -30,7 +30,7 @@ from omnizarr.formats.conventions import Nodes
 from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
-from omnizarr.nodes import detection, info, info_rows, wording
+from omnizarr.nodes import detection, holdings, info, info_rows, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
@@ -419,7 +419,7 @@ class Dataset:
         found: Iterator[tuple[tuple[int, ...], int | None]] = iter(())
         truncated = False
         if where.store.supports_listing:
-            found = info.stored_sizes(where, metadata)
+            found = holdings.chunk_sizes(where, metadata)
         elif grid.nchunks <= _MOST_ASKED:
             found = _asked_for(array, grid)
         else:
@@ -501,7 +501,7 @@ class Dataset:
         """Return a function from the key of a chunk to its coordinates; None for a node without chunks."""
         try:
             node = self.node(path)
-            return info.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
+            return holdings.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
         except OmnizarrError:
             return None
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.nodes import info
+from omnizarr.nodes import holdings, info
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, Store
 from omnizarr.stores.wrap.metrics import MetricsStore
 
@@ -47,8 +47,7 @@ def test_hierarchy_of_each_format_takes_what_its_files_take(case, tmp_path):
     for node in usage.nodes:
         if node.node_type == "array" and node.problem is None:
             array = omnizarr.open_array(tmp_path, path=node.path, mode="r")
-            stored, nbytes = info.count(array.store_path, array.metadata)
-            assert (node.stored, node.bytes_stored) == (stored, nbytes)
+            assert (node.stored, node.bytes_stored) == holdings.count(array.store_path, array.metadata)
             assert node.bytes_logical == info.of_array(array.store_path, array.metadata).bytes_logical
 
 

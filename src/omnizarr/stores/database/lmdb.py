@@ -97,6 +97,8 @@ class LMDBStore(DatabaseStore["_Environment"]):
     kind = "lmdb"
     url_options = frozenset({"fsync", "map_size", "subdir"})
 
+    lists_everything = True
+
     def __init__(
         self,
         path: str | os.PathLike[str],

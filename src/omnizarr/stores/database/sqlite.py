@@ -122,6 +122,8 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     kind = "sqlite"
     url_options = frozenset({"fsync", "timeout"})
 
+    lists_everything = True
+
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -129,6 +129,8 @@ class LocalStore(Store):
 
     home: Home | None = None
 
+    lists_everything = True
+
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
         root = os.fspath(root)
         # `abspath` does the same, in five calls

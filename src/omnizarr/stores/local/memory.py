@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, MutableMapping
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager
+from typing import Any, Final, NoReturn
 
+from omnizarr.errors import ReadOnlyError
 from omnizarr.stores import threads
 from omnizarr.stores.base import (
     Buffer,
@@ -21,14 +24,18 @@ from omnizarr.stores.base import (
     listing,
 )
 
+_PLAIN: Final = frozenset({dict, OrderedDict, defaultdict})
+"""Mappings that hold exactly what they list."""
+
 
 class MemoryStore(Store):
     """A store in a dictionary.
 
     Parameters
     ----------
-    store_dict : mutable mapping of str to bytes, optional
-        The mapping that holds the values. It is shared, not copied. The default is a new dictionary.
+    store_dict : mapping of str to bytes, optional
+        The mapping that holds the values. It is shared, not copied. The default is a new dictionary. Only a mutable
+        one can be written.
     read_only : bool, default False
         Whether to refuse to write.
 
@@ -45,19 +52,29 @@ class MemoryStore(Store):
     ({'c/0': b'abc'}, None)
     """
 
-    def __init__(self, store_dict: MutableMapping[str, Buffer] | None = None, *, read_only: bool = False) -> None:
-        self._values: MutableMapping[str, Buffer] = {} if store_dict is None else store_dict
+    def __init__(
+        self, store_dict: MutableMapping[str, Buffer] | Mapping[str, Buffer] | None = None, *, read_only: bool = False
+    ) -> None:
+        self._values: Any = {} if store_dict is None else store_dict
         self.read_only = read_only
+        if not (read_only or isinstance(self._values, MutableMapping)):
+            self._refuse()
 
     @property
     def store_dict(self) -> MutableMapping[str, Buffer]:
         """The mapping that holds the values."""
-        return self._values
+        values: MutableMapping[str, Buffer] = self._values
+        return values
 
     @property
     def exclusion(self) -> Exclusion:
         """Always "lock": locks exclude all other writers of these values."""
         return "lock"
+
+    @property
+    def lists_everything(self) -> bool:
+        """Whether the mapping is a plain dictionary. Another one may make values when it is asked for them."""
+        return type(self._values) in _PLAIN
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, not a copy of it."""
@@ -121,6 +138,15 @@ class MemoryStore(Store):
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the mapping."""
         return ("mapping", id(self._values)), ""
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - as in `Store`
+        """Return a read-only store for the same mapping, or (False) a writable one."""
+        if not (read_only or isinstance(self._values, MutableMapping)):
+            self._refuse()
+        return super().with_read_only(read_only)
+
+    def _refuse(self) -> NoReturn:
+        raise ReadOnlyError("the mapping cannot be changed", store=repr(self), found=type(self._values).__name__)
 
     def list(self) -> Iterator[str]:
         """Yield the current keys. Other entries of a user's dictionary are skipped."""

@@ -63,6 +63,8 @@ class ZipStore(Store):
     b'new'
     """
 
+    lists_everything = True
+
     def __init__(
         self,
         path: str | os.PathLike[str] | IO[bytes],

@@ -92,6 +92,14 @@ _CREATES: Final = frozenset({"s3", "s3a", "gs", "gcs"})
 # Filesystems whose `rmdir` removes empty directories only.
 _HAS_RMDIR: Final = frozenset({"file", "local", "sftp", "ssh", "ftp"})
 
+# Filesystems that list every file; a web server lists what its pages link to, and others may make files on demand.
+_LISTS_ALL: Final = frozenset({
+    *("file", "local", "memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "tos", "tosfs"),
+    *("sftp", "ssh", "ftp", "smb", "hdfs", "arrow_hdfs", "webhdfs", "webHDFS", "dbfs", "box", "dropbox", "gdrive"),
+    *("zip", "tar", "libarchive", "jar", "git", "github", "gist", "hf", "lakefs", "osdf", "root"),
+})  # fmt: skip
+_PASS_ON: Final = frozenset({"cached", "blockcache", "filecache", "simplecache"})
+
 _ABSENCE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
@@ -184,6 +192,14 @@ class FsspecStore(Store):
     def is_shared(self) -> bool:
         """False in memory, which only this process sees."""
         return not isinstance(self.fs, _memory.MemoryFileSystem)
+
+    @property
+    def lists_everything(self) -> bool:
+        """Whether the kind of the filesystem is known to list every file."""
+        fs = self.fs
+        while not _PASS_ON.isdisjoint(protocols(fs)):
+            fs = fs.fs
+        return not _LISTS_ALL.isdisjoint(protocols(fs))
 
     @property
     def _files(self) -> Files:

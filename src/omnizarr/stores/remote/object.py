@@ -223,6 +223,11 @@ class ObjectStore(Store):
         return self._kind != "HTTPStore"
 
     @property
+    def lists_everything(self) -> bool:
+        """The same: an object store lists every object."""
+        return self.supports_listing
+
+    @property
     def _has_conditions(self) -> bool:
         if self._kind not in _CONDITIONAL:
             return False

@@ -132,6 +132,8 @@ class ReferenceStore(Store):
 
     read_only = True
 
+    lists_everything = True
+
     def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> None:
         given = Options.of(options)
         if isinstance(references, Mapping):

@@ -47,6 +47,7 @@ try:
     from zarr.core.sync import _get_loop
     from zarr.storage import FsspecStore as TheirFsspecStore
     from zarr.storage import LocalStore as TheirLocalStore
+    from zarr.storage import LoggingStore as TheirLoggingStore
     from zarr.storage import MemoryStore as TheirMemoryStore
     from zarr.storage import ObjectStore as TheirObjectStore
     from zarr.storage import StorePath as TheirStorePath
@@ -78,6 +79,10 @@ _LARGE: Final = 1 << 26  # bytes; before a larger part of a value is read, the s
 _MANY: Final = 64  # requests at once on their event loop
 # zarr-python 3.1.6 reads from memory without its event loop, which takes ten times as long.
 _MEMORY_ANSWERS_AT_ONCE: Final = hasattr(TheirMemoryStore, "get_sync")
+
+# A class derived from these may make values when it is asked for them.
+_COMPLETE: Final = frozenset({TheirMemoryStore, TheirLocalStore, TheirZipStore, TheirObjectStore})
+_PASSING_ON: Final = frozenset({TheirWrapperStore, TheirLoggingStore})
 
 
 class ZarrPythonStore(Store):
@@ -136,6 +141,15 @@ class ZarrPythonStore(Store):
         """Whether the store of zarr-python supports listing."""
         return bool(self._store.supports_listing)
 
+    @property
+    def lists_everything(self) -> bool:
+        """Whether the class of the store is known to list every key: those of zarr-python itself, and Icechunk's."""
+        store = self._store
+        while type(store) in _PASSING_ON:
+            store = store._store  # type: ignore[attr-defined]  # noqa: SLF001
+        own = native(store)
+        return own.lists_everything if not isinstance(own, ZarrPythonStore) else _lists_all(store)
+
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
@@ -193,7 +207,7 @@ class ZarrPythonStore(Store):
         try:
             value = await self._store.get(key, default_buffer_prototype(), byte_range)
         except Exception as error:
-            if _cannot_be_there(error):
+            if _cannot_be_there(error, key):
                 return None
             if byte_range is None or not failures.is_past_the_end(error):
                 raise
@@ -210,7 +224,7 @@ class ZarrPythonStore(Store):
         try:
             return await self._store.exists(key)
         except Exception as error:
-            if _cannot_be_there(error):
+            if _cannot_be_there(error, key):
                 return False
             raise
 
@@ -374,13 +388,19 @@ def _innermost(store: TheirStore) -> TheirStore:
     return store
 
 
+def _lists_all(store: TheirStore) -> bool:
+    return type(store) in _COMPLETE or _is_snapshot(store)
+
+
 def _is_snapshot(store: TheirStore) -> bool:
     """Return whether no other writer can change what the store shows, as in sessions of Icechunk."""
     return type(_innermost(store)).__module__.partition(".")[0] == "icechunk"
 
 
-def _cannot_be_there(error: Exception) -> bool:
-    """Return whether a store that holds only Zarr reports that the key is not a key of Zarr v3, as Icechunk does."""
+def _cannot_be_there(error: Exception, key: str) -> bool:
+    """Return whether a store that holds only Zarr reports that the key is none of Zarr, as Icechunk and tifffile do."""
+    if type(error) is KeyError and error.args == (key,):
+        return True
     return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
 
 

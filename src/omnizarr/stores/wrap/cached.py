@@ -95,6 +95,8 @@ class CacheStore(WrapperStore):
     (b'new', b'n')
     """
 
+    lists_everything = WrapperStore.lists_everything
+
     def __init__(
         self,
         store: Store,

@@ -33,6 +33,8 @@ class ObservedStore(WrapperStore):
     key, and ends with the last.
     """
 
+    lists_everything = WrapperStore.lists_everything
+
     def _begin(self, verb: str, key: str, span: Spans = None) -> Asked:
         """Note that a request begins. An exception here prevents the request, and `_end` is not called."""
         return Asked(verb, key, span, time.perf_counter())

@@ -60,6 +60,11 @@ class WrapperStore(Store):
         """The value of the wrapped store."""
         return self.store.supports_listing
 
+    @property
+    def lists_everything(self) -> bool:
+        """The value of the wrapped store."""
+        return self.store.lists_everything
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Pass the request on."""
         return self.store.get(key, span)
@@ -223,6 +228,8 @@ class PrefixStore(WrapperStore):
     >>> list(store.list()), store.get("b/c")
     (['b/c'], b'1')
     """
+
+    lists_everything = WrapperStore.lists_everything
 
     def __init__(self, store: Store, prefix: str) -> None:
         super().__init__(store)

@@ -14,6 +14,7 @@ from omnizarr.model import datatypes
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import chunking, detection, info, wording
 from omnizarr.nodes.array import Array
+from omnizarr.nodes.holdings import coords as stored_coords
 from omnizarr.nodes.new_metadata import parse_shape
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, ZipStore, pool
 from omnizarr.tools.advising.advice import Advice
@@ -134,7 +135,7 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
     except OmnizarrError:  # the chunks are unknown
         return
     try:
-        found = sorted(itertools.islice(info.stored_coords(where, metadata), _LOOKED_THROUGH))
+        found = sorted(itertools.islice(stored_coords(where, metadata), _LOOKED_THROUGH))
     except (OmnizarrError, NotImplementedError):  # a store that cannot list
         found = list(itertools.islice(chunks.grid.coords(), _LOOKED_THROUGH))
     chosen = found[:: max(len(found) // _SAMPLED, 1)][:_SAMPLED]

@@ -89,8 +89,15 @@ def run(
     for node in found:
         copies.check_copies(findings, found, node)
         _forget(node)
-    others = unlisted.chunk_keys(found, bindings) if data and not can_list else ()
-    keys = keyspace.Keys(findings, where, found, bindings, others, is_complete=can_list or data)
+    asks = (data or can_list) and not where.store.lists_everything
+    keys = keyspace.Keys(
+        findings,
+        where,
+        found,
+        bindings,
+        unlisted.chunk_keys(found, bindings) if asks else (),
+        is_complete=can_list or data,
+    )
     with executor(scheduler) as workers:
         most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), max_memory)
         if data and not isinstance(workers, Local):

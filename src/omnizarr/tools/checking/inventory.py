@@ -17,7 +17,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.paths import prefix
 from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
-from omnizarr.nodes import detection
+from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores.base import Buffer, Store
 
@@ -141,14 +141,14 @@ def keys_below(where: StorePath) -> Iterator[str]:
     """Yield every key that may belong to the node at a place, or to one below it."""
     if where.home is None:
         return where.store.list_prefix(where.prefix)
-    return detection.belongings(where)
+    return holdings.listed(where)
 
 
 def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
     """Yield the same keys, each with the size of its value in bytes."""
     if where.home is None:
         return where.store.list_sizes(where.prefix)
-    return detection.sizes(where)
+    return holdings.sizes(where)
 
 
 def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:

@@ -139,9 +139,15 @@ class Keys:
 
     def _listed(self, *, with_sizes: bool) -> Iterator[tuple[str, int | None]]:
         """Yield every key, with the size of its value if that is wanted and a listing is the cheapest way."""
-        if with_sizes and self.where.store.concurrency > 1:
-            return sizes_below(self.where)
-        return ((key, None) for key in chain(keys_below(self.where), self._others))
+        listed = set[str]()
+        if with_sizes and self.where.store.concurrency > 1 and self.where.store.lists_everything:
+            yield from sizes_below(self.where)
+            return
+        for key in keys_below(self.where):
+            if self._others:
+                listed.add(key)
+            yield key, None
+        yield from ((key, None) for key in self._others if key not in listed)
 
     def _transformed_chunks(self) -> Iterator[Chunk]:
         """Yield the chunks of arrays whose storage transformers decide which keys they have below."""

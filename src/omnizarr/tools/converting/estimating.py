@@ -76,10 +76,7 @@ def estimate(move: Move, passes: Sequence[Pass]) -> Estimate:
     in_chunk = math.prod(max((*axis.sizes, 1)) for axis in source.grid.axes)
     elements = min(stored * in_chunk, math.prod(source.grid.shape))
     temporary = sum(each.bytes_written for each in passes if each.writes == "temporary")
-    if move.translation.same_bytes and move.goes_by_chunks():
-        nbytes = sum(size for key, size in source.store.list_sizes(source.prefix) if source.coords_of(key) is not None)
-    else:
-        nbytes = 0
+    nbytes = sum(size for _, size in source.sizes()) if move.translation.same_bytes and move.goes_by_chunks() else 0
     try:
         samples = list(_samples(move, move.bound()))
     except OmnizarrError:

@@ -164,10 +164,7 @@ class ShownArray:
     def listed_sizes(self) -> Iterator[tuple[Coords, int]]:
         """Yield the same coordinates, but of chunks that are stored, with the sizes of these."""
         if self.is_through:
-            for key, size in self.source.store.list_sizes(self.source.prefix):
-                coords = self.source.coords_of(key)
-                if coords is not None:
-                    yield coords, size
+            yield from self.source.sizes()
             return
         for coords in self.listed():
             found = self.size(coords)

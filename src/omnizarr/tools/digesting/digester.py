@@ -18,6 +18,7 @@ from omnizarr.api.opening import locate
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import grids
+from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
 from omnizarr.tools.digesting.digests import Digest, NodeDigest
@@ -179,7 +180,7 @@ def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_opti
 
 
 def _of_keys(where: StorePath, concurrency: int | None, progress: Shows) -> str:
-    sizes = dict(where.store.list_sizes(where.prefix))
+    sizes = dict(holdings.sizes(where))
     workers = concurrency or max(pool.default_concurrency(), where.store.concurrency)
     shown = Progress(progress, sum(sizes.values()), "digesting")
     shown.begin(sum(sizes.values()))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from omnizarr.errors import ContainsArrayError, NodeExistsError, NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.model import ArrayMetadata, Metadata
-from omnizarr.nodes import detection, erasing, hierarchy
+from omnizarr.nodes import detection, erasing, hierarchy, holdings
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, Store, pool
@@ -205,7 +205,7 @@ class Copy:
         """Return the number of keys and their bytes; only the known ones if the store cannot be listed."""
         keys, nbytes = 0, 0
         try:
-            for _, size in detection.sizes(self.source):
+            for _, size in holdings.sizes(self.source):
                 keys, nbytes = keys + 1, nbytes + size
         except (StoreError, NotImplementedError):
             return 0, None
@@ -356,7 +356,10 @@ class _Layout:
 
     def _keys(self, prefix: str) -> Iterator[str]:
         try:
-            keys = iter(self.source.store.list_prefix(prefix))
+            keys = self.source.store.list_prefix(prefix)
+            if holdings.is_asked(self.source.store):
+                keys = (key for key in holdings.keys(self.source) if key.startswith(prefix))
+            keys = iter(keys)
             first = list(islice(keys, 1))
         except (StoreError, NotImplementedError):
             yield from self._unlisted()

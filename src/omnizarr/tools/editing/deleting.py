@@ -13,7 +13,7 @@ from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.nodes import detection, erasing, hierarchy
+from omnizarr.nodes import detection, erasing, hierarchy, holdings
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, ZipStore
@@ -116,7 +116,7 @@ def _some(names: list[str]) -> str:
 def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show = None) -> Edited:
     """Delete a node and all below it; groups above no longer mention it."""
     where = found.where
-    sizes = list(detection.sizes(where))
+    sizes = list(holdings.sizes(where))
     around = mentions.around(where)
     remarks = mentions.missed(where, around)
     outcome = Edited(
@@ -160,7 +160,7 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show)
 
 def _finish(where: StorePath, *, dry_run: bool, progress: Show) -> Edited:
     """Delete leftovers of an interrupted copy or deletion."""
-    sizes = list(detection.sizes(where))
+    sizes = list(holdings.sizes(where))
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)
     if not dry_run:
         mentions.enter(where, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -11,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.api.creating import create_array, create_group
-from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
+from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import creating, detection, hierarchy, stored
+from omnizarr.nodes import creating, detection, hierarchy, holdings, stored
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.detection import Found
@@ -186,9 +187,15 @@ def _copy_first(
         group = create_group(new, zarr_format=dialect_of(found.where, found.metadata).zarr_format, overwrite=overwrite)
         new = group.store_path
     place = new / "0"
-    if detection.detect(place) is None:
-        copy = copying.Copy(found.where, place, resume=resume, executor=executor)
-        copy.run(dry_run=False, progress=progress)
+    try:
+        if detection.detect(place) is None:
+            copy = copying.Copy(found.where, place, resume=resume, executor=executor)
+            copy.run(dry_run=False, progress=progress)
+    except BaseException:
+        with suppress(OmnizarrError):
+            if there is None and next(holdings.keys(place), None) is None:  # nothing to continue with
+                hierarchy.clear(new)
+        raise
     mentions.refresh(new)
 
 

@@ -20,6 +20,7 @@ from omnizarr.formats.reader import is_list, join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, datatypes
 from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes import holdings
 from omnizarr.nodes.location import chunk_prefix
 from omnizarr.tools.checking import Finding, extensions, strictness
 from omnizarr.tools.checking import documents as texts
@@ -344,8 +345,8 @@ def _separator(case: _Case) -> Made:
     place = chunk_prefix(case.node.where, metadata)
     said = chunk_keys.bind(metadata.chunk_key_encoding)
     ndim = len(metadata.shape)
-    for key in case.node.where.store.list_prefix(place):
-        if said.decode(key[len(place) :], ndim) is not None:
+    for key in holdings.keys(case.node.where):
+        if key.startswith(place) and said.decode(key[len(place) :], ndim) is not None:
             raise _CannotBeMendedError("rename the chunks by hand: some have keys with dots, others with slashes")
     document = case.draft.document.value
     if isinstance(document, Mapping) and "dimension_separator" in document:

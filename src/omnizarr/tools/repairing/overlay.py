@@ -26,6 +26,11 @@ class Overlay(Store):
         self.store = store
         self.changed: dict[str, bytes | None] = {}
 
+    @property
+    def lists_everything(self) -> bool:
+        """The value of the store below."""
+        return self.store.lists_everything
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value that was set, or else the value of the store below."""
         check_key(key)

@@ -27,6 +27,8 @@ _CODE: Final = "chunk-beyond-grid"
 class _Witness(Overlay):
     """Remembers values that it read, so that it replaces only these."""
 
+    lists_everything = Overlay.lists_everything
+
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.read: dict[str, Buffer | None] = {}

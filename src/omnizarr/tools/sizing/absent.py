@@ -20,7 +20,7 @@ from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import CodecError, StoreError
 from omnizarr.model import ArrayMetadata, Named, grids
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.nodes import chunking, detection, info
+from omnizarr.nodes import chunking, detection, holdings
 from omnizarr.nodes.array import Array
 from omnizarr.stores import pool
 from omnizarr.tools.streaming.chunks import Chunks
@@ -148,7 +148,7 @@ def run(store: Any, *, path: str | None, inner: bool, progress: Shows, storage_o
 
 def _stored(chunks: Chunks, metadata: ArrayMetadata) -> Iterator[Coords]:
     """Yield the coordinates of stored chunks; of a store that cannot list, each chunk is asked for."""
-    found = info.stored_coords(chunks.where, metadata)
+    found = holdings.coords(chunks.where, metadata)
     try:
         first = next(found, None)
     except (StoreError, NotImplementedError) as error:
@@ -158,19 +158,11 @@ def _stored(chunks: Chunks, metadata: ArrayMetadata) -> Iterator[Coords]:
                 store=str(chunks.store),
                 path=chunks.where.path,
             ) from error
-        yield from _asked_for(chunks)
+        yield from holdings.asked(chunks.store, chunks.prefix, chunks.encoding, chunks.grid)
         return
     if first is not None:
         yield first
     yield from found
-
-
-def _asked_for(chunks: Chunks) -> Iterator[Coords]:
-    def look(coords: Coords) -> Coords | None:
-        return coords if chunks.store.exists(chunks.key_of(coords)) else None
-
-    found = pool.gather(look, chunks.grid.coords(), max(chunks.store.concurrency, 1))
-    return (coords for _, coords in found if coords is not None)
 
 
 def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coords]) -> Iterator[Coords]:

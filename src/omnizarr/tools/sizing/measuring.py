@@ -7,6 +7,7 @@ chunks, one of its documents, or something else. Memory grows with the number of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from sys import intern
 from typing import Any, Final, Literal
@@ -16,7 +17,7 @@ from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
-from omnizarr.nodes import detection, info
+from omnizarr.nodes import detection, holdings, info
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
@@ -187,7 +188,7 @@ class _Count:
         try:
             if metadata.storage_transformers:
                 entry.transformed = True
-                entry.chunks = (info.count(where, metadata)[0] or 0, 0)
+                entry.chunks = (holdings.count(where, metadata)[0] or 0, 0)
             else:
                 entry.decode = self._decoder(detection.with_keys_in_use(where, metadata))
         except OmnizarrError as error:
@@ -199,7 +200,7 @@ class _Count:
         mark = encoding.name, str(encoding.configuration), str(metadata.chunk_grid), metadata.shape
         found = self._decoders.get(mark)
         if found is None:
-            found = self._decoders[mark] = info.coords_decoder(metadata)
+            found = self._decoders[mark] = holdings.coords_decoder(metadata)
         return found
 
     # -- keys --------------------------------------------------------------------
@@ -223,9 +224,9 @@ class _Count:
     def _sizes(self) -> Iterator[tuple[str, int]]:
         home, store = self.where.home, self.where.store
         if home is None or self.where.path == home.root:
-            yield from store.list_sizes(self.where.prefix)
+            yield from holdings.sizes(replace(self.where, home=None))
         else:
-            yield from detection.sizes(self.where)
+            yield from holdings.sizes(self.where)
         local, skip = _directory(store)
         tops = [self.where.prefix]
         if home is not None and self.where.path != home.root:

@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,17 +19,15 @@ from omnizarr.errors import ChunkError, OmnizarrError, StoreError
 from omnizarr.model import ArrayMetadata, datatypes, grids, keys
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.keys import KeyEncoding
-from omnizarr.nodes import chunking
+from omnizarr.nodes import chunking, holdings
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool
 from omnizarr.tools.streaming.regions import Box, Regions
 
 _VARIABLE: Final = 256
 """Bytes that an element of variable size is taken to have."""
-_MOST_ASKED_FOR: Final = 10**7
-"""Of a store that cannot be listed, so many chunks are asked for one by one."""
 _MOST_LOOKED_FOR: Final = 1000
-"""The same, to find out whether any chunk is missing."""
+"""Of a store that cannot be listed, so many chunks are asked for to find out whether one is missing."""
 _MOST_REASONS: Final = 1000
 """Of so many broken chunks it is remembered why they cannot be read."""
 _LONGEST_REASON: Final = 300
@@ -74,22 +73,38 @@ class Chunks:
         return coords if is_inside else None
 
     def listed(self) -> Iterator[Coords]:
-        """Yield the coordinates of the chunks that a listing shows. Raises StoreError, NotImplementedError."""
-        for key in self.store.list_prefix(self.prefix):
+        """Yield the coordinates of the chunks that are stored, in a store that lists.
+
+        Raises StoreError, NotImplementedError if it does not; StoreError if there are too many to be asked for.
+        """
+        return holdings.found(self.store, self.prefix, self.encoding, self.grid)
+
+    def sizes(self) -> Iterator[tuple[Coords, int]]:
+        """Yield the same coordinates, each with the size of the chunk in bytes."""
+        if holdings.is_asked(self.store):
+            sizes = pool.gather(
+                lambda coords: (coords, self.store.size(self.key_of(coords))), self.stored(), self.store.concurrency
+            )
+            yield from ((coords, size) for _, (coords, size) in sizes if size is not None)
+            return
+        for key, size in self.store.list_sizes(self.prefix):
             coords = self.coords_of(key)
             if coords is not None:
-                yield coords
+                yield coords, size
 
     def stored(self) -> Iterator[Coords]:
-        """Yield the coordinates of the chunks that are stored; of a store that cannot be listed, of all.
+        """Yield the coordinates of the chunks that are stored; of a store that lists not all, or none, of all.
 
         Raises StoreError if there are too many of these.
         """
+        if holdings.is_asked(self.store) and self.grid.nchunks <= holdings.MOST_ASKED_FOR:
+            yield from self.grid.coords()  # who reads them asks for them
+            return
         found = self.listed()
         try:
             first = list(itertools.islice(found, 1))
         except (StoreError, NotImplementedError) as error:
-            if self.grid.nchunks > _MOST_ASKED_FOR:
+            if self.grid.nchunks > holdings.MOST_ASKED_FOR:
                 raise StoreError(
                     f"the store cannot be listed, and there may be {self.grid.nchunks} chunks: {error}",
                     store=str(self.store),
@@ -102,11 +117,11 @@ class Chunks:
 
     def lacks_some(self) -> bool:
         """Return whether a chunk is missing; True if it would take too long to tell."""
-        try:
-            return sum(1 for _ in self.listed()) < self.grid.nchunks
-        except (StoreError, NotImplementedError):
-            if self.grid.nchunks > _MOST_LOOKED_FOR:
-                return True
+        if not holdings.is_asked(self.store):
+            with suppress(StoreError, NotImplementedError):
+                return sum(1 for _ in self.listed()) < self.grid.nchunks
+        if self.grid.nchunks > _MOST_LOOKED_FOR:
+            return True
         found = pool.gather(
             lambda coords: self.store.exists(self.key_of(coords)), self.grid.coords(), max(self.store.concurrency, 1)
         )
