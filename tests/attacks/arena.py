@@ -21,6 +21,12 @@ from tests.attacks import victim
 SECRET = "root:x:0:0:the-secret-of-the-victim"
 """What lies in files that no attack may read."""
 
+COMPLETE = (
+    "import os; os.environ |= dict(_OMNIZARR_COMPLETE='fish_complete', COMP_WORDS='omnizarr\\ninfo'); "
+    "os.environ['COMP_WORD'] = '{x}/'; omnizarr.cli.main([])"
+)
+"""A try: Tab after the path of what was received."""
+
 KINDS = ("data", "files", "servers", "browsers")
 
 

@@ -1,7 +1,11 @@
-"""A process that does what a victim does, with bounds, and says how that ended."""
+"""A process that does what a victim does, with bounds, and reports how that ended.
+
+One process imports omnizarr, and a child of it makes each try: a try takes milliseconds.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -9,7 +13,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import traceback
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 ROOM = 3 << 30
@@ -19,8 +25,20 @@ PATIENCE = 300
 
 
 @dataclass(frozen=True)
+class Order:
+    """What the victim is to do, where, and within which bounds."""
+
+    attempt: str
+    home: str
+    report: str
+    """A directory for what the victim writes: output, and the error."""
+    memory: int
+    cpu: int
+
+
+@dataclass(frozen=True)
 class End:
-    """How a process ended."""
+    """How a try ended."""
 
     output: str
     error: str | None
@@ -31,67 +49,89 @@ class End:
 
 
 def run(attempt: str, home: Path, *, memory: int, cpu: int) -> End:
-    """Run `attempt` in a new process, in the directory `home`."""
-    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile("r") as report:
-        command = [sys.executable, "-m", "tests.attacks.victim", attempt, report.name, str(memory + ROOM), str(2 * cpu)]
-        process = subprocess.Popen(
-            command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-        )
-        ended, usage = _wait(process)
-        output.seek(0)
-        text = output.read(1 << 22).decode("utf-8", "replace")
-        said = json.loads(report.read() or "{}")
-    seconds = usage.ru_utime + usage.ru_stime
-    return End(text, said.get("error"), said.get("is_ours", True), ended, usage.ru_maxrss << 10, seconds)
+    """Let the victim do `attempt` in the directory `home`."""
+    with tempfile.TemporaryDirectory() as report:
+        order = Order(attempt, str(home), report, memory, cpu)
+        victim = _victim()
+        victim.stdin.write(json.dumps(asdict(order)) + "\n")
+        victim.stdin.flush()
+        status, peak, seconds = json.loads(victim.stdout.readline())
+        with (Path(report) / "output").open("rb") as output:
+            text = output.read(1 << 22).decode("utf-8", "replace")
+        said = Path(report) / "error"
+        error, is_ours = json.loads(said.read_text()) if said.exists() else (None, True)
+    code = os.waitstatus_to_exitcode(status)
+    return End(text, error, is_ours, signal.Signals(-code).name if code < 0 else "", peak, seconds)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> tuple[str, resource.struct_rusage]:
-    def stop(*_: object) -> None:
-        process.kill()
+@cache
+def _victim() -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.attacks.victim"],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(PATIENCE)
-    try:
-        _, status, usage = os.wait4(process.pid, 0)
-    finally:
+
+def main() -> None:
+    """Follow orders until the input ends."""
+    import omnizarr.cli  # noqa: F401 - for the children
+
+    for line in sys.stdin:
+        order = Order(**json.loads(line))
+        child = os.fork()
+        if not child:
+            _try(order)
+        signal.signal(signal.SIGALRM, lambda *_, child=child: os.kill(child, signal.SIGKILL))
+        signal.alarm(PATIENCE)
+        _, status, usage = os.wait4(child, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    ended = signal.Signals(-process.returncode).name if process.returncode < 0 else ""
-    return ended, usage
+        with contextlib.suppress(ProcessLookupError):  # what the try started
+            os.killpg(child, signal.SIGKILL)
+        print(json.dumps([status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime]), flush=True)
 
 
-def main(attempt: str, report: str, memory: str, cpu: str) -> None:
-    """Be the victim."""
+def _try(order: Order) -> None:
+    os.setsid()
+    report = Path(order.report)
+    output = os.open(report / "output", os.O_WRONLY | os.O_CREAT)
+    for number in (1, 2):
+        os.dup2(output, number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.environ["HOME"] = order.home
+    os.chdir(order.home)
+    resource.setrlimit(resource.RLIMIT_AS, (order.memory + ROOM,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (2 * order.cpu,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    error, is_ours = _done(order.attempt)
+    sys.stdout.flush()
+    (report / "error").write_text(json.dumps([error and error[:2000], is_ours]))
+    os._exit(0)
+
+
+def _done(attempt: str) -> tuple[str | None, bool]:
+    """Return the error in which `attempt` ends, and whether it is one of omnizarr's."""
     import numpy as np
 
     import omnizarr
-    import omnizarr.cli
+    from omnizarr import errors
 
-    resource.setrlimit(resource.RLIMIT_AS, (int(memory),) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu),) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    error, is_ours = None, True
     try:
         if attempt.startswith("omnizarr "):
             code = omnizarr.cli.main(attempt.split()[1:])
-            error = f"exit {code}" if code else None
-        else:
-            exec(attempt, {"omnizarr": omnizarr, "np": np, "__name__": "__main__"})
+            return f"exit {code}" if code else None, True
+        exec(attempt, {"omnizarr": omnizarr, "np": np, "__name__": "__main__"})
     except SystemExit as end:
-        error = f"exit {end.code}" if end.code else None
+        return f"exit {end.code}" if end.code else None, True
     except BaseException as found:  # noqa: BLE001 - it is what this process reports
-        error, is_ours = f"{type(found).__name__}: {found}", _is_ours(found, omnizarr)
-        print(error)
-    Path(report).write_text(json.dumps({"error": error and error[:2000], "is_ours": is_ours}))
-
-
-def _is_ours(error: BaseException, omnizarr: object) -> bool:
-    from omnizarr import errors
-
-    return isinstance(error, (errors.OmnizarrError, PermissionError, FileNotFoundError))
+        sys.stdout.write("".join(traceback.format_exception_only(found)))
+        is_ours = isinstance(found, (errors.OmnizarrError, PermissionError, FileNotFoundError))
+        return f"{type(found).__name__}: {found}", is_ours
+    return None, True
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,13 +1,16 @@
 """Completion of paths: files, and nodes inside hierarchies.
 
-Directories and zip archives are read without the library, because importing it would make completion slow.
+Directories and zip archives are read without the library, because importing it would make completion slow. Only regular
+files and directories are looked at, documents up to a length, and all of it for a few seconds.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -28,10 +31,13 @@ _GROUP_OF_V2: Final = ".zgroup"
 _ARRAY_OF_V2: Final = ".zarray"
 _NODE: Final = "zarr.json"
 _DOCUMENTS: Final = (_NODE, _GROUP_OF_V2, _ARRAY_OF_V2)
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # a pipe without a writer would be waited for
 _OF_V1: Final = ("meta", "attrs")
 _MOST: Final = 5000
 _SECONDS: Final = 3.0
-"""How long a shell waits for a remote hierarchy."""
+"""How long a shell waits."""
+_LENGTH: Final = 1 << 20
+"""How many bytes of a document are looked at."""
 
 
 def complete(typed: str) -> list[str]:
@@ -43,7 +49,8 @@ def complete(typed: str) -> list[str]:
     if "://" in head + slash:
         found = _in_time(lambda: _from_library(head)) if "://" in head else []
     else:
-        found = list(_local(str(Path(head + slash).expanduser()), is_hidden=tail.startswith(".")))
+        folder = str(Path(head + slash).expanduser())
+        found = _in_time(lambda: list(_local(folder, is_hidden=tail.startswith("."))))
     return sorted(f"{head}{slash}{name}" for name in found if name.startswith(tail))
 
 
@@ -54,7 +61,7 @@ def _local(folder: str, *, is_hidden: bool) -> Iterator[str]:
     elif _is_array(place):
         return
     elif _is_of_another_format(place):
-        yield from _in_time(lambda: _from_library(folder))
+        yield from _from_library(folder)
     elif _is_node(place) or any(map(_is_node, _above(place))):
         yield from (f"{name}{'' if _is_array(place / name) else '/'}" for name in _nodes(place))
     else:
@@ -75,11 +82,17 @@ def _is_node(place: Path) -> bool:
 def _is_array(place: Path) -> bool:
     if (place / _ARRAY_OF_V2).exists():
         return True
-    try:
-        text = (place / _NODE).read_bytes()
-    except OSError:
-        return False
+    text = _beginning(place / _NODE)
     return b'"array"' in text and b'"data_type"' in text and b'"consolidated_metadata"' not in text
+
+
+def _beginning(path: Path) -> bytes:
+    """Return the first bytes of a regular file; nothing if it is missing or something else, such as a pipe."""
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAIT)) as file:
+            return file.read(_LENGTH) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return b""
 
 
 def _is_of_another_format(place: Path) -> bool:
@@ -108,14 +121,19 @@ def _inside_file(place: Path) -> Iterator[str]:
     while not place.exists() and place.parent != place:
         inside.insert(0, place.name)
         place = place.parent
-    if place.is_dir() and not _is_of_another_format(place):
+    if not (_is_of_another_format(place) if place.is_dir() else place.is_file()):
         return
     zipfile = import_module("zipfile")
-    if not zipfile.is_zipfile(place):
-        yield from _in_time(lambda: _from_library(str(Path(place, *inside))))
+    if place.is_dir() or not zipfile.is_zipfile(place):
+        yield from _from_library(str(Path(place, *inside)))
         return
     with zipfile.ZipFile(place) as archive:
-        yield from _members(archive.namelist(), "/".join(inside), lambda key: bytes(archive.read(key)))
+
+        def read(key: str) -> bytes:
+            with archive.open(key) as file:
+                return bytes(file.read(_LENGTH))
+
+        yield from _members(archive.namelist(), "/".join(inside), read)
 
 
 def _members(keys: Iterable[str], path: str, read: Callable[[str], bytes]) -> Iterator[str]:
@@ -154,18 +172,22 @@ def _from_group(url: str, inside: str) -> Any:
 
 
 def _members_of(open_node: Callable[[], Any]) -> list[str]:
-    try:
+    with suppress(Exception):  # a group above may have it
         node = open_node()
         members = node.members() if isinstance(node, groups.Group) else ()
         return [f"{name}/" if isinstance(found, groups.Group) else name for name, found in members]
-    except Exception:  # noqa: BLE001 - a shell can do nothing with an error
-        return []
+    return []
 
 
 def _in_time(look: Callable[[], list[str]]) -> list[str]:
-    """Return the result, or nothing if it takes longer than a few seconds."""
+    """Return the result, or nothing if it fails or takes longer than a few seconds."""
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.extend(look()), daemon=True)
+
+    def extend() -> None:
+        with suppress(Exception):  # a shell can do nothing with an error
+            found.extend(look())
+
+    thread = threading.Thread(target=extend, daemon=True)
     thread.start()
     thread.join(_SECONDS)
     return list(found)
