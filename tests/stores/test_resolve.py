@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import pytest
 
+import omnizarr
 from omnizarr.errors import InvalidKeyError, NodeExistsError, NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore, resolve
 
@@ -188,15 +189,6 @@ def test_options_that_mean_nothing_are_refused(storelike):
     assert caught.value.found == ["secret"]
 
 
-def test_database_is_known_by_its_first_bytes(tmp_path):
-    path = tmp_path / "data.zarr"
-    with resolve(f"sqlite://{path.as_posix()}", "a")[0] as store:
-        store.set("a", b"1")
-    with resolve(path)[0] as again:
-        assert again.get("a") == b"1"
-        assert again.read_only
-
-
 # -- what other libraries call a store
 
 
@@ -299,18 +291,41 @@ def test_name_of_a_database_is_an_sqlite_store(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["data.db", "data.zarr", "data"])
-def test_file_that_is_an_sqlite_database_is_an_sqlite_store(tmp_path, name):
-    with closing(sqlite3.connect(tmp_path / name)) as connection:
+def test_existing_sqlite_database_that_ends_in_db_is_an_sqlite_store(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "data.db")) as connection:
         connection.execute("CREATE TABLE other(x)")
-    assert type(resolve(tmp_path / name)[0]).__name__ == "SQLiteStore"
+    assert type(resolve(tmp_path / "data.db")[0]).__name__ == "SQLiteStore"
+
+
+@pytest.mark.parametrize("name", ["data.zarr", "data", "data.lmdb.zarr"])
+@pytest.mark.parametrize("kind", ["sqlite", "lmdb", "lmdb directory"])
+def test_database_whose_name_does_not_say_so_is_opened_by_its_url(tmp_path, name, kind):
+    path = tmp_path / name
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE other(x)")
+    else:
+        lmdb = pytest.importorskip("lmdb", reason="lmdb is not installed")
+        lmdb.open(str(path), subdir=kind == "lmdb directory").close()
+    url = f"{kind.split()[0]}://{path}"
+    with pytest.raises(StoreError, match="does not say so") as caught:
+        resolve(path)
+    assert url in caught.value.remedy
+    with resolve(url)[0] as store:
+        assert list(store.list()) == []
+
+
+def test_file_of_lmdb_in_a_hierarchy_does_not_hide_it(tmp_path):
+    omnizarr.create_group(tmp_path / "data.zarr")
+    (tmp_path / "data.zarr" / "data.mdb").write_bytes(b"")
+    assert isinstance(resolve(tmp_path / "data.zarr")[0], LocalStore)
 
 
 def test_path_that_ends_in_db_and_is_no_database_is_a_directory(tmp_path):
     assert isinstance(resolve(tmp_path / "data.db", "w")[0], LocalStore)
 
 
-@pytest.mark.parametrize("name", ["data.lmdb", "data.mdb", "data"])
+@pytest.mark.parametrize("name", ["data.lmdb", "data.mdb", "DATA.LMDB"])
 @pytest.mark.parametrize("subdir", [True, False])
 def test_lmdb_database_is_an_lmdb_store(tmp_path, name, subdir):
     lmdb = pytest.importorskip("lmdb", reason="lmdb is not installed")

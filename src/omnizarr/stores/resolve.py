@@ -57,13 +57,15 @@ MODES = ("r", "r+", "a", "w", "w-", "x")
 # What pathlib turns a URL into.
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
 
-# Databases are recognised by name if they are new, and by content if they exist.
+# Databases are recognised by name: what a stranger called otherwise is not handed to a library of databases.
 _DATABASES: Final = {
     ".sqlite": "database.sqlite",
     ".sqlite3": "database.sqlite",
     ".sqldb": "database.sqlite",
     ".lmdb": "database.lmdb",
 }
+# Of databases that exist; new ones do not get these names.
+_EXISTING_DATABASES: Final = {".db": "database.sqlite", ".db3": "database.sqlite", ".mdb": "database.lmdb"}
 _SQLITE_HEAD: Final = b"SQLite format 3\0"
 _LMDB_HEAD: Final = (0xBEEFC0DE).to_bytes(4, sys.byteorder)  # after the 16 bytes with which a page begins
 _LMDB_FILE: Final = "data.mdb"
@@ -85,6 +87,7 @@ _REFERENCE_SETS: Final = (".parq", ".parquet")
 _REFERENCE_SET_FILE: Final = ".zmetadata"
 _FILES_OF_OTHERS: Final = (_REFERENCE_SET_FILE, _LMDB_FILE)  # in directories that are something else
 _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
+_DOCUMENTS: Final = (*_DOCUMENTS_OF_V2, "zarr.json", "meta", "attrs")
 
 # The module that adapts a store of another library, by the library that defines its class or a base class:
 # `adapt(storelike, mode, options) -> (Store, path) | None`.
@@ -358,7 +361,11 @@ def _from_directory(
     if options:
         raise _meaningless(options)
     if _LMDB_FILE in files:
-        return import_module("omnizarr.stores.database.lmdb").open_path(path, mode), ""
+        ending = os.path.splitext(path)[1].lower()
+        if "database.lmdb" in (_DATABASES.get(ending), _EXISTING_DATABASES.get(ending)):
+            return import_module("omnizarr.stores.database.lmdb").open_path(path, mode), ""
+        if not directory.files_at_root(_DOCUMENTS):
+            raise _unnamed_database(path, "LMDB")
     return directory, ""
 
 
@@ -385,15 +392,31 @@ def _holds_references(path: str) -> bool:
 
 
 def _database_at(path: str, *, is_file: bool) -> str | None:
-    """Return the module for the database that a path means: an existing file, or by its name a new one."""
-    named = _DATABASES.get(os.path.splitext(path)[1].lower())
-    if named is not None or not is_file:
-        return named
+    """Return the module for the database that a path means, by its name.
+
+    Raises StoreError if a file is a database and its name does not say so.
+    """
+    ending = os.path.splitext(path)[1].lower()
+    if ending in _DATABASES or not is_file:
+        return _DATABASES.get(ending)
     with open(path, "rb") as file:
         head = file.read(len(_LMDB_HEAD) + 16)
-    if head.startswith(_SQLITE_HEAD):
-        return "database.sqlite"
-    return "database.lmdb" if head[16:] == _LMDB_HEAD else None
+    is_sqlite = head.startswith(_SQLITE_HEAD)
+    if not is_sqlite and head[16:] != _LMDB_HEAD:
+        return None
+    module = "database.sqlite" if is_sqlite else "database.lmdb"
+    if _EXISTING_DATABASES.get(ending) != module:
+        raise _unnamed_database(path, "SQLite" if is_sqlite else "LMDB")
+    return module
+
+
+def _unnamed_database(path: str, kind: str) -> StoreError:
+    return StoreError(
+        f"an {kind} database whose name does not say so",
+        store=path,
+        expected=f"a name that ends in .{kind.lower()}",
+        remedy=f"if you trust where it comes from, open '{kind.lower()}://{os.path.abspath(path)}'",
+    )
 
 
 def _top_folder(store: Store) -> str:

@@ -381,3 +381,52 @@ def test_array_that_zarr_python_2_wrote_is_read_and_written(tmp_path):
     connection.execute("REPLACE INTO zarr VALUES (?, ?)", ("x", b"1"))
     connection.commit()
     connection.close()
+
+
+# Stores that are only read
+
+
+def test_reading_leaves_no_files_and_changes_none(path):
+    with SQLiteStore(path) as store:
+        store.set("a", b"1")
+    before = path.stat().st_mtime_ns, path.read_bytes()
+    with SQLiteStore(path, read_only=True) as store:
+        assert store.get("a") == b"1"
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
+
+
+def test_reader_sees_each_change_of_other_connections(path):
+    with SQLiteStore(path) as store:
+        store.set("a", b"0")
+    reader = SQLiteStore(path, read_only=True)
+    for number in range(1, 30):
+        assert reader.get("a") == str(number - 1).encode()
+        with SQLiteStore(path) as writer:
+            writer.set("a", str(number).encode())
+            assert reader.get("a") == str(number).encode()
+        if number % 3:  # the second connection of SQLite that looks at the same files
+            assert SQLiteStore(path, read_only=True).get("a") == str(number).encode()
+    reader.close()
+
+
+def test_reader_sees_whole_transactions_beside_writers(path):
+    """Writers open and close the database, so that its files of WAL mode come and go."""
+    with SQLiteStore(path) as store:
+        store.set_many({str(key): b"0" * 5000 for key in range(20)}.items())
+    done = []
+
+    def write():
+        for number in range(1, 60):
+            with SQLiteStore(path) as writer:
+                writer.set_many({str(key): str(number % 10).encode() * 5000 for key in range(20)}.items())
+        done.append(True)
+
+    def read():
+        with SQLiteStore(path, read_only=True) as reader:
+            while not done:
+                values = reader._all("SELECT v FROM zarr", ())
+                assert len(values) == 20
+                assert len(set(values)) == 1
+
+    in_threads(lambda work: work(), [write, read])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -78,6 +79,8 @@ _LIST_DIR = """
 """
 _REPLACE: Final = "REPLACE INTO zarr(k, v) VALUES (?, ?)"
 _DELETE: Final = "DELETE FROM zarr WHERE k = ?"
+_TICK: Final = 20_000_000
+"""Nanoseconds within which two changes of a file may get the same time."""
 _SIZE = "CASE typeof(v) WHEN 'blob' THEN length(v) ELSE coalesce(length(CAST(v AS BLOB)), 0) END"
 
 
@@ -99,9 +102,10 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     Notes
     -----
     Each method is one transaction, `set_many` one for several megabytes. The database is in WAL mode, so
-    readers and writers do not wait for each other. Several machines cannot share it over a network file system.
-    The size of values is limited, usually to one billion bytes. `lock` takes a lock file beside the database,
-    so writers of different keys work at the same time.
+    readers and writers do not wait for each other. A store that is read-only changes nothing, and does not roll back
+    a transaction that another program left unfinished; such a database is refused. Several machines cannot share it
+    over a network file system. The size of values is limited, usually to one billion bytes. `lock` takes a lock file
+    beside the database, so writers of different keys work at the same time.
 
     omnizarr reads and writes databases of zarr-python 2, and vice versa.
 
@@ -364,9 +368,13 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return SQLiteStore(self.path, read_only=read_only, timeout=self.timeout, fsync=self.fsync)
 
 
+_State: TypeAlias = "tuple[object, ...]"
+
+
 class _Connection(sqlite3.Connection):
     """A connection, and what it knows about the database."""
 
+    state: _State | None = None  # of the files, if SQLite has the promise that they do not change
     has_table = False  # seen once; it is never removed
     writes = False  # what writing needs exists
     _schema = -1  # the schema version for which the next attribute is valid
@@ -454,22 +462,43 @@ class _Connections:
     def run(self, work: Callable[[_Connection], T], *, writes: bool, begin: str | None) -> T | None:
         """Return what `work` makes of a connection, in a transaction if `begin`; None if there is nothing to read."""
         with self._gate.enter():
-            connection = self._take(writes=writes)
-            if connection is None:
-                return None
-            try:
-                self._busy.add(connection)
-                if not self._prepare(connection, writes=writes):
+            while True:
+                connection = self._take(writes=writes)
+                if connection is None:
                     return None
-                return work(connection) if begin is None else connection.transact(begin, work)
-            finally:
-                self._busy.discard(connection)
-                if connection.in_transaction:
-                    connection.close()
+                try:
+                    result = self._use(connection, work, writes=writes, begin=begin)
+                except sqlite3.Error:
+                    if self._is_current(connection):
+                        raise
                 else:
-                    self._idle.append(connection)
-                if self._closed:
-                    self._close_idle()
+                    if self._is_current(connection):
+                        return result
+
+    def _use(
+        self, connection: _Connection, work: Callable[[_Connection], T], *, writes: bool, begin: str | None
+    ) -> T | None:
+        try:
+            self._busy.add(connection)
+            if not self._prepare(connection, writes=writes):
+                return None
+            return work(connection) if begin is None else connection.transact(begin, work)
+        finally:
+            self._busy.discard(connection)
+            if connection.in_transaction or not self._is_current(connection):
+                connection.close()
+            else:
+                self._idle.append(connection)
+            if self._closed:
+                self._close_idle()
+
+    def _is_current(self, connection: _Connection) -> bool:
+        """Return whether the files are the same as when SQLite got the promise that they do not change."""
+        return connection.state is None or connection.state == self._state()
+
+    def _state(self) -> _State:
+        """Return what changes with each change of the database: two readings of it that are equal enclose no change."""
+        return _changes(self._path), _changes(self._path + "-wal")
 
     def close(self) -> None:
         """Close the connections; those in use, when they are given back."""
@@ -489,28 +518,49 @@ class _Connections:
         self._idle.clear()
 
     def _take(self, *, writes: bool) -> _Connection | None:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            pass
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if self._is_current(connection):
+                    return connection
+                connection.close()
         if writes:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            self._check_journal()
             return self._connect("mode=rwc")
         if not os.path.exists(self._path):
             return None
-        try:
+        if not self._read_only:
+            self._check_journal()
             return self._connect("mode=rw")
-        except sqlite3.OperationalError:
-            if not self._is_on_read_only_medium():
-                raise
-            return self._connect("mode=ro&immutable=1")
+        # SQLite would create the files of WAL mode and, opened read-only, leave them behind. It creates none with the
+        # promise that no program writes, which has to be checked before and after each use.
+        state = self._settled()
+        return self._connect("mode=ro" if state is None else "mode=ro&immutable=1", state)
 
-    def _is_on_read_only_medium(self) -> bool:
-        """Return whether the database is read-only: so WAL mode cannot keep its files, and needs none."""
-        folder = os.path.dirname(self._path)
-        return self._read_only and not os.access(folder, os.W_OK) and not os.path.exists(self._path + "-wal")
+    def _settled(self) -> _State | None:
+        """Return the state of a database in WAL mode that is not in use; None if SQLite must look after it."""
+        with open(self._path, "rb") as file:
+            is_wal = file.read(20)[18:] == b"\2\2"
+        if not is_wal or os.path.exists(self._path + "-journal"):
+            return None
+        state = self._state()
+        recent = time.time_ns() - os.stat(self._path).st_mtime_ns
+        if 0 <= recent < _TICK:  # a change in the same tick of the clock would not be seen
+            time.sleep(_TICK / 1e9)
+            return self._settled() if state == self._state() else None
+        return state if recent > 0 and _is_empty(self._path + "-wal") else None
 
-    def _connect(self, mode: str) -> _Connection:
+    def _check_journal(self) -> None:
+        """Raise StoreError if an unfinished transaction would be rolled back; any program can have written its journal.
+
+        A journal can name files that SQLite deletes at the end of the transaction.
+        """
+        if os.path.exists(self._path) and not _is_empty(self._path + "-journal"):
+            with closing(self._connect("mode=ro")):
+                pass
+
+    def _connect(self, mode: str, state: _State | None = None) -> _Connection:
         connection = sqlite3.connect(
             f"{Path(self._path).as_uri()}?{mode}",
             uri=True,
@@ -521,9 +571,9 @@ class _Connections:
         )
         try:
             connection.text_factory = bytes
+            connection.state = state
             # The schema of an untrusted database must not run code.
             connection.execute("PRAGMA trusted_schema = OFF")
-            # Not opened read-only: the last reader could not remove the files of WAL mode.
             connection.execute(f"PRAGMA query_only = {'ON' if self._read_only else 'OFF'}")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
             _check_encoding(connection)
@@ -543,6 +593,20 @@ class _Connections:
 
 
 _abandoned: list[_Connection] = []
+
+
+def _changes(path: str) -> object:
+    """Return what every change of a file changes; None if there is no such file, or it is empty."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+
+
+def _is_empty(path: str) -> bool:
+    """Return whether a file is missing or empty."""
+    return _changes(path) is None
 
 
 def _check_encoding(connection: _Connection) -> None:
@@ -611,7 +675,15 @@ def _name(raw: object) -> str:
 
 def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
     """Return the omnizarr error for one of SQLite."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return StoreAccessError(
+            "the database has an unfinished transaction, whose journal lies beside it",
+            expected="no journal: rolling it back changes the database, and can delete files that the journal names",
+            remedy="if you trust where both files come from, open the database once with the program that wrote it, or "
+            "with sqlite3; otherwise delete the journal",
+        )
+    code &= 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreTimeoutError(
             "others keep the database locked",
