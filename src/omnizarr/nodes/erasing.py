@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
@@ -26,7 +26,7 @@ JOURNAL: Final = "omnizarr-conversion.json"
 
 _ENTRY: Final = "zarr.json"
 _OLDEST: Final = frozenset({"meta", "attrs"})  # names of Zarr v1, which other programs use, too
-_NCZARR: Final = frozenset({".nczarr", ".nczgroup", ".nczvar", ".nczattr"})
+_NCZARR: Final = frozenset({".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"})
 _NAMES: Final = (
     frozenset(name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents(""))
     | _NCZARR
@@ -72,7 +72,7 @@ def _told_apart(
     own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
     below = [_Below(where.store, prefix) for prefix in prefixes]
     known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
-    return _test(where.store, keys, below, own, known), below
+    return recogniser(where.store, keys, below, own, known), below
 
 
 class _Below(Iterable[str]):
@@ -127,7 +127,7 @@ def _listed(store: Store, prefix: str) -> Iterator[str]:
                 pending.append(below)
 
 
-def _test(
+def recogniser(
     store: Store,
     own: Iterable[str],
     below: Iterable[Iterable[str]],
@@ -158,17 +158,25 @@ def _test(
             return True
         if name in _OLDEST and "meta" in markers[directory] and directory in arrays:
             return True
-        while _CHUNK.fullmatch(key, len(directory) + 1 if directory else 0):
-            if directory in arrays:
-                return True
-            if not directory:
-                break
-            directory = directory.rpartition("/")[0]
+        if is_chunk(key, arrays):
+            return True
         if key.startswith(drafts) and any(_DRAFT_CHUNK.fullmatch(key, len(at)) for at in drafts if key.startswith(at)):
             return True
         return bool(_DRAFT.search(key) or _DRAFT_COPIES.search(key))
 
     return is_ours
+
+
+def is_chunk(key: str, arrays: Container[str]) -> bool:
+    """Return whether a key is that of a chunk, in any encoding, below one of the directories of arrays."""
+    directory = key.rpartition("/")[0]
+    while _CHUNK.fullmatch(key, len(directory) + 1 if directory else 0):
+        if directory in arrays:
+            return True
+        if not directory:
+            break
+        directory = directory.rpartition("/")[0]
+    return False
 
 
 def _chunks_of_draft(key: str) -> Iterator[str]:

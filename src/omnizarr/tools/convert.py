@@ -45,7 +45,7 @@ def convert(
     Chunks whose bytes mean the same in both formats are copied unchanged; others are decoded and encoded again, in
     parallel and in bounded memory. An array appears in the target when it is complete and has been compared with the
     source. An interrupted conversion can be resumed. The source is never changed. Unreadable chunks of the source do
-    not stop the conversion; the result lists them.
+    not stop the conversion; the result lists them. Files that are not Zarr are copied unchanged.
 
     Parameters
     ----------

@@ -150,6 +150,7 @@ def copy(
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=1)
         _copy_node(job, source, dest, name)
+        _copy_files(job, source, dest.store_path / name)
     return job.result
 
 
@@ -175,6 +176,7 @@ def copy_all(
         job.carrying = _carrying(job, source, dest, levels=2)
         for name in list(source.keys()):
             _copy_node(job, source[name], dest, name)
+        _copy_files(job, source, dest.store_path)
     if not without_attrs and not dry_run:
         _copy_attributes(job, source, dest)
     return job.result
@@ -549,6 +551,36 @@ def _copy_members(job: _Job, source: Any, dest: Group, name: str, made: Group | 
             _copy_node(job, node, made, member)
         else:  # a dry run in which nothing exists
             _copy_node(job, node, Group(dest.store_path / name, dest.metadata), member)
+
+
+def _copy_files(job: _Job, source: Any, target: StorePath) -> None:
+    """Copy the files that are not Zarr below a group of ours; of a shallow copy, those directly in it.
+
+    A file that is at the target already stays, unless existing nodes are replaced.
+    """
+    if not isinstance(source, Group):
+        return
+    found = _files_of(source) if job.carrying is None else job.carrying.files
+    names = [name for name in found if not (job.shallow and "/" in name)]
+    for name in names:
+        job.say(f"copy {source.store_path / name} -> {target / name}")
+    if job.dry_run or not names:
+        return
+    executors = import_module("omnizarr.tools.streaming.executors")
+    copy_files = import_module("omnizarr.tools.converting.transfer").copy_files
+    keeps = job.if_exists != "replace"
+    copy_files(source.store_path, target, names, executors.Local(), verify=False, keeps=keeps)
+
+
+def _files_of(group: Group) -> tuple[str, ...]:
+    """Return the keys of files below a group, relative to it."""
+    nodes = import_module("omnizarr.tools.streaming.nodes")
+    with ExitStack() as opened:
+        found = nodes.hierarchy(opened, group, None, None, None)
+    files: tuple[str, ...] = (
+        import_module("omnizarr.tools.strangers").of(found.top.where, nodes.metadata_of(found)).files
+    )
+    return files
 
 
 def _refuse_descent(source: Any, target: StorePath) -> None:

@@ -30,9 +30,9 @@ def diff(
     """Return the differences between two arrays or two hierarchies.
 
     Their meaning is compared: which nodes exist, their attributes, and the shape, data type, dimension names and
-    values of arrays. So a hierarchy is equal to the results of `convert` and `rechunk`. Differences in how
-    elements are stored (format, chunks, codecs, fill value) are in `Diff.storage`, and count only with
-    ``storage=True``.
+    values of arrays. With values, files that are not Zarr are compared, too. So a hierarchy is equal to the results
+    of `convert` and `rechunk`. Differences in how elements are stored (format, chunks, codecs, fill value) are in
+    `Diff.storage`, and count only with ``storage=True``.
 
     Values are equal as in NumPy, except that NaN equals NaN, whatever its payload, and NaT equals NaT. -0.0
     equals 0.0.

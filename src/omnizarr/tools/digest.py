@@ -25,9 +25,10 @@ def digest(
 ) -> Digest:
     """Return the digests of an array, or of a group and all nodes below.
 
-    Equal digests mean that `diff` finds no difference: nodes, attributes, shapes, data types, dimension names and
-    values are the same. Format, chunks, codecs, byte order and fill value do not matter, so a hierarchy keeps its
-    digest when it is converted or rechunked. The page "Digests" of the manual explains how they are computed.
+    Equal digests mean that `diff` finds no difference between nodes: attributes, shapes, data types, dimension names
+    and values are the same. Files that are not Zarr are not covered, but listed in `Digest.left_out`. Format, chunks,
+    codecs, byte order and fill value do not matter, so a hierarchy keeps its digest when it is converted or rechunked.
+    The page "Digests" of the manual explains how they are computed.
 
     Parameters
     ----------

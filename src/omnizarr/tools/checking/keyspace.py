@@ -22,20 +22,11 @@ from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local import filelocks
+from omnizarr.tools import strangers
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node, keys_below, sizes_below
 from omnizarr.tools.converting.journal import KEY as JOURNAL
-from omnizarr.tools.converting.temporary import NAME as TEMPORARY
 
-_SYSTEM = re.compile(
-    r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE
-)
-_TEMPORARY = re.compile(
-    r".*\.[0-9a-f]{32}\.partial"  # zarr-python 3, and 2 since 2.9
-    r"|.*\.\w{8}\.partial"  # zarr-python before
-    r"|.*\.__lock"  # TensorStore: what is being written, and locked
-)
-_LOCK = re.compile(r"__zattr__\.lock|.*\.lock")
 _COMPANIONS = frozenset(
     {
         *(".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"),  # of netcdf-c 4.8.0
@@ -49,7 +40,6 @@ _ENCODINGS: Final = (
     *(Named("omnizarr.draft2020", {"separator": separator}) for separator in "/."),
     Named("omnizarr.v0"),
 )
-_NUMBERS = re.compile(r"(?:(?P<head>.*?)/)?(?:c/?)?[0-9]+(?:[./][0-9]+)*")
 
 
 @dataclass(slots=True)
@@ -211,11 +201,11 @@ class Keys:
     def _explain(self, key: str, rest: str, owners: Sequence[Owner]) -> None:
         name = key.rpartition("/")[2]
         path = owners[0].node.path if owners else self._node_above(key)
-        if _SYSTEM.fullmatch(name):
+        if strangers.SYSTEM.fullmatch(name):
             self.findings.add("system-file", path, "a file of an operating system", key=key)
-        elif _TEMPORARY.fullmatch(name):
+        elif strangers.TEMPORARY.fullmatch(name):
             self.findings.add("temporary-file", path, "what a writer has left behind", key=key)
-        elif _LOCK.fullmatch(name):
+        elif strangers.LOCK.fullmatch(name):
             self.findings.add("lock-file", path, "a lock that was left", key=key)
         elif name in _COMPANIONS:
             return
@@ -241,7 +231,7 @@ class Keys:
         if coords is not None:
             self.findings.add("misspelt-chunk-key", owner.node.path, "a chunk under a key that is misspelt", key=key,
                               found=rest, expected=repr(binding.keys.encode(coords)))  # fmt: skip
-        elif ndim and _NUMBERS.fullmatch(rest):
+        elif ndim and strangers.NUMBERS.fullmatch(rest):
             message = f"a chunk of another number of dimensions than {ndim}"
             self.findings.add("foreign-chunk-key", owner.node.path, message, key=key, found=rest,
                               expected=f"keys like {expected!r}")  # fmt: skip
@@ -250,7 +240,7 @@ class Keys:
 
     def _is_of_conversion(self, key: str, path: str) -> bool:
         """Return whether a key belongs to an unfinished conversion, and report the conversion."""
-        if f"/{TEMPORARY}/" in f"/{key}":
+        if strangers.is_on_its_way(key):
             self.findings.add("temporary-file", path, "elements that a conversion had on their way", key=key)
             return True
         if key.rpartition("/")[2] != JOURNAL:
@@ -260,7 +250,7 @@ class Keys:
 
     def _explain_alone(self, key: str, path: str) -> None:
         home = next((home for home in self.inventory.homes if key.startswith(prefix(home.root))), None)
-        match = _NUMBERS.fullmatch(key)
+        match = strangers.NUMBERS.fullmatch(key)
         if home is not None and key.startswith(f"{prefix(home.root)}{home.data}/"):
             place = self._place_of_data(home, key)
         elif self._is_of_conversion(key, path):
@@ -275,7 +265,7 @@ class Keys:
 
     def _place_of_data(self, home: Split, key: str) -> str:
         below = key[len(f"{prefix(home.root)}{home.data}/") :]
-        match = _NUMBERS.fullmatch(below)
+        match = strangers.NUMBERS.fullmatch(below)
         return prefix(home.root) + ((match["head"] or "") if match else below.rpartition("/")[0])
 
     def _node_above(self, key: str) -> str:

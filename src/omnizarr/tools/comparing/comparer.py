@@ -16,12 +16,15 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.nodes import wording
 from omnizarr.nodes.detection import Found
+from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
+from omnizarr.tools import strangers
 from omnizarr.tools.comparing.diff_report import Diff, Difference, Kind, Unequal
+from omnizarr.tools.converting.transfer import same_value
 from omnizarr.tools.streaming.chunks import box_of
 from omnizarr.tools.streaming.equality import first_difference, first_of, is_small, largest_distance, unequal
 from omnizarr.tools.streaming.executors import Executor, Question, executor
-from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy
+from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy, metadata_of
 from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.regions import Box, Regions
 from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
@@ -56,6 +59,8 @@ def run(
         workers = opened.enter_context(executor(scheduler))
         work = _Comparison(one, other, workers, effort, rtol, atol)
         work.compare(progress, values=values)
+        if values:
+            work.compare_files()
     counted = (*work.differences, *work.storage) if storage else tuple(work.differences)
     order = {path: number for number, path in enumerate([*one.nodes, *other.nodes])}
     return Diff(
@@ -68,6 +73,8 @@ def run(
         elements=work.elements,
         rtol=rtol,
         atol=atol,
+        files=work.files,
+        remarks=tuple(work.remarks),
     )
 
 
@@ -84,8 +91,10 @@ class _Comparison:
     differences: list[Difference] = field(default_factory=list)
     storage: list[Difference] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     nodes: int = 0
     elements: int = 0
+    files: int = 0
 
     def compare(self, progress: Shows, *, values: bool) -> None:
         """Compare all nodes; the elements of arrays only if `values`."""
@@ -103,6 +112,31 @@ class _Comparison:
             shown.begin(0)
         finally:
             shown.close()
+
+    def compare_files(self) -> None:
+        """Compare files that are not Zarr, without those of operating systems; of a store that lists none, by name."""
+        sides = [strangers.of(each.top.where, metadata_of(each)) for each in (self.left, self.right)]
+        if not any(side.is_known for side in sides):
+            self.remarks.append("neither can be listed, so files that are not Zarr were not looked for")
+        elif not all(side.is_known for side in sides):
+            which = "first" if sides[1].is_known else "second"
+            self.remarks.append(f"the {which} cannot be listed, so files that are not Zarr are those of the other")
+        keys = sorted(key for key in {*sides[0].files, *sides[1].files} if not strangers.is_system(key))
+        for _, (key, sizes, is_same) in pool.gather(self._compare_file, keys, self.left.top.where.store.concurrency):
+            self.files += 1
+            if is_same:
+                continue
+            path = strangers.nearest(key, self.left.nodes.keys() | self.right.nodes.keys())
+            only = {(True, False): "right", (False, True): "left"}.get((sizes[0] is None, sizes[1] is None), "")
+            name = key[len(path) :].lstrip("/")
+            self._enter(path, "file", name=name, left=sizes[0], right=sizes[1], only=only)
+
+    def _compare_file(self, key: str) -> tuple[str, tuple[int | None, ...], bool]:
+        """Return a file with its sizes, and whether both sides are the same."""
+        left, right = self.left.top.where, self.right.top.where
+        keys = left.prefix + key, right.prefix + key
+        sizes = left.store.size(keys[0]), right.store.size(keys[1])
+        return key, sizes, sizes[0] == sizes[1] and same_value(left.store, keys[0], right.store, keys[1])
 
     def _enter_single(self, path: str, one: Node | None, other: Node | None) -> None:
         node = one or other

@@ -13,7 +13,9 @@ from omnizarr.nodes import wording
 from omnizarr.support.text import visible
 from omnizarr.tools.streaming.plain import plain
 
-Kind: TypeAlias = Literal["node", "kind", "shape", "data_type", "dimension_names", "attribute", "values", "storage"]
+Kind: TypeAlias = Literal[
+    "node", "kind", "shape", "data_type", "dimension_names", "attribute", "values", "storage", "file"
+]
 
 _LONGEST = 100
 
@@ -74,11 +76,12 @@ class Difference:
         Path of the node below the compared one, without a leading slash.
     kind : str
         ``"node"`` (it exists on one side only), ``"kind"`` (array and group), ``"shape"``, ``"data_type"``,
-        ``"dimension_names"``, ``"attribute"``, ``"values"``, ``"storage"``.
+        ``"dimension_names"``, ``"attribute"``, ``"values"``, ``"storage"``, ``"file"`` (one that is not Zarr).
     name : str
-        Name of an attribute, or of a member that states how elements are stored; otherwise empty.
+        Name of an attribute, of a member that states how elements are stored, or of a file below the node; otherwise
+        empty.
     left, right : object
-        The values on both sides; None for a missing one.
+        The values on both sides, of files the sizes in bytes; None for a missing one.
     only : {"", "left", "right"}
         The side that has it, if the other has not.
     values : Unequal, optional
@@ -104,7 +107,12 @@ class Difference:
         if self.only:
             value = self.left if self.only == "left" else self.right
             side = {"left": "the first", "right": "the second"}[self.only]
-            return f"{value} only in {side}" if self.kind == "node" else f"{what} only in {side}: {_brief(value)}"
+            told = f"{value:,} B" if self.kind == "file" else _brief(value)
+            return f"{value} only in {side}" if self.kind == "node" else f"{what} only in {side}: {told}"
+        if self.kind == "file":
+            if self.left == self.right:
+                return f"{what}: {self.left:,} B in both, but other bytes"
+            return f"{what}: {self.left:,} and {self.right:,} bytes"
         return f"{what}: {_brief(self.left)} and {_brief(self.right)}"
 
     def __str__(self) -> str:
@@ -142,6 +150,10 @@ class Diff:
     elements : int
         Number of compared elements.
     rtol, atol : float
+    files : int
+        Number of compared files that are not Zarr; those of operating systems do not count.
+    remarks : tuple of str
+        What was not compared, and does not make the result unequal.
     """
 
     left: str
@@ -153,6 +165,8 @@ class Diff:
     elements: int = 0
     rtol: float = 0.0
     atol: float = 0.0
+    files: int = 0
+    remarks: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -173,9 +187,12 @@ class Diff:
         found = wording.plural(len(self.differences), "difference") if self.differences else "equal"
         if self.problems and not self.differences:
             found = "no difference found"
-        compared = f"{wording.plural(self.nodes, 'node')}, {wording.plural(self.elements, 'element')} compared"
+        counts = [wording.plural(self.nodes, "node"), wording.plural(self.elements, "element")]
+        if self.files:
+            counts.append(wording.plural(self.files, "file"))
+        compared = f"{', '.join(counts)} compared"
         failed = f" · {wording.plural(len(self.problems), 'node')} could not be compared" if self.problems else ""
-        return f"{found} · {compared}{failed}"
+        return " · ".join([f"{found} · {compared}{failed}", *self.remarks])
 
     def __str__(self) -> str:
         told = [f"/{path}: cannot be compared: {why}" for path, why in self.problems]
@@ -197,6 +214,8 @@ class Diff:
             "elements": self.elements,
             "rtol": self.rtol,
             "atol": self.atol,
+            "files": self.files,
+            "remarks": list(self.remarks),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -21,6 +21,11 @@ from omnizarr.tools.streaming.executors import Executor, Local
 class Carrying:
     """Translate the nodes of a hierarchy together: the meaning of some of them depends on others.
 
+    Attributes
+    ----------
+    files : tuple of str
+        Keys below the topmost node of files that are not Zarr.
+
     Parameters
     ----------
     source : Found
@@ -39,6 +44,7 @@ class Carrying:
     def __init__(self, source: Found[Metadata], dialect: Dialect, depth: int | None) -> None:
         self._root = source.where
         made = plan(source, dialect, Options(compressors="keep"))
+        self.files = made.files
         self._steps = {step.path: step for step in made.steps if depth is None or _depth(step.path) <= depth}
         whole = [step for step in self._steps.values() if not _is_read_and_written(step)]
         if losses := [loss for step in whole for loss in step.losses]:

@@ -13,6 +13,7 @@ from omnizarr.formats import conventions
 from omnizarr.nodes import wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.support.text import visible
+from omnizarr.tools import strangers
 from omnizarr.tools.converting.routes import Pass
 from omnizarr.tools.translation import Loss
 
@@ -184,6 +185,8 @@ class Conversion:
     removed : tuple of str
         For a conversion in place, keys of documents that were (in a dry run: would be) removed.
     seconds : float
+    files : tuple of str
+        Keys, below the topmost node, of files that are not Zarr and were (in a dry run: would be) copied unchanged.
     """
 
     source: str
@@ -196,6 +199,7 @@ class Conversion:
     verify: bool = True
     removed: tuple[str, ...] = ()
     seconds: float = 0.0
+    files: tuple[str, ...] = ()
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -258,6 +262,8 @@ class Conversion:
                 yield from (f"    {line}" for line in _passes_in_words(node.passes))
                 yield from [] if node.estimate is None else [f"    {node.estimate}"]
         yield from self._conventions()
+        if self.files:
+            yield f"{strangers.counted(self.files)} {'would be ' if self.dry_run else ''}copied unchanged"
         yield self.summary()
         if self.estimate is not None:
             yield f"estimate: {self.estimate}"
@@ -327,6 +333,7 @@ class Conversion:
             "seconds": round(self.seconds, 3),
             "estimate": None if self.estimate is None else asdict(self.estimate),
             "removed": list(self.removed),
+            "files": list(self.files),
             "nodes": [asdict(node) for node in self.nodes],
         }
 

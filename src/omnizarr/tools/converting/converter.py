@@ -37,13 +37,13 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.settings import config as settings
 from omnizarr.stores import LocalStore
-from omnizarr.tools.converting import inplace, journal, temporary
+from omnizarr.tools.converting import files, inplace, journal, temporary
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.converting.estimating import estimate as estimate_of
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
-from omnizarr.tools.converting.transfer import copy_values
+from omnizarr.tools.converting.transfer import copy_files
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
 from omnizarr.tools.streaming.progress import Progress, Shows
@@ -116,6 +116,7 @@ def run(
             dry_run=dry_run,
             in_place=in_place,
             verify=verify and not in_place,
+            files=plans.files,
         )
         if in_place:
             removed = inplace.run(plans, remove_old=remove_old, overwrite=overwrite, dry_run=dry_run)
@@ -326,6 +327,7 @@ class _Work:
         chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
         shown = Progress(progress, sum(sizes.values()), "converting", sum(chunks.values()), 1 + self.verify)
         try:
+            self._copy_files(is_complete=is_complete)
             nodes = []
             for step in self.plan.steps:
                 shown.begin(sizes.get(step.path, 0), step.path, chunks.get(step.path, 0))
@@ -411,6 +413,7 @@ class _Work:
                     key=key,
                     remedy="move them away, or pass overwrite=True to replace them",
                 )
+        files.refuse_in_the_way(self.plan.source.where, self.root, self.plan.files)
 
     def _clear(self) -> None:
         """Remove what is at the target."""
@@ -448,6 +451,11 @@ class _Work:
         ]
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
 
+    def _copy_files(self, *, is_complete: bool) -> None:
+        """Copy the files that are not Zarr; what is in a complete target stays."""
+        source = self.plan.source.where
+        copy_files(source, self.root, self.plan.files, self.executor, verify=self.verify, keeps=is_complete)
+
     def _node(self, step: Step, shown: Progress) -> NodeReport:
         """Write a node, unless it exists, and return the result."""
         report = step.report()
@@ -457,8 +465,6 @@ class _Work:
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
                 hierarchy.create(self._at(step), explicit(step.target))
-            if step.found is not None and step.files:
-                copy_values(step.found.where, self._at(step), step.files, self.executor)
             return report
         move = self._move(step)
         self._expect(step)

@@ -14,10 +14,10 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from omnizarr.api import opening
 from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, SettingError
@@ -27,9 +27,12 @@ from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
 from omnizarr.nodes import hierarchy
 from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.tools import strangers
 from omnizarr.tools.converting import netcdf_planning as planning
 from omnizarr.tools.converting.conversion_report import Conversion, How, NodeReport
+from omnizarr.tools.converting.files import losses_of
 from omnizarr.tools.converting.netcdf_planning import Plan
+from omnizarr.tools.streaming import nodes as streamed
 from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.translation import Loss
 
@@ -110,6 +113,8 @@ def run(
     with _opened(source) as (found, kind):
         opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
         plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
+        if kind != _FILE:
+            plan = replace(plan, losses=(*plan.losses, *_lost_files(source)))
         if strict and plan.losses:
             raise _would_be_lost(source, plan.losses)
         report = Conversion(
@@ -159,6 +164,15 @@ def _refuse_overlap(source: Any, target: Any) -> None:
             found=str(ours),
             remedy="write it elsewhere, and move it when it is there",
         )
+
+
+def _lost_files(source: Any) -> Iterator[Loss]:
+    """Yield the files beside the arrays of a hierarchy: a netCDF file holds none."""
+    with ExitStack() as opened:
+        found = streamed.hierarchy(opened, opened.enter_context(_place(source, "r")), None, None, None)
+        others = strangers.of(found.top.where, streamed.metadata_of(found))
+        lost = dict.fromkeys((*others.files, *others.unnamed), "a netCDF file contains no other files")
+        yield from losses_of(lost, found.nodes)
 
 
 def _would_be_lost(source: Any, losses: tuple[Loss, ...]) -> NotRepresentableError:
@@ -282,11 +296,11 @@ def _remove(target: Any, made: Path | None) -> None:
 
 
 @contextmanager
-def _place(target: Any) -> Iterator[StorePath]:
-    if not isinstance(target, str | os.PathLike):
-        yield opening.locate(target, None, "a", None)[0]
+def _place(place: Any, mode: Literal["r", "a"] = "a") -> Iterator[StorePath]:
+    if not isinstance(place, str | os.PathLike):
+        yield opening.locate(place, None, mode, None)[0]
         return
-    store, path = urls.parse(target).open_store("a")
+    store, path = urls.parse(place).open_store(mode)
     with closing(store):
         yield StorePath(store, normalize(path))
 

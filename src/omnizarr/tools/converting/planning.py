@@ -19,7 +19,7 @@ from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.tools.converting import journal
+from omnizarr.tools.converting import files, journal
 from omnizarr.tools.converting.conversion_report import How, NodeReport
 from omnizarr.tools.converting.sources import Node, Source, is_failure, is_implied
 from omnizarr.tools.streaming.chunks import Chunks
@@ -120,12 +120,13 @@ class Step:
 
 
 class Plan(NamedTuple):
-    """All nodes, parents first."""
+    """All nodes, parents first; and the keys, below the topmost, of files that are not Zarr and are carried."""
 
     source: Found[Metadata]
     dialect: Dialect
     options: Options
     steps: tuple[Step, ...]
+    files: tuple[str, ...] = ()
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -180,12 +181,35 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
-    return Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
+    made = Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
+    return made if in_place else _with_files(made)
+
+
+def _with_files(made: Plan) -> Plan:
+    """Return a plan with the files that are not Zarr; those without a place in the target are losses."""
+    nodes = {step.path: None if step.found is None else step.found.metadata for step in made.steps}
+    known = (f"{step.path}/{name}".lstrip("/") for step in made.steps for name in step.files)
+    found = files.found_below(made.source.where, nodes, known)
+    top, *others = made.steps
+    top = replace(top, remarks=(*top.remarks, *files.told_of(found)))
+    return _without(made._replace(steps=(top, *others), files=found.files), files.for_dialect(found, made.dialect))
+
+
+def _without(made: Plan, lost: Mapping[str, str]) -> Plan:
+    """Return a plan without some files, which are losses of the nodes that they are below."""
+    if not lost:
+        return made
+    losses: dict[str, list[Loss]] = {}
+    for loss in files.losses_of(lost, (step.path for step in made.steps)):
+        losses.setdefault(loss.path, []).append(loss)
+    steps = (replace(step, losses=(*step.losses, *losses.get(step.path, ()))) for step in made.steps)
+    return made._replace(steps=tuple(steps), files=tuple(key for key in made.files if key not in lost))
 
 
 def fitted(made: Plan, place: StorePath) -> Plan:
-    """Return a plan in which nodes with keys that the target's store cannot have are losses."""
-    return made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
+    """Return a plan in which nodes and files with keys that the target's store cannot have are losses."""
+    made = made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
+    return _without(made, files.for_place(made.files, (step.path for step in made.steps), place))
 
 
 def _fitted(step: Step, dialect: Dialect, place: StorePath) -> Step:
@@ -308,10 +332,9 @@ def _step(
     made = _without_losses_of_missing(made, found.where) if looks else made
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
     where = found.where
-    files = () if in_place else conventions.files(node.path, nodes)
-    files = tuple(key for key in files if where.store.exists(where.prefix + key))
-    remarks += tuple(f"the file {key} is copied" for key in files)
-    return Step(node.path, found, made, made.losses, remarks, node.has_copies, files)
+    kept = () if in_place else conventions.files(node.path, nodes)
+    kept = tuple(key for key in kept if where.store.exists(where.prefix + key))
+    return Step(node.path, found, made, made.losses, remarks, node.has_copies, kept)
 
 
 def _without_losses_of_missing(made: Translation, where: StorePath) -> Translation:

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
@@ -21,12 +21,13 @@ from omnizarr.model import grids
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
+from omnizarr.tools import strangers
 from omnizarr.tools.digesting.digests import Digest, NodeDigest
 from omnizarr.tools.digesting.hash_tree import SIZE, HashTree, block_shape, hashing
 from omnizarr.tools.digesting.serializing import canonical_json, serialized
 from omnizarr.tools.streaming.chunks import box_of, part_of
 from omnizarr.tools.streaming.executors import Executor, Question, executor
-from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy
+from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy, metadata_of
 from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.regions import Box
 from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
@@ -51,7 +52,9 @@ def run(
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)
         workers = opened.enter_context(executor(scheduler))
-        return of_hierarchy(found, algorithm, effort, workers, progress)
+        made = of_hierarchy(found, algorithm, effort, workers, progress)
+        others = strangers.of(found.top.where, metadata_of(found)).files
+        return replace(made, left_out=tuple(key for key in others if not strangers.is_system(key)))
 
 
 def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Executor, progress: Shows) -> Digest:

@@ -6,11 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from omnizarr.support.text import visible
+from omnizarr.tools import strangers
 
 _LINE: Final = re.compile(r"(omnizarr1:[a-z0-9]+:[0-9a-f]{64})  (/.*)")
 _ESCAPED: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
@@ -52,9 +53,13 @@ class Digest:
     ----------
     nodes : tuple of NodeDigest
         The digests of all nodes, the topmost first.
+    left_out : tuple of str
+        Keys, below the topmost node, of files that are not Zarr: the digests do not cover them. Those of operating
+        systems are not listed.
     """
 
     nodes: tuple[NodeDigest, ...]
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def digest(self) -> str:
@@ -68,11 +73,15 @@ class Digest:
         return len(self.nodes)
 
     def __str__(self) -> str:
-        return "\n".join(map(visible, map(str, self.nodes)))
+        lines = [*map(visible, map(str, self.nodes))]
+        if self.left_out:
+            lines.append(f"# without {strangers.counted(self.left_out)}")
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return them as JSON values."""
-        return {"digest": self.digest, "nodes": [node.to_dict() for node in self.nodes]}
+        nodes = [node.to_dict() for node in self.nodes]
+        return {"digest": self.digest, "nodes": nodes, "left_out": list(self.left_out)}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return them as strict JSON."""

@@ -128,6 +128,11 @@ def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any,
     return Hierarchy(shown(store, path, where), top, {at: _node(at, each, nodes) for at, each in found.items()})
 
 
+def metadata_of(hierarchy: Hierarchy) -> dict[str, Metadata | None]:
+    """Return the metadata of all nodes by path; None for those that cannot be read."""
+    return {path: None if node.found is None else node.found.metadata for path, node in hierarchy.nodes.items()}
+
+
 def _node(path: str, found: Found[Metadata] | OmnizarrError, nodes: Nodes) -> Node:
     if isinstance(found, OmnizarrError):
         return Node(path, error=found)

@@ -1,0 +1,196 @@
+"""Files in a hierarchy that are not Zarr: a README, a Parquet table of SpatialData, the XML of OME.
+
+`of` finds them with one listing. `omnizarr.nodes.erasing` tells documents and chunks apart from everything else; here
+follows what the rest is: files, and leftovers that nobody would miss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from omnizarr.formats.paths import prefix
+from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes import erasing, wording
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import LocalStore, Store
+from omnizarr.support.text import visible
+from omnizarr.tools.converting import temporary
+
+SYSTEM: Final = re.compile(
+    r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE
+)
+"""Names of files of operating systems."""
+TEMPORARY: Final = re.compile(
+    r".*\.[0-9a-f]{32}\.partial"  # zarr-python 3, and 2 since 2.9
+    r"|.*\.\w{8}\.partial"  # zarr-python before
+    r"|.*\.__lock"  # TensorStore: what is being written, and locked
+)
+"""Names of temporary files of writers."""
+LOCK: Final = re.compile(r"__zattr__\.lock|.*\.lock")
+"""Names of lock files."""
+NUMBERS: Final = re.compile(r"(?:(?P<head>.*?)/)?(?:c/?)?[0-9]+(?:[./][0-9]+)*")
+"""Keys that look like those of chunks."""
+_SHOWN: Final = 3
+
+
+class Strangers(NamedTuple):
+    """What lies in a hierarchy without being a part of it. All keys are relative to its topmost node, and sorted.
+
+    Attributes
+    ----------
+    files : tuple of str
+        Files of other programs.
+    unnamed : tuple of str
+        Files whose names cannot be keys; links that lead out of the store.
+    chunks : tuple of str
+        Chunks of arrays that do not exist, or no longer.
+    leftovers : tuple of str
+        Locks and temporary files of writers.
+    is_known : bool
+        Whether the store could be listed.
+    """
+
+    files: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
+    chunks: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    is_known: bool = True
+
+    @property
+    def remark(self) -> str:
+        """What a copy leaves out, because nobody would miss it; "" if nothing."""
+        told = []
+        if self.chunks:
+            told.append(f"{wording.plural(len(self.chunks), 'chunk')} of no array ({some(self.chunks)})")
+        if self.leftovers:
+            told.append(f"{wording.plural(len(self.leftovers), 'lock or temporary file')} ({some(self.leftovers)})")
+        return f"not carried: {', '.join(told)}" if told else ""
+
+
+def some(keys: Iterable[str]) -> str:
+    """Return the first names of several, for a sentence.
+
+    >>> some(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    names = list(keys)
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def counted(keys: Sequence[str]) -> str:
+    """Return the number and first names of files.
+
+    >>> counted(["README.md"])
+    '1 file that is not Zarr (README.md)'
+    """
+    which = "file that is not Zarr" if len(keys) == 1 else "files that are not Zarr"
+    return f"{len(keys):,} {which} ({visible(some(keys))})"
+
+
+def above(key: str) -> list[str]:
+    """Return the directories above a key.
+
+    >>> above("a/b/c")
+    ['a', 'a/b']
+    """
+    names = key.split("/")[:-1]
+    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
+
+
+def nearest(key: str, paths: Container[str]) -> str:
+    """Return the path of the nearest node above a key; "" is that of the topmost."""
+    return next((path for path in reversed(above(key)) if path in paths), "")
+
+
+def is_on_its_way(key: str) -> bool:
+    """Return whether a key is that of a temporary object of a conversion."""
+    return f"/{temporary.NAME}/" in f"/{key}"
+
+
+def is_system(key: str) -> bool:
+    """Return whether a file is one that an operating system makes."""
+    return SYSTEM.fullmatch(key.rpartition("/")[2]) is not None
+
+
+def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
+    """Return the strangers below a node, for which the store is listed once.
+
+    Parameters
+    ----------
+    where : StorePath
+        The topmost node.
+    nodes : mapping of str to Metadata or None
+        All nodes, by path below that one; None for those that cannot be read.
+
+    Raises
+    ------
+    StoreError
+        If the store fails.
+    """
+    if not where.store.supports_listing:
+        return Strangers(is_known=False)
+    try:
+        keys = _other_keys(where, nodes)
+    except NotImplementedError:
+        return Strangers(is_known=False)
+    kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "chunks": [], "leftovers": []}
+    skip = len(where.prefix)
+    for key in sorted(keys):
+        kind, name = _kind_of(key[skip:]), key[skip:].rstrip("\0")
+        if kind != "unnamed" or name not in nodes:  # else it is a node that cannot be read, and is reported so
+            kinds[kind].append(name)
+    files, unnamed, chunks, leftovers = (tuple(found) for found in kinds.values())
+    return Strangers(files, unnamed, chunks, leftovers)
+
+
+def _kind_of(key: str) -> str:
+    name = key.rpartition("/")[2]
+    if key.endswith("\0"):
+        return "unnamed"
+    if is_on_its_way(key) or TEMPORARY.fullmatch(name) or LOCK.fullmatch(name):
+        return "leftovers"
+    is_chunk = NUMBERS.fullmatch(key) and ("/" in key or "." in key or key.isdigit())
+    return "chunks" if is_chunk else "files"
+
+
+def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[str]:
+    """Return the keys that are neither documents nor chunks. Memory grows with their number, not that of chunks."""
+    known = {
+        f"{where.prefix}{path}".rstrip("/"): isinstance(node, ArrayMetadata)
+        for path, node in nodes.items()
+        if node is not None
+    }
+    arrays = {path for path, is_array in known.items() if is_array}
+    hidden = tuple(
+        prefix(f"{where.prefix}{path}".rstrip("/"))
+        for path, node in nodes.items()
+        if isinstance(node, ArrayMetadata) and node.storage_transformers
+    )
+    rest = [
+        key
+        for key in _listed(where.store, where.prefix)
+        if not erasing.is_chunk(key, arrays) and not key.startswith(hidden)
+    ]
+    data: list[str] = []
+    own: tuple[str, ...] = ()
+    if where.home is not None:
+        data = [where.home.chunk_prefix(f"{where.prefix}{path}".rstrip("/")) for path in nodes]
+        own = (where.home.entry_key, *where.home.documents(where.path).values())
+    is_ours = erasing.recogniser(where.store, own, [rest], data, known if where.home is None else {})
+    return [key for key in rest if not is_ours(key)]
+
+
+def _listed(store: Store, top: str) -> Iterator[str]:
+    """Yield all keys; in a directory, also names that cannot be keys, each with a null character after it."""
+    if not isinstance(store, LocalStore):
+        yield from store.list_prefix(top)
+        return
+    pending = [top]
+    while pending:
+        listing = store.list_dir(pending.pop())
+        yield from listing.keys
+        yield from (f"{entry.rstrip('/')}\0" for entry in listing.others)
+        pending.extend(listing.prefixes)
