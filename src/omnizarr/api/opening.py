@@ -46,7 +46,7 @@ from omnizarr.nodes.options import (
     Mode as Mode,
 )
 from omnizarr.stores import LocalStore, PrefixStore
-from omnizarr.stores.resolve import resolve_root
+from omnizarr.stores.resolve import refuse_other_format, resolve_root
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -314,6 +314,8 @@ def locate(
         opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
     except NodeNotFoundError as error:  # the archive does not exist yet
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
+    if mode in _CREATING and opened is not store:
+        refuse_other_format(opened)
     if mode is None:
         mode = "r" if opened.read_only else "r+"
     if synchronizer is not None:

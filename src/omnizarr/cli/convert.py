@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from omnizarr.cli import interrupts
 from omnizarr.cli.layouts import FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
@@ -27,11 +28,18 @@ from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import OmnizarrError
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import resolve
+from omnizarr.stores import LocalStore, resolve
+from omnizarr.stores.resolve import other_format
+from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.conversion_report import Conversion
+
+if TYPE_CHECKING:
+    from omnizarr.tools.converting import netcdf
+else:  # it imports the model of netCDF
+    netcdf = Lazy("omnizarr.tools.converting.netcdf")
 
 PROBLEM: Final = 1
 
@@ -100,7 +108,8 @@ def convert(
     SRC and DST are paths or URLs of hierarchies or arrays, or netCDF files. SRC is not changed, unless you type
     --in-place. Formats are v1, v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied unchanged if the new format
     stores them in the same way, and encoded again if not. An array appears in DST when it is complete and verified.
-    Everything that the new format cannot store is reported.
+    Everything that the new format cannot store is reported. The name of DST can end with .zarr, .zip, .sqlite or .lmdb;
+    .nc and .h5 make netCDF-4 files. Names of other files, such as x.tif, become directories only if you type --to.
 
     \b
     Examples:
@@ -126,7 +135,7 @@ def convert(
         begin, options["storage_options"] = _with_storage(begin, target, storage)
     try:
         with interrupts.resumable(lambda: _is_begun(target, options)):
-            report = convert_hierarchy(begin, target, progress=wanted(), **(codecs or {}), **options)
+            report = convert_hierarchy(begin, _as_named(target), progress=wanted(), **(codecs or {}), **options)
     except ValueError as error:
         if isinstance(error, OmnizarrError):
             raise
@@ -166,6 +175,14 @@ def _source(text: str, options: dict[str, Any]) -> Any:
     place = open_node(text).store_path
     writes = options["in_place"] and not options["dry_run"]
     return replace(place, store=place.store.with_read_only(False)) if writes else place  # noqa: FBT003
+
+
+def _as_named(target: str | None) -> str | LocalStore | None:
+    """Return the target; with --to on the command line, a new directory even if the name is that of another format."""
+    is_asked = click.get_current_context().get_parameter_source("zarr_format") is ParameterSource.COMMANDLINE
+    if target is None or is_url(target) or not is_asked or Path(target).exists() or netcdf.is_target(target):
+        return target
+    return LocalStore(target) if other_format(target) else target
 
 
 def _with_storage(source: Any, target: str | None, storage: Storage) -> tuple[Any, dict[str, Any]]:

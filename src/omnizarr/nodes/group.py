@@ -41,7 +41,7 @@ from omnizarr.nodes.options import (
     shows,
 )
 from omnizarr.stores import pool, threads
-from omnizarr.stores.resolve import resolve_root
+from omnizarr.stores.resolve import refuse_other_format, resolve_root
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
@@ -183,6 +183,8 @@ class Group(Node):
     ) -> Group:
         """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store, "a"))
+        if where.store is not store:
+            refuse_other_format(where.store)
         found = creating.new_group(where, zarr_format, attributes, overwrite=overwrite)
         return cls(found.where, found.metadata)
 

@@ -28,7 +28,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError, StoreError
+from omnizarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError, SettingError, StoreError
 from omnizarr.stores import registered, urls
 from omnizarr.stores.base import Buffer, Store, as_prefix
 from omnizarr.stores.local.directory import LocalStore
@@ -88,6 +88,25 @@ _REFERENCE_SET_FILE: Final = ".zmetadata"
 _FILES_OF_OTHERS: Final = (_REFERENCE_SET_FILE, _LMDB_FILE)  # in directories that are something else
 _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
 _DOCUMENTS: Final = (*_DOCUMENTS_OF_V2, "zarr.json", "meta", "attrs")
+
+# Endings of the names of files of other formats.
+_OTHER_FORMATS: Final = {
+    **dict.fromkeys((".nc", ".nc3", ".nc4", ".cdf", ".netcdf"), "a netCDF file"),
+    **dict.fromkeys((".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb"), "an HDF5 file"),
+    **dict.fromkeys((".tif", ".tiff"), "a TIFF file"),
+    **dict.fromkeys((".grib", ".grib2", ".grb", ".grb2"), "a GRIB file"),
+    **dict.fromkeys((".fits", ".fit"), "a FITS file"),
+    **dict.fromkeys((".npy", ".npz"), "a NumPy file"),
+    **dict.fromkeys((".parquet", ".feather", ".csv", ".xlsx"), "a table"),
+    **dict.fromkeys((".tar", ".tgz", ".gz", ".7z", ".rar"), "an archive"),
+    **dict.fromkeys((".png", ".jpg", ".jpeg"), "a picture"),
+    ".n5": "an N5 hierarchy",
+    ".mat": "a MATLAB file",
+}
+_CONVERTED: Final = {
+    "a netCDF file": "; omnizarr.convert writes netCDF files",
+    "an HDF5 file": "; omnizarr.convert writes .h5 and .hdf5 as netCDF-4, which is HDF5",
+}
 
 # The module that adapts a store of another library, by the library that defines its class or a base class:
 # `adapt(storelike, mode, options) -> (Store, path) | None`.
@@ -234,6 +253,44 @@ def _libraries_of(kind: type) -> tuple[str, ...]:
     """Return the modules for the libraries that define a class and its base classes."""
     names = (base.__module__.partition(".")[0] for base in kind.__mro__)
     return tuple(_LIBRARIES[name] for name in names if name in _LIBRARIES)
+
+
+def refuse_other_format(store: Store) -> None:
+    """Raise SettingError if a new directory would have a name that promises a file of another format.
+
+    Nodes below an existing hierarchy can have any name.
+    """
+    if type(store) is not LocalStore or store.knows_root:
+        return
+    title = other_format(store.root)
+    if not title or os.path.exists(store.root) or _is_below_node(store.root):
+        return
+    raise SettingError(
+        f"the name is that of {title}, and a directory would be written",
+        store=repr(store),
+        expected=f"a name such as x.zarr, x.zip or x.sqlite{_CONVERTED.get(title, '')}",
+        remedy="choose another name, or pass omnizarr.stores.LocalStore(path) if you want a directory of this name",
+    )
+
+
+def other_format(path: str) -> str:
+    """Return what files of other formats are, if a name ends as theirs do; else "".
+
+    >>> other_format("data/x.tif"), other_format("x.zarr")
+    ('a TIFF file', '')
+    """
+    name = os.path.basename(path).lower()
+    found = (title for ending, title in _OTHER_FORMATS.items() if name.endswith(ending) and name != ending)
+    return next(found, "")
+
+
+def _is_below_node(path: str) -> bool:
+    above = os.path.dirname(os.path.abspath(path))
+    while above != os.path.dirname(above):
+        if any(os.path.isfile(os.path.join(above, name)) for name in (*_DOCUMENTS_OF_V2, "zarr.json", "attrs")):
+            return True
+        above = os.path.dirname(above)
+    return False
 
 
 def _in_mode(store: Store, mode: str) -> Store:

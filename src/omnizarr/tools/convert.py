@@ -54,7 +54,8 @@ def convert(
         filters; then the options for chunks, and `resume`, do not apply.
     target : the same, optional
         The target. Optional in a dry run, and not allowed with `in_place`. A path that ends with ``.nc``, ``.nc4``,
-        ``.cdf`` or ``.netcdf`` becomes a netCDF-4 file with the contents of `omnizarr.netcdf.Dataset`.
+        ``.cdf``, ``.netcdf``, ``.h5`` or ``.hdf5`` becomes a netCDF-4 file with the contents of
+        `omnizarr.netcdf.Dataset`. New directories with names of other files, such as ``.tif``, are refused.
     zarr_format : int or str
         The target format: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: the format of the source.
     path : str, optional
@@ -134,6 +135,8 @@ def convert(
     ChunkError
         If the target differs from the source; if a chunk of the source cannot be decoded, and `strict` is True
         or the target is a netCDF file.
+    SettingError
+        If the name of a new target is that of a file of another format.
     MetadataError
         If lengths of chunks are not valid; if one length for all dimensions makes chunks of more than 256 MiB.
     SchedulerError

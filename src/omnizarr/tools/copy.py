@@ -22,6 +22,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.stores import LocalStore, pool, resolve
+from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.tools.streaming.progress import Progress, Shows
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ def _opened(stack: ExitStack, place: Any, path: str, mode: Literal["r", "a"]) ->
     """Return a place in a store. A store that is opened for it is closed at the end, which writes an archive."""
     store, above = resolve(place, mode)
     if isinstance(place, str | os.PathLike):
+        if mode == "a":
+            refuse_other_format(store)
         stack.callback(store.close)
     return StorePath(store, normalize(f"{above}/{path}"))
 

@@ -37,6 +37,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.settings import config as settings
 from omnizarr.stores import LocalStore
+from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.tools.converting import files, inplace, journal, temporary
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.converting.estimating import estimate as estimate_of
@@ -102,6 +103,8 @@ def run(
             raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
         place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
         if place is not None:
+            if place.store is not target:
+                refuse_other_format(place.store)  # in a dry run, too
             _refuse_overlap(found.where, place)
             plans = fitted(plans, place)
             if strict and plans.losses:

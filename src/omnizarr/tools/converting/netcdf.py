@@ -36,7 +36,8 @@ from omnizarr.tools.streaming import nodes as streamed
 from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.translation import Loss
 
-SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
+SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf", ".h5", ".hdf5")
+"""How the names of files end that are written: netCDF-4 is HDF5."""
 _ZARR: Final = {2: "v2", 3: "v3"}
 _FILE: Final = "netCDF-4"
 _USUAL: Final = 3  # the default of convert, which a URL may override

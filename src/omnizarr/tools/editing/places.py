@@ -20,6 +20,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores import LocalStore, ZipStore, resolve
+from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.stores.urls import local_path, scheme_of
 
 Mode = Literal["r", "r+", "a"]
@@ -65,6 +66,8 @@ def place(given: Any, path: str | None, mode: Mode, storage_options: Mapping[str
     elif isinstance(given, str | os.PathLike):
         local = local_path(given) if isinstance(given, str) else None
         where = _at_path(Path(local or given).expanduser().absolute(), mode, storage_options)
+        if mode == "a":
+            refuse_other_format(where.store)
         where = where / (path or "")
     else:
         store, above = resolve(given, mode, storage_options)
