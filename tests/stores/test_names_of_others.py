@@ -1,4 +1,4 @@
-"""A directory of Zarr does not get the name of a file of another format, whichever verb writes it."""
+"""A directory of Zarr does not get the name of a file of another format, by any verb."""
 
 import asyncio
 

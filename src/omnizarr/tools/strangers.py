@@ -1,7 +1,7 @@
 """Files in a hierarchy that are not Zarr: a README, a Parquet table of SpatialData, the XML of OME.
 
 `of` finds them with one listing. `omnizarr.nodes.erasing` tells documents and chunks apart from everything else; here
-follows what the rest is: files, and leftovers that nobody would miss.
+follows what the rest is: files of other programs, and leftovers of writers.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from omnizarr.errors import StoreError
 from omnizarr.formats.paths import prefix
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import erasing, wording
@@ -60,7 +61,7 @@ class Strangers(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What a copy leaves out, because nobody would miss it; "" if nothing."""
+        """What a copy leaves out: leftovers; "" if there are none."""
         told = []
         if self.chunks:
             told.append(f"{wording.plural(len(self.chunks), 'chunk')} of no array ({some(self.chunks)})")
@@ -134,7 +135,9 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
         return Strangers(is_known=False)
     try:
         keys = _other_keys(where, nodes)
-    except NotImplementedError:
+    except (StoreError, NotImplementedError):
+        if _can_list(where):
+            raise
         return Strangers(is_known=False)
     kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "chunks": [], "leftovers": []}
     skip = len(where.prefix)
@@ -144,6 +147,15 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
             kinds[kind].append(name)
     files, unnamed, chunks, leftovers = (tuple(found) for found in kinds.values())
     return Strangers(files, unnamed, chunks, leftovers)
+
+
+def _can_list(where: StorePath) -> bool:
+    """Return whether the store lists at all, so that a failure is one."""
+    try:
+        where.store.list_dir(where.prefix)
+    except (StoreError, NotImplementedError):
+        return False
+    return True
 
 
 def _kind_of(key: str) -> str:
