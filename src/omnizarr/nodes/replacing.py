@@ -83,10 +83,13 @@ def _made(
     except OmnizarrError as error:
         if not is_whole():
             raise removed from error
-        if error.store == str(place.store):
-            error.store = str(where.store)
-            error.path = f"{where.prefix}{error.path or ''}".strip("/")
-            error.key = None if error.key is None else where.prefix + error.key
+        if error.store != str(place.store):
+            raise
+        if isinstance(error, StoreError) and type(where.store) is not LocalStore:
+            raise error.add(remedy="make room where temporary files are, or set TMPDIR to another directory")
+        error.store = str(where.store)
+        error.path = f"{where.prefix}{error.path or ''}".strip("/")
+        error.key = None if error.key is None else where.prefix + error.key
         raise
     if not is_whole():
         raise removed

@@ -464,6 +464,28 @@ def test_interrupted_replacement_leaves_the_old_file(old, tmp_path, monkeypatch)
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.parametrize("name", ["new.zarr", "new.zip", "file://{}/new.zarr#mode=nczarr,consolidated"])
+def test_replacement_that_fails_leaves_the_old_hierarchy(old, tmp_path, monkeypatch, name):
+    target = name.format(tmp_path) if "{}" in name else str(tmp_path / name)
+    omnizarr.convert(old, target)
+    with netcdf.Dataset(target, "r+") as dataset:
+        dataset.old = 1
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with monkeypatch.context() as patch:
+        patch.setattr("omnizarr.netcdf.copying._copy", _stop)
+        with pytest.raises(_StoppedError):
+            omnizarr.convert(old, target, overwrite=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    omnizarr.convert(old, target, overwrite=True)
+    with netcdf.Dataset(target) as dataset, netCDF4.Dataset(old) as expected:
+        assert "old" not in dataset.ncattrs()
+        assert sorted(dataset.variables) == sorted(expected.variables)
+
+
+def _stop(*_, **__):
+    raise _StoppedError
+
+
 # Places
 
 

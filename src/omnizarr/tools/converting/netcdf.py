@@ -21,11 +21,11 @@ from typing import Any, Final, Literal, Self
 
 from omnizarr.api import opening
 from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, SettingError
-from omnizarr.formats import dialect_named
+from omnizarr.formats import dialect_named, dialects_for
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
-from omnizarr.nodes import hierarchy
+from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.tools import strangers
 from omnizarr.tools.converting import netcdf_planning as planning
@@ -251,26 +251,47 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, o
 def _write_zarr(
     target: Any, source: Source, plan: Plan, zarr_format: int, bar: _Bar, *, overwrite: bool, verify: bool
 ) -> Plan:
-    """Write a hierarchy. If it is incomplete or wrong, remove it."""
+    """Write a hierarchy. If it is incomplete or wrong, remove it, and keep what it would have replaced."""
     path = _local(target)
     is_new = path is not None and not os.path.lexists(path)
+    opener = _opener(target, zarr_format)
+
+    def fill(place: Any, dataset: Dataset) -> Plan:
+        return _fill(place, dataset, source, plan, bar, verify=verify)
+
+    def made(place: StorePath) -> Plan:
+        told = fill(place, opener(place, "w"))
+        if isinstance(target, str | os.PathLike) and urls.parse(target).consolidated:
+            consolidated.consolidate(place)
+        return told
+
+    if overwrite and not is_new:
+        dialect = dialects_for(zarr_format)[0]
+        with _place(target) as where:
+            if replacing.is_taken(where, dialect):
+                return replacing.remade(where, dialect, made)[1]
     try:
-        dataset = _opener(target, zarr_format)(target, "w" if overwrite else "x")
+        dataset = opener(target, "w" if overwrite else "x")
     except NodeExistsError as error:
         error.remedy = "replace it with overwrite=True"
         raise
     try:
-        with dataset:
-            wanted = Source(plan.defined or source.root, source.read)
-            changed: list[str] = []
-            copying.write(dataset, wanted, root=plan.defined, progress=bar.update, told=changed.append)
-            plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
-        if verify:
-            with Dataset(target) as written:
-                planning.compare(source, written.as_source(), plan, bar.update)
+        return fill(target, dataset)
     except BaseException:
         _remove(target, path if is_new else None)
         raise
+
+
+def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, bar: _Bar, *, verify: bool) -> Plan:
+    """Write everything into a new dataset, close it and compare."""
+    with dataset:
+        wanted = Source(plan.defined or source.root, source.read)
+        changed: list[str] = []
+        copying.write(dataset, wanted, root=plan.defined, progress=bar.update, told=changed.append)
+        plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
+    if verify:
+        with Dataset(place) as written:
+            planning.compare(source, written.as_source(), plan, bar.update)
     return plan
 
 
