@@ -8,16 +8,16 @@ Spec: NetCDF-4 Format (how the netCDF-4 model is in HDF5).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import UnknownDataTypeError
+from omnizarr.errors import MetadataError, UnknownDataTypeError
 from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, Selection
-from omnizarr.netcdf.types import AnyType, UserType
+from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf.types import UserType
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ else:
 
 NON_COORDINATE: Final = "_nc4_non_coord_"
 """Stands before the name of a variable that is called as a dimension, and is not a coordinate of it."""
+
+PROPERTIES: Final = "_NCProperties"
+"""The attribute of the root in which netCDF-C says its version."""
 
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 _SZIP, _SZIP_CODINGS = 4, 4 | 32
@@ -67,7 +70,7 @@ def read_attribute(owner: Any, name: str) -> Attribute | None:
     count = space.get_simple_extent_npoints()
     if isinstance(h5_type, h5py.h5t.TypeStringID):
         if h5_type.is_variable_str() or space.get_simple_extent_ndims():
-            return Attribute(types.STRING, _strings(_read_attribute_strings(stored, h5_type, count)))
+            return Attribute(types.STRING, strings(_read_attribute_strings(stored, h5_type, count)))
         text = np.zeros((), f"S{h5_type.get_size()}")
         if count:
             stored.read(text, h5_type)  # its own type: any other conversion would end at a NUL
@@ -96,11 +99,25 @@ def _read_attribute_strings(stored: Any, h5_type: Any, count: int) -> Iterable[b
     return [bytes(each).split(b"\0")[0] for each in values.ravel()]
 
 
-def _strings(items: Iterable[bytes]) -> NDArray[Any]:
+def strings(items: Iterable[bytes]) -> NDArray[Any]:
+    """Return texts as a vector of objects."""
     texts = [decode(each) for each in items]
-    strings = np.empty(len(texts), object)
-    strings[:] = texts
-    return strings
+    made = np.empty(len(texts), object)
+    made[:] = texts
+    return made
+
+
+def check_properties(root: Any) -> None:
+    """Raise MetadataError if the provenance of a file has a form in which netCDF-C writes beyond its memory."""
+    if PROPERTIES not in root.attrs:
+        return
+    stored = h5py.h5a.open(root.id, PROPERTIES.encode())
+    if stored.shape != () or not isinstance(stored.get_type(), h5py.h5t.TypeStringID):
+        raise MetadataError(
+            f"{PROPERTIES} is not one text, and netCDF-C would write beyond its memory",
+            found=f"{stored.dtype} of shape {stored.shape}",
+            remedy="delete the attribute with h5py",
+        )
 
 
 def write_attribute(owner: Any, name: str, attribute: Attribute) -> None:
@@ -168,42 +185,6 @@ def _parameters(number: int, _flags: int, parameters: tuple[int, ...]) -> tuple[
     if number == _SZIP and len(parameters) == 4:
         return number, parameters[0] & _SZIP_CODINGS, parameters[1]
     return number, *parameters
-
-
-def is_filled(dataset: Any) -> bool:
-    """Return whether unwritten elements hold a fill value that was defined."""
-    return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
-
-
-def zero_filler(dataset: Any) -> Callable[[Selection, NDArray[Any]], NDArray[Any]]:
-    """Return what puts zeros into values where a dataset without a fill value stores nothing.
-
-    HDF5 leaves there what was in memory before, which is something else each time.
-    """
-    chunks = dataset.chunks
-    zero = np.zeros((), dataset.dtype)
-    if chunks is None:
-        is_empty = dataset.id.get_storage_size() == 0
-        return lambda _, values: np.zeros_like(values) if is_empty else values
-    stored = np.zeros([-(-size // chunk) for size, chunk in zip(dataset.shape, chunks, strict=True)], bool)
-
-    def note(info: Any) -> None:
-        stored[tuple(start // chunk for start, chunk in zip(info.chunk_offset, chunks, strict=True))] = True
-
-    dataset.id.chunk_iter(note)
-
-    def filled(selection: Selection, values: NDArray[Any]) -> NDArray[Any]:
-        limits = [
-            (each.start // chunk, -(-min(each.stop, size) // chunk))
-            for each, chunk, size in zip(selection, chunks, dataset.shape, strict=True)
-        ]
-        missing = np.argwhere(~stored[tuple(slice(*each) for each in limits)])
-        for place in missing + [first for first, _ in limits] if len(missing) else ():
-            starts = [at * chunk - each.start for at, chunk, each in zip(place, chunks, selection, strict=True)]
-            values[tuple(slice(max(at, 0), at + chunk) for at, chunk in zip(starts, chunks, strict=True))] = zero
-        return values
-
-    return filled
 
 
 # Types
@@ -283,66 +264,3 @@ def _compound(dtype: np.dtype[Any]) -> np.dtype[Any]:
         part = f"f{dtype.itemsize // 2}"
         return np.dtype([("r", part), ("i", part)])
     return dtype if dtype.hasobject else dtype.newbyteorder("=")
-
-
-# Values
-
-
-def reader(dataset: Any, nc_type: AnyType, fill: Any) -> Callable[[Selection], NDArray[Any]]:
-    """Return what reads a dataset, with `fill` beyond what is stored."""
-    convert = _to_strings if nc_type is types.STRING else _to_native(nc_type.dtype)
-
-    def read(selection: Selection) -> NDArray[Any]:
-        start = [each.start for each in selection]
-        stored = [
-            max(0, min(each.stop, size) - each.start) for each, size in zip(selection, dataset.shape, strict=True)
-        ]
-        values = np.empty(stored, dataset.dtype) if dataset.dtype.hasobject else np.zeros(stored, dataset.dtype)
-        if values.size:
-            space = dataset.id.get_space()
-            if stored:
-                space.select_hyperslab(tuple(start), tuple(stored))
-            dataset.id.read(h5py.h5s.create_simple(tuple(stored)) if stored else space, space, values, _memory(dataset))
-        shape = tuple(each.stop - each.start for each in selection)
-        if shape == values.shape:
-            return convert(values)
-        result = np.empty(shape, nc_type.dtype)
-        flat = result.reshape(-1)
-        for index in range(flat.size if nc_type.dtype == object else 0):
-            flat[index] = fill
-        if nc_type.dtype != object:
-            result[...] = fill
-        result[tuple(map(slice, stored))] = convert(values)
-        return result
-
-    return read
-
-
-def _memory(dataset: Any) -> Any:
-    """Return the type of values in memory: as they are stored, so that characters lose nothing, unless by reference."""
-    return None if dataset.dtype.hasobject else dataset.id.get_type()
-
-
-def _to_strings(values: NDArray[Any]) -> NDArray[Any]:
-    return _strings(bytes(each) for each in values.ravel()).reshape(values.shape)
-
-
-def _to_native(dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    def convert(values: NDArray[Any]) -> NDArray[Any]:
-        if values.dtype.kind in "bc":  # h5py's reading of an enum of FALSE and TRUE, and of a pair of r and i
-            return values.astype(values.dtype.newbyteorder("="), copy=False).view(dtype)
-        return values.astype(dtype, copy=False)
-
-    return convert
-
-
-def write(dataset: Any, selection: Selection, values: NDArray[Any]) -> None:
-    """Write values, and make the dataset longer where that needs it."""
-    shape = tuple(max(each.stop, size) for each, size in zip(selection, dataset.shape, strict=True))
-    if shape != dataset.shape:
-        dataset.resize(shape)
-    values = np.ascontiguousarray(values).astype(dataset.dtype, copy=False)
-    space = dataset.id.get_space()
-    if selection:
-        space.select_hyperslab(tuple(each.start for each in selection), values.shape)
-    dataset.id.write(h5py.h5s.create_simple(values.shape) if selection else space, space, values, _memory(dataset))

@@ -6,19 +6,20 @@ Spec: NetCDF Classic Format; NetCDF-4 Format.
 from __future__ import annotations
 
 import codecs
-import functools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import BoundsCheckError, ChunkError, MetadataError, NodeNotFoundError
+from omnizarr.errors import BoundsCheckError, ChunkError, MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.model import Note
 from omnizarr.netcdf import types
+from omnizarr.netcdf.files import elements
 from omnizarr.netcdf.files import hdf5 as files_hdf5
+from omnizarr.netcdf.files.elements import Read
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 from omnizarr.support.lazy import Lazy
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     import netCDF4
 else:
     h5py, netCDF4 = Lazy("h5py"), Lazy("netCDF4")  # noqa: N816 (the name of the package)
-
-_Read = Callable[[Selection], NDArray[Any]]
 
 _FORMATS: Final = {
     "NETCDF3_CLASSIC": "classic",
@@ -74,12 +73,16 @@ def opened(path: str, *, is_hdf5: bool) -> Iterator[Source]:
     with ExitStack() as stack:
         try:
             hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
+            if hdf5 is not None:
+                files_hdf5.check_properties(hdf5)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of variables that netCDF4-python ignores
                 dataset = stack.enter_context(netCDF4.Dataset(path, "r"))
             dataset.set_auto_maskandscale(False)
             dataset.set_auto_chartostring(False)
             file = _File(dataset, hdf5)
+        except OmnizarrError as error:
+            raise error.add(store=path)
         except _FAILURES as error:
             raise MetadataError("netCDF-C cannot open this file", store=path, found=str(error)) from error
         yield Source(file.root, file.read)
@@ -89,10 +92,10 @@ class _File:
     """An open file: its header, and for each variable what reads it."""
 
     def __init__(self, dataset: Any, hdf5: Any) -> None:
-        self._readers: dict[str, tuple[tuple[int, ...], _Read]] = {}
+        self._readers: dict[str, tuple[tuple[int, ...], Read]] = {}
         self._named_types: list[tuple[Any, UserType]] = []
         self._sizes: dict[str, int] = {}
-        self.root = self._group(dataset, hdf5, "", _global_special(dataset))
+        self.root = self._group(dataset, hdf5, "", _global_special(dataset, hdf5))
 
     def read(self, name: str, selection: Selection) -> NDArray[Any]:
         """Return what is stored in a part of a variable."""
@@ -202,17 +205,18 @@ class _File:
             order = variable.endian()
             if order != "native":
                 special["_Endianness"] = Attribute.of(order)
-        if not files_hdf5.is_filled(dataset):
+        if not elements.is_filled(dataset):
             special["_NoFill"] = Attribute.of("true")
         shape = tuple(self._sizes[each] for each in dimensions)
         is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING and not files_hdf5.is_half(dataset)
-        if is_simple and dimensions == _dimension_names(variable):
-            read = _numbers(variable, nc_type)
-            if "_NoFill" in special:
-                read = _zero_filled(read, dataset)
-        else:
-            read = files_hdf5.reader(dataset, nc_type, _fill(nc_type, attributes.get("_FillValue")))
-        self._readers[f"{path}/{name}"] = shape, read
+        is_through_netcdf = is_simple and dimensions == _dimension_names(variable)
+        read = _numbers(variable, nc_type) if is_through_netcdf else elements.reader(dataset, nc_type)
+        fill = _fill(nc_type, attributes.get("_FillValue"))
+        if nc_type.dtype == object:
+            read = elements.by_chunks(read, dataset, nc_type.dtype, fill)
+        elif "_NoFill" in special:
+            read = elements.by_chunks(read, dataset, nc_type.dtype, np.zeros((), nc_type.dtype))
+        self._readers[f"{path}/{name}"] = shape, elements.within(read, dataset.shape, nc_type.dtype, fill)
         return VariableHeader(
             name=name,
             type=nc_type,
@@ -230,8 +234,10 @@ class _File:
 
 
 def _fill(nc_type: AnyType, attribute: Attribute | None) -> Any:
+    """Return what replaces elements that a file does not have."""
     if isinstance(nc_type, NcType):
-        return attribute.value[0] if attribute is not None and len(attribute.value) == 1 else nc_type.default_fill
+        is_one = attribute is not None and attribute.type is nc_type and len(attribute.value) == 1
+        return attribute.value[0] if is_one and attribute is not None else nc_type.default_fill
     if nc_type.dtype == object:
         return np.empty(0, nc_type.base.dtype if nc_type.base else object)
     return np.zeros((), nc_type.dtype)
@@ -246,7 +252,7 @@ def _dimension_names(variable: Any) -> tuple[str, ...]:
     return tuple(f"{each.group().path.rstrip('/')}/{each.name}" for each in variable.get_dims())
 
 
-def _numbers(variable: Any, nc_type: AnyType) -> _Read:
+def _numbers(variable: Any, nc_type: AnyType) -> Read:
     """Return what reads a variable of numbers or characters through netCDF-C, which fills up what is missing."""
 
     def read(selection: Selection) -> NDArray[Any]:
@@ -256,12 +262,6 @@ def _numbers(variable: Any, nc_type: AnyType) -> _Read:
         return np.asarray(variable[selection or ...]).astype(nc_type.dtype, copy=False).reshape(shape)
 
     return read
-
-
-def _zero_filled(read: _Read, dataset: Any) -> _Read:
-    """Return what reads zeros where nothing is stored."""
-    filler = functools.cache(lambda: files_hdf5.zero_filler(dataset))
-    return lambda selection: filler()(selection, read(selection))
 
 
 def _attributes(owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
@@ -296,11 +296,13 @@ def _classic_attribute(owner: Any, name: str) -> Attribute:
     return Attribute(types.of_dtype(array.dtype), array)
 
 
-def _global_special(dataset: Any) -> dict[str, Attribute]:
+def _global_special(dataset: Any, hdf5: Any) -> dict[str, Attribute]:
     special: dict[str, Any] = {}
-    if dataset.data_model.startswith("NETCDF4"):
-        with suppress(AttributeError):  # not written by netCDF-C, or before 4.4.1
-            special["_NCProperties"] = dataset.getncattr("_NCProperties")
+    if hdf5 is not None:
+        if files_hdf5.PROPERTIES in hdf5.attrs:  # netCDF4-python writes beyond its memory for those of version 1
+            properties = files_hdf5.read_attribute(hdf5, files_hdf5.PROPERTIES)
+            if properties is not None and isinstance(properties.python, str):
+                special[files_hdf5.PROPERTIES] = properties.python.rstrip("\0")
         special["_SuperblockVersion"] = np.array([dataset.getncattr("_SuperblockVersion")], "i4")
         special["_IsNetcdf4"] = np.array([dataset.getncattr("_IsNetcdf4")], "i4")
     special["_Format"] = _FORMATS[dataset.data_model]

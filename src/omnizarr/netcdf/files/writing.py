@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.model import Loss
 from omnizarr.netcdf import types
-from omnizarr.netcdf.files import blosc
+from omnizarr.netcdf.files import blosc, elements
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.planning import Format, Plan, StoredOtherwise, plan, without_blosc
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
@@ -277,7 +277,7 @@ def _encoded(values: NDArray[Any]) -> NDArray[Any]:
 
 def _hdf5_storer(dataset: Any) -> Callable[[Selection, NDArray[Any]], None]:
     def store(selection: Selection, values: NDArray[Any]) -> None:
-        files_hdf5.write(dataset, selection, values if h5py.check_vlen_dtype(dataset.dtype) else _encoded(values))
+        elements.write(dataset, selection, values if h5py.check_vlen_dtype(dataset.dtype) else _encoded(values))
 
     return store
 

@@ -205,7 +205,7 @@ def _of_type(value: JSON, nc_type: NcType) -> Attribute | None:
     if nc_type is CHAR:
         return _text(value)
     if type(value) in _NUMBERS and nc_type is not STRING:
-        number = _number(value, nc_type)
+        number = as_number(value, nc_type)
         return None if number is None else Attribute(nc_type, np.array([number], nc_type.dtype))
     if _is_complex(value):
         return None
@@ -214,14 +214,18 @@ def _of_type(value: JSON, nc_type: NcType) -> Attribute | None:
         strings = np.empty(len(items), object)
         strings[:] = [each if isinstance(each, str) else unparse(each) for each in items]
         return Attribute(STRING, strings)
-    numbers = [_number(each, nc_type) for each in items]
+    numbers = [as_number(each, nc_type) for each in items]
     if any(each is None for each in numbers):
         return None
     return Attribute(nc_type, np.array(numbers, nc_type.dtype))
 
 
-def _number(item: JSON, nc_type: NcType) -> Any:
-    """Return a number of a type in NumPy; None if JSON has none there that fits."""
+def as_number(item: JSON, nc_type: NcType) -> Any:
+    """Return a number of a type in NumPy; None if JSON has none there that fits.
+
+    >>> as_number(-5.0, INT), as_number(1e20, INT), as_number(-1, UBYTE), as_number("NaN", DOUBLE)
+    (np.int32(-5), None, None, np.float64(nan))
+    """
     if nc_type.dtype.kind == "f":
         return _float(item, nc_type.dtype)
     if isinstance(item, float) and item.is_integer():
@@ -230,6 +234,21 @@ def _number(item: JSON, nc_type: NcType) -> Any:
     if isinstance(item, int) and limits.min <= item <= limits.max:
         return nc_type.dtype.type(item)
     return None
+
+
+def fill_number(attribute: Attribute | None, nc_type: NcType) -> Any:
+    """Return the number of a ``_FillValue`` as one of a type; None if it is none that fits.
+
+    Programs write all kinds of things there: text, 1e20 for a short, nothing.
+
+    >>> fill_number(Attribute.of(np.float64([-9])), INT), fill_number(Attribute.of("-9"), INT)
+    (np.int32(-9), None)
+    """
+    if attribute is None or attribute.type.is_text or len(attribute.value) != 1:
+        return None
+    if attribute.type is nc_type:
+        return attribute.value[0]
+    return as_number(np.asarray(attribute.value)[0].item(), nc_type)
 
 
 def _float(item: JSON, dtype: np.dtype[Any]) -> Any:

@@ -325,11 +325,12 @@ def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int, *
     attribute = header.attributes.get("_FillValue")
     if _FORMATS[name] == 2 and attribute is None and is_no_fill(header):
         return None
-    if is_complete and name in {"xarray", "pure"} and (attribute is None or nc_type is types.STRING):
+    given = None if nc_type.is_text else attributes.fill_number(attribute, nc_type)
+    is_unmasked = nc_type is types.STRING if nc_type.is_text else given is None
+    if is_complete and name in {"xarray", "pure"} and (attribute is None or is_unmasked):
         return None
     if not nc_type.is_text:
-        is_given = attribute is not None and not isinstance(attribute.value, str) and len(attribute.value) > 0
-        return attribute.value[0] if is_given and attribute is not None else nc_type.default_fill
+        return nc_type.default_fill if given is None else given
     text = _fill_text(attribute, nc_type)
     if name in _LONG_STRINGS and nc_type is types.STRING:
         return text.decode("utf-8", "replace")

@@ -61,8 +61,8 @@ def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -
     """Return the attributes of a variable in words that xarray understands.
 
     - In v2, strings of a fixed length are text by ``_Encoding``.
-    - In v3, ``_FillValue`` has a form of its own, and none for text, which only ``missing_value`` masks; where
-      ``_Unsigned`` makes unsigned numbers signed, it is signed as well.
+    - In v3, ``_FillValue`` has a form of its own, and none for text, which only ``missing_value`` masks, nor for what
+      no element can be; where ``_Unsigned`` makes unsigned numbers signed, it is signed as well.
     """
     values = dict(said.values)
     added: dict[str, JSON] = {}
@@ -71,16 +71,17 @@ def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -
     if zarr_format == 2:
         if header.type is types.STRING and ENCODING not in values:
             added[ENCODING] = UTF_8
-    elif attribute is not None and isinstance(header.type, NcType) and attribute.type is header.type:
-        if header.type.is_text:
+    elif attribute is not None and isinstance(header.type, NcType):
+        if attribute.type is header.type and header.type.is_text:
             kept[FILL_VALUE] = values.pop(FILL_VALUE)
             added |= {} if MISSING_VALUE in values else {MISSING_VALUE: kept[FILL_VALUE]}
-        elif len(attribute.value) == 1:
-            value = np.asarray(attribute.value)[0]
-            if value.dtype.kind == "u" and values.get("_Unsigned") == "false":
-                kept[FILL_VALUE] = values[FILL_VALUE]
-                value = value.view(f"i{value.dtype.itemsize}")
-            values[FILL_VALUE] = fill_values.encode(value)
+        else:
+            value = None if header.type.is_text else attributes.fill_number(attribute, header.type)
+            is_signed = value is not None and value.dtype.kind == "u" and values.get("_Unsigned") == "false"
+            if value is None or is_signed or attribute.type is not header.type:
+                kept[FILL_VALUE] = values.pop(FILL_VALUE)  # xarray opens no array with another one
+            if value is not None:
+                values[FILL_VALUE] = fill_values.encode(value.view(f"i{value.dtype.itemsize}") if is_signed else value)
     text = attributes.recorded_type(Attribute.of(""), "v3" if zarr_format == 3 else "S1")
     recorded = {**said.types, **dict.fromkeys(added, text)}
     return said._replace(values={**values, **added}, types=recorded, added=tuple(added), kept=kept)
@@ -113,10 +114,10 @@ def odd_types(header: VariableHeader, said: Said) -> dict[str, JSON]:
     return {
         name: of_type
         for name, of_type in said.types.items()
-        if name in said.values
+        if (name in said.values or name in said.kept)
         and name not in said.added
         and not (name == FILL_VALUE and every[name].type is header.type)
-        and not attributes.is_plain(_without_nuls(every[name]), said.values[name])
+        and (name in said.kept or not attributes.is_plain(_without_nuls(every[name]), said.values[name]))
     }
 
 
@@ -158,7 +159,7 @@ def believed(found: NodeMarks, array: ArrayMetadata, nc_type: AnyType) -> NodeMa
     """
     kept, added = found.attributes, found.added
     value = kept.get(FILL_VALUE)
-    if kept and (value is None or not _is_fill(value, array, nc_type)):
+    if kept and not (_is_fill(value, array, nc_type) or (not added and _is_unfit(value, array, nc_type))):
         kept = {}
     if MISSING_VALUE in added and kept.get(FILL_VALUE) != array.attributes.get(MISSING_VALUE):
         added = tuple(name for name in added if name != MISSING_VALUE)
@@ -174,9 +175,16 @@ def believed(found: NodeMarks, array: ArrayMetadata, nc_type: AnyType) -> NodeMa
     return replace(found, attributes=kept, added=added, filters=filtered, references=references, notes=notes)
 
 
+def _is_unfit(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
+    """Return whether no element of an array can be a value, and the array says no other one to be missing."""
+    if value is None or FILL_VALUE in array.attributes or not isinstance(nc_type, NcType):
+        return False
+    return not nc_type.is_text and attributes.as_number(value, nc_type) is None
+
+
 def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
     """Return whether a value is the fill value of an array."""
-    if not isinstance(nc_type, NcType) or array.fill_value is UNDEFINED:
+    if not isinstance(nc_type, NcType) or array.fill_value is UNDEFINED or not isinstance(value, str | int | float):
         return False
     try:
         fill: Any = datatypes.bind(array.data_type, array.byte_order).fill_from_json(array.fill_value)
@@ -185,7 +193,8 @@ def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
     if nc_type.is_text:
         text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else None
         return text == (fill.encode() if isinstance(fill, str) else bytes(fill))
-    return bool(value == fill)
+    number = attributes.as_number(value, nc_type)
+    return number is not None and bool(number == fill or (number != number and fill != fill))  # noqa: PLR0124 (NaN)
 
 
 def _are_filters(said: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyType) -> bool:

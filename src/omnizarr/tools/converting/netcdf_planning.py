@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,11 @@ from omnizarr.netcdf import chars, copying, files, types
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.writing import check_name
 from omnizarr.netcdf.types import UserType
 from omnizarr.netcdf.variable import MAXSTRLEN
-from omnizarr.tools.converting.netcdf_remarks import remarks_of, without_nuls
+from omnizarr.tools.converting.netcdf_remarks import in_words, remarks_of, without_nuls
 from omnizarr.tools.translation import Loss
 
 LEFT_OUT: Final = "left out: "
@@ -32,7 +33,6 @@ LEFT_OUT: Final = "left out: "
 
 _COMPARED: Final = 16 * 2**20  # bytes of each side at a time
 _OBJECT: Final = 64  # bytes of a string, as a guess
-_LONG: Final = 60  # characters of a value in the report
 _WHY: Final = "this layout of NCZarr has no way to say it"
 _TOO_SHORT: Final = "a string is longer, and netCDF-C would cut it"
 
@@ -128,8 +128,10 @@ def _without_what_has_no_place(group: GroupHeader, path: str, dialect: Dialect, 
     why = "NCZarr has no types that a program defines"
     for name, of_type in group.types.items():
         losses.append(Loss(path.rstrip("/"), f"/types/{name}", f"type {of_type.name}", why))
+    group = _without_taken_names(group, path.rstrip("/"), losses)
     kept = {}
-    for name, each in group.variables.items():
+    for name, header in group.variables.items():
+        each = _without_taken_names(header, f"{path}{name}", losses)
         if isinstance(each.type, UserType):
             losses.append(Loss(f"{path}{name}", "", f"variable of type {each.type.name} ({each.type.kind})", why))
         elif unnamed := _why_no_path(each, dialect):
@@ -143,6 +145,21 @@ def _without_what_has_no_place(group: GroupHeader, path: str, dialect: Dialect, 
         else:
             below[name] = _without_what_has_no_place(inner, f"{path}{name}/", dialect, losses)
     return replace(group, variables=kept, groups=below, types={})
+
+
+_Header = TypeVar("_Header", GroupHeader, VariableHeader)
+
+
+def _without_taken_names(header: _Header, path: str, losses: list[Loss]) -> _Header:
+    """Return a header without attributes that would count as NCZarr's own."""
+    taken = [name for name in header.attributes if name in HIDDEN]
+    why = "in NCZarr, an attribute of this name has a meaning of its own"
+    losses += [Loss(path, f"/attributes/{name}", f"attribute {name}", why) for name in taken]
+    return (
+        header
+        if not taken
+        else replace(header, attributes={name: each for name, each in header.attributes.items() if name not in taken})
+    )
 
 
 def _why_no_path(header: GroupHeader | VariableHeader, dialect: Dialect) -> str:
@@ -174,14 +191,9 @@ def _changed(wanted: Mapping[str, Attribute], held: Mapping[str, Attribute], pat
     for name, each in wanted.items():
         found = held.get(name)
         if found != each and found != without_nuls(each):
-            kept = "" if found is None else _in_words(found)
+            kept = "" if found is None else in_words(found)
             why = _TOO_SHORT if name == MAXSTRLEN and kept else _WHY
-            yield Loss(path, f"/attributes/{name}", f"attribute {name} = {_in_words(each)}", why, kept)
-
-
-def _in_words(attribute: Attribute) -> str:
-    text = repr(attribute.value) if isinstance(attribute.value, str) else str(attribute.value.tolist())
-    return f"{attribute.type.name} {text if len(text) <= _LONG else f'{text[:_LONG]}...'}"
+            yield Loss(path, f"/attributes/{name}", f"attribute {name} = {in_words(each)}", why, kept)
 
 
 def _attributes(header: VariableHeader) -> dict[str, Attribute]:

@@ -11,8 +11,11 @@ from typing import Final
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS
+from omnizarr.netcdf.layouts.attributes import fill_number
+from omnizarr.netcdf.types import NcType
 
 _FOR_NETCDF: Final = "for netCDF-C, convert to a URL with #mode=nczarr"
+_LONG: Final = 60  # characters of a value
 _PACKED: Final = ("scale_factor", "add_offset")
 
 
@@ -23,7 +26,12 @@ def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
     for path, group in root.walk():
         found[path] = tuple(_on_nuls(group, layout))
         for name, each in group.variables.items():
-            told = (*_on_readers(each, layout, group, sizes), *_on_filters(each, layout), *_on_nuls(each, layout))
+            told = (
+                *_on_readers(each, layout, group, sizes),
+                *_on_fill(each),
+                *_on_filters(each, layout),
+                *_on_nuls(each, layout),
+            )
             found[f"{path}/{name}"] = told
     return {path: told for path, told in found.items() if told}
 
@@ -64,6 +72,22 @@ def _on_readers(
         yield "xarray does not mask single characters in Zarr v3"
     if layout not in {"A", "B", "C", "D", "E"} and _is_ambiguous(header, group, sizes):
         yield "xarray cannot open the group: dimensions of one name have different lengths"
+
+
+def _on_fill(header: VariableHeader) -> Iterator[str]:
+    """Yield a remark on a ``_FillValue`` that no element can have, which many programs write."""
+    attribute = header.attributes.get("_FillValue")
+    if attribute is None or not isinstance(header.type, NcType) or header.type is types.STRING:
+        return
+    is_char = header.type is types.CHAR
+    if not (attribute.type is types.CHAR if is_char else fill_number(attribute, header.type) is not None):
+        yield f"_FillValue = {in_words(attribute)} is not one {header.type.name}, and masks nothing"
+
+
+def in_words(attribute: Attribute) -> str:
+    """Return type and value of an attribute, for people."""
+    text = repr(attribute.value) if isinstance(attribute.value, str) else str(attribute.value.tolist())
+    return f"{attribute.type.name} {text if len(text) <= _LONG else f'{text[:_LONG]}...'}"
 
 
 def _is_ambiguous(header: VariableHeader, group: GroupHeader, sizes: Mapping[str, DimensionHeader]) -> bool:
