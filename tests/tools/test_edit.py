@@ -474,3 +474,25 @@ class TestNCZarr:
         (told,) = omnizarr.copy_node(f"{place}/h", f"{other}/z").remarks  # of the array, or the group that notes it
         assert told.startswith("/z")
         assert told.endswith(": refers to dimension '/x', which stayed behind")
+
+
+class Keeping(LocalStore):
+    """A store in which nothing can be deleted."""
+
+    def delete(self, key):
+        raise errors.StoreAccessError("denied", store=repr(self), key=key)
+
+
+def test_journal_that_cannot_be_deleted_is_named_with_what_to_do(tmp_path):
+    source = omnizarr.create_group({})
+    source["t"] = [1, 2]
+    for copy in (omnizarr.copy_node, omnizarr.convert):
+        store = Keeping(tmp_path / copy.__name__)
+        with pytest.raises(errors.StoreAccessError, match="everything is written, but the document") as caught:
+            copy(source, store)
+        assert caught.value.key == "omnizarr-conversion.json"
+        assert "resume=True" in caught.value.remedy
+        again = LocalStore(tmp_path / copy.__name__)
+        copy(source, again, resume=True)
+        assert "omnizarr-conversion.json" not in set(again.list())
+        assert omnizarr.open(again)["t"][...].tolist() == [1, 2]

@@ -14,6 +14,7 @@ import click
 from omnizarr.api import opening
 from omnizarr.cli import trace
 from omnizarr.errors import OmnizarrError
+from omnizarr.nodes import outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
@@ -202,4 +203,4 @@ def _from_above(url: str, storage: Storage) -> Iterator[Array | Group]:
 
 
 def _is_node(place: Path) -> bool:
-    return any((place / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
+    return any((place / name).is_file() for name in outside.DOCUMENTS)

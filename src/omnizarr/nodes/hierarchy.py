@@ -32,7 +32,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.reader import MAX_LENGTH
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import erasing, holdings, stored
+from omnizarr.nodes import erasing, holdings, outside, stored
 from omnizarr.nodes.detection import (
     Documents,
     Entries,
@@ -575,7 +575,13 @@ _but_shape: Final = operator.attrgetter(*(each.name for each in fields(ArrayMeta
 
 @conflicts.retried
 def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
-    """Write a group's document at every place above that has no node. Raises an error for an array among them."""
+    """Write a group's document at every place above that has no node.
+
+    Raises an error for an array among them, before anything is written.
+    """
+    outside.refuse_array(where)
+    for place in where.ancestors():
+        _refuse_array(where, place, looked.at(place))
     for place in where.ancestors():
         existing = looked.at(place)
         # Nodes above the root of a draft's hierarchy belong to other formats, and are not created.
@@ -585,14 +591,18 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
                 existing = None if _is_free(place) else _here_or_error(place)  # another writer may have been faster
                 if existing is None:
                     existing = _write_new(place, dialect, stored.rendered(place, GroupMetadata(dialect=dialect.name)))
-        if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
-            raise ContainsArrayError(
-                "an array is in the way: nodes cannot lie below it",
-                store=str(where.store),
-                path=place.path,
-                found=f"an array at {'/' + place.path!r}",
-                expected="a group",
-            )
+                _refuse_array(where, place, existing)
+
+
+def _refuse_array(where: StorePath, place: StorePath, existing: Found[Metadata] | OmnizarrError | None) -> None:
+    if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
+        raise ContainsArrayError(
+            "an array is in the way: nodes cannot lie below it",
+            store=str(where.store),
+            path=place.path,
+            found=f"an array at {'/' + place.path!r}",
+            expected="a group",
+        )
 
 
 def _here_or_error(

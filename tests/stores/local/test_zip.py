@@ -1,3 +1,4 @@
+import gc
 import io
 import os
 import pickle
@@ -9,8 +10,10 @@ import textwrap
 import time
 import zipfile
 
+import numpy as np
 import pytest
 
+import omnizarr
 from omnizarr.errors import (
     ChecksumError,
     ConflictError,
@@ -201,8 +204,7 @@ def test_modes_that_need_or_refuse_an_archive(path):
 def test_archive_that_appears_meanwhile_is_not_overwritten_in_mode_x(path):
     store = ZipStore(path, mode="x")
     store.set("a", b"mine")
-    with ZipStore(path, mode="w") as other:
-        other.set("a", b"theirs")
+    path.write_bytes(packed({"a": b"theirs"}))
     with pytest.raises(NodeExistsError):
         store.close()
     assert contents(path) == {"a": b"theirs"}
@@ -451,12 +453,55 @@ def test_second_of_two_writers_is_reported_and_undoes_nothing(tmp_path):
         store.set("old", b"1")
     first, second = ZipStore(path, mode="r+"), ZipStore(path, mode="r+")
     first.set("first", b"2")
-    second.set("second", b"3")
+    with pytest.raises(StoreError, match="another object of this process"):
+        second.set("second", b"3")
+    with pytest.raises(StoreError, match="another object of this process"):
+        second.delete("old")
     first.close()
-    with pytest.raises(StoreError, match="another writer"):
-        second.close()
+    with pytest.raises(StoreError, match="since it was opened"):
+        second.set("second", b"3")
+    second.close()
     with ZipStore(path) as store:
         assert sorted(store.list()) == ["first", "old"]
+    with ZipStore(path, mode="r+") as store:
+        store.set("second", b"3")
+
+
+@pytest.mark.parametrize("mode", ["r+", "a", "w"])
+def test_writes_of_a_second_object_fail_at_once_instead_of_being_lost(tmp_path, mode):
+    path = tmp_path / "data.zip"
+    with ZipStore(path, mode="w") as store:
+        omnizarr.create_array(store, data=np.arange(3), chunks=(1,))
+    first, second = omnizarr.open_array(path, mode="r+"), omnizarr.open_array(path, mode="r+")
+    first[0] = 10
+    with pytest.raises(StoreError, match="another object"):
+        second[1] = 20
+    third = ZipStore(path, mode=mode)
+    with pytest.raises(StoreError, match="another object"):
+        third.set("a", b"1")
+    third.discard()
+    first.store.close()
+    second.store.close()
+    third = omnizarr.open_array(path, mode="r+")
+    third[1] = 20
+    third.store.close()
+    assert omnizarr.open_array(path, mode="r")[...].tolist() == [10, 20, 2]
+
+
+def test_archive_that_was_discarded_or_dropped_lets_another_one_write(tmp_path):
+    path = tmp_path / "data.zip"
+    ZipStore(path, mode="w").close()
+    first = ZipStore(path, mode="r+")
+    first.set("a", b"1")
+    first.discard()
+    second = ZipStore(path, mode="r+")
+    second.set("b", b"2")
+    del second
+    gc.collect()
+    with ZipStore(path, mode="r+") as third:
+        third.set("c", b"3")
+    with ZipStore(path) as store:
+        assert sorted(store.list()) == ["b", "c"]
 
 
 def test_stamp_tells_versions_of_an_entry_apart(tmp_path):

@@ -283,3 +283,16 @@ def test_other_programs_read_it(zarr_format, tmp_path):
     io = pytest.importorskip("ome_zarr.io")
     node = next(iter(reader.Reader(io.parse_url(place))()))
     assert [level.shape for level in node.data] == [level.shape for level in made.levels]
+
+
+def test_resume_of_a_finished_pyramid_changes_nothing(tmp_path):
+    omnizarr.create_array(tmp_path / "image.zarr", data=np.arange(256.0).reshape(16, 16), chunks=(8, 8))
+    options = {"axes": "yx", "levels": 3, "scale": {"y": 0.5, "x": 0.5}}
+    omnizarr.pyramid(tmp_path / "image.zarr", tmp_path / "new.zarr", **options)
+    before = {path: path.read_bytes() for path in (tmp_path / "new.zarr").rglob("*") if path.is_file()}
+    again = omnizarr.pyramid(tmp_path / "image.zarr", tmp_path / "new.zarr", resume=True, **options)
+    assert again.remarks == ("the pyramid was complete already",)
+    assert {path: path.read_bytes() for path in (tmp_path / "new.zarr").rglob("*") if path.is_file()} == before
+    omnizarr.pyramid(tmp_path / "new.zarr", levels=3, resume=True)
+    with pytest.raises(errors.MetadataError, match="has axes already"):
+        omnizarr.pyramid(tmp_path / "image.zarr", tmp_path / "new.zarr", resume=True, axes="yx", scale={"y": 9})

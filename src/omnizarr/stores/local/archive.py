@@ -26,6 +26,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from lzma import LZMAError
 from typing import IO, Final, Literal, NamedTuple, TypeAlias, cast
+from weakref import WeakValueDictionary
 from zipfile import (
     ZIP_BZIP2,
     ZIP_DEFLATED,
@@ -417,6 +418,11 @@ def _identity(path: str | None) -> tuple[int, ...] | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+_changing: Final[WeakValueDictionary[str, Archive]] = WeakValueDictionary()
+"""The archives of this process that have changes which are not written yet, by the places of their files."""
+_claiming: Final = RLock()
+
+
 class Archive:
     """A zip archive as names and values. See the module docstring.
 
@@ -442,6 +448,7 @@ class Archive:
         self._process = os.getpid()
         self._closed = False
         self._changed = False
+        self._place: str | None = None  # of the file that this one has changes of
         self._old: _Part | None = None
         self._new: _Part | None = None
         self._given_up: list[_Part] = []  # parts to which a write failed halfway; their earlier entries are still read
@@ -538,6 +545,7 @@ class Archive:
         self._check_open()  # checked before the lock, too: in a forked child it may be locked forever
         with self._lock:
             self._check_open()
+            self._claim()
             old = self.entries.get(name)
             with self._failures():
                 if self._new is None:
@@ -572,11 +580,43 @@ class Archive:
         self._check_open()
         with self._lock:
             self._check_open()
+            self._claim()
             entry = self.entries.pop(name, None)
             if entry is not None:
                 entry.part.dead += 1
                 self._sorted = None
                 self._changed = True
+
+    def _claim(self) -> None:
+        """Become the one archive of this process that has changes of the file, until it is closed.
+
+        Raises StoreError if another one has changes, or has written its own since this one was opened: `close` would
+        have to refuse what is written here.
+        """
+        if self._place is not None or self.path is None or self._value is not None:
+            return
+        place = os.path.realpath(self.path)
+        with _claiming:
+            owner = _changing.get(place)
+            if owner is not None and owner is not self and owner._process == self._process:  # noqa: SLF001
+                raise StoreError(
+                    "another object of this process has changes of this archive that are not written yet",
+                    store=self.path,
+                    remedy="close that one first, and open this one again; or use one object for all",
+                )
+            if _identity(self.path) != self._seen:
+                raise StoreError(
+                    "another writer has replaced the archive since it was opened: nothing can be written here",
+                    store=self.path,
+                    remedy="open it again",
+                )
+            _changing[place] = self
+            self._place = place
+
+    def _release(self) -> None:
+        with _claiming:
+            if self._place is not None and _changing.get(self._place) is self:
+                del _changing[self._place]
 
     def close(self) -> None:
         """Write the archive, if anything changed. The old one stays until this has succeeded."""
@@ -591,6 +631,7 @@ class Archive:
                     with self._failures():
                         self._commit()
             finally:
+                self._release()
                 try:
                     self._discard()
                 except BaseException:  # on Ctrl-C, no temporary file may stay

@@ -32,7 +32,7 @@ from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.netcdf.repairs import repairs
-from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes import consolidated, detection, hierarchy, outside
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.settings import config as settings
@@ -306,6 +306,7 @@ class _Work:
     def _settled(self) -> StorePath:
         root = hierarchy.settled(self.place, self.plan.dialect)
         hierarchy.check_path(self.plan.dialect, root.path)
+        outside.refuse_array(root)
         for place in root.ancestors():
             existing = detection.here(place, DIALECTS)
             if existing is not None and isinstance(existing.metadata, ArrayMetadata):

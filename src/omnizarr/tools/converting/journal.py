@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from omnizarr.errors import NodeExistsError, OmnizarrError
+from omnizarr.errors import NodeExistsError, OmnizarrError, StoreError
 from omnizarr.formats import documents
 from omnizarr.model import JSON, strict
 from omnizarr.nodes import erasing
@@ -118,5 +118,16 @@ def read(root: StorePath) -> Journal | None:
 
 
 def remove(root: StorePath) -> None:
-    """Say that the conversion is complete."""
-    root.store.delete(root.prefix + KEY)
+    """Say that the conversion is complete. Raises the error of a store that cannot delete, with what is left."""
+    try:
+        root.store.delete(root.prefix + KEY)
+    except StoreError as error:
+        failure = type(error)(
+            f"everything is written, but the document that says it is unfinished cannot be deleted: {error.message}",
+            store=str(root.store),
+            path=root.path,
+            key=root.prefix + KEY,
+            found=error.found,
+            remedy="delete this document, or allow it to be deleted, and repeat the command with resume=True",
+        )
+        raise failure from error

@@ -29,6 +29,8 @@ from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick
 
 Pair = tuple[str, str]
 """The key of a value in the source, and in the target."""
+_TEMPORARY: Final = ".tmp"
+_BESIDE: Final = ("new", "old")
 _IN_FLIGHT: Final = 256 * 2**20
 """Bytes of values in memory at a time, as far as their sizes are known."""
 
@@ -50,7 +52,7 @@ def run(
     """Like `omnizarr.copy_node`."""
     if overwrite and resume:
         raise ValueError("overwrite begins again, resume continues: choose one")
-    options = _options_of(source, storage_options), _options_of(target, storage_options)
+    options = options_of(source, storage_options), options_of(target, storage_options)
     with (
         places.opened(source, path, "r", options[0]) as old,
         places.opened(target, target_path, "a", options[1]) as new,
@@ -61,7 +63,7 @@ def run(
         )
 
 
-def _options_of(place: Any, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def options_of(place: Any, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return storage options for a place that takes them: of source and target it may be one."""
     return storage_options if isinstance(place, str) and scheme_of(place) is not None else None
 
@@ -88,6 +90,7 @@ class Copy:
         self.is_complete = False  # a copy without a journal is there: complete, if it is one of this source
         self.replaced = self._replaced()
         self.continues = False
+        self.left: tuple[str, ...] = ()
 
     def _placed(self, target: StorePath) -> StorePath:
         """Return the target within the hierarchy that it will be in; raise if the node cannot be there."""
@@ -153,7 +156,7 @@ class Copy:
         """Raise NodeExistsError if something is at the target that is not a node."""
         folder = places.folder_of(self.target)
         if folder is not None:
-            is_there = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
+            is_there = folder.is_file() or (folder.is_dir() and not all(map(_is_temporary, folder.iterdir())))
         else:
             prefixes = dialects_at(self.target)[0].keyspace.belongings(self.target.path).prefixes
             is_there = any(next(iter(self.target.store.list_prefix(prefix)), None) for prefix in prefixes)
@@ -182,7 +185,7 @@ class Copy:
             copied = self._begin(tick)
         marks = mentions.listed(self.source).marks
         mentions.enter(self.target, kind, marks)
-        remarks = (*mentions.rebase(self.source, self.target), *self._remarks())
+        remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self.left)
         mentions.refresh(self.target)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
@@ -225,7 +228,7 @@ class Copy:
         """Copy to a directory beside the hierarchy, and replace the old directory by it at the end."""
         root = Path(self.target.store.root) if isinstance(self.target.store, LocalStore) else folder
         token = os.urandom(6).hex()
-        fresh, old = (root.parent / f"{RESERVED}{name}-{token}" for name in ("new", "old"))
+        fresh, old = (root.parent / f"{RESERVED}{name}-{token}" for name in _BESIDE)
         try:
             written = self._copy_to(_at(LocalStore(fresh), self.target), tick)
             folder.rename(old)
@@ -239,16 +242,17 @@ class Copy:
         shutil.rmtree(old, ignore_errors=True)
         # An open store remembers directories.
         self.target = replace(self.target, store=LocalStore(root))
+        self.left = _left_beside(root)
         return written
 
     def _copy_to(self, target: StorePath, tick: Tick) -> executors.Written:
         note = unfinished.of_copy(self.found)
         self.continues = unfinished.check(target, note, resume=self.resume)
         has_journal = unfinished.has_place(target)
+        if has_journal:
+            _remove_temporary(target)
         if has_journal and not self.continues:
             note.write(target)
-        elif self.continues:
-            _remove_temporary(target)
         layout = _Layout(self.source, target)
         self.executor.expect(self.source.store, [])
         self.executor.expect(target.store, [target.prefix + journal.KEY] if has_journal else [])
@@ -275,8 +279,19 @@ class Copy:
 def _remove_temporary(target: StorePath) -> None:
     """Remove the unfinished work of a killed writer."""
     folder = places.folder_of(target)
-    for file in () if folder is None else folder.rglob(f"{RESERVED}*.tmp"):
+    for file in () if folder is None else folder.rglob(f"{RESERVED}*{_TEMPORARY}"):
         file.unlink(missing_ok=True)
+
+
+def _left_beside(root: Path) -> tuple[str, ...]:
+    """Return remarks on what interrupted replacements have left beside a hierarchy; others may still use it."""
+    found = (path for name in _BESIDE for path in root.parent.glob(f"{RESERVED}{name}-*"))
+    return tuple(f"{path} is left of an interrupted replacement: delete it if none is running" for path in found)
+
+
+def _is_temporary(file: Path) -> bool:
+    """Whether this is the unfinished work of a writer, which a killed one leaves."""
+    return file.name.startswith(RESERVED) and file.name.endswith(_TEMPORARY)
 
 
 def _at(store: Store, target: StorePath) -> StorePath:

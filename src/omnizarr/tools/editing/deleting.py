@@ -38,7 +38,7 @@ def run(
     with places.opened(given, path, "r+", storage_options) as where:
         found = node_at(where)
         if found is None:
-            outcome = _finish(where, dry_run=dry_run, progress=progress)
+            outcome = finish(where, dry_run=dry_run, progress=progress)
         else:
             refuse(found, recursive=recursive)
             outcome = delete(found, dry_run=dry_run, progress=progress)
@@ -158,7 +158,7 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show)
             where.store.delete_prefix(prefix)
 
 
-def _finish(where: StorePath, *, dry_run: bool, progress: Show) -> Edited:
+def finish(where: StorePath, *, dry_run: bool = False, progress: Show = None) -> Edited:
     """Delete leftovers of an interrupted copy or deletion."""
     sizes = list(holdings.sizes(where))
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)

@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.errors import (
+    ContainsArrayError,
+    ContainsGroupError,
+    NodeExistsError,
+    NodeNotFoundError,
+    OmnizarrError,
+    StoreError,
+)
+from omnizarr.model import Metadata
 from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import LocalStore
-from omnizarr.tools.editing import deleting, mentions, places
+from omnizarr.tools.editing import copying, deleting, mentions, places, unfinished
 from omnizarr.tools.editing.copying import Copy
 from omnizarr.tools.editing.outcome import Edited
 from omnizarr.tools.editing.showing import Show
+
+_MOVED: Final = "the new place has a node: a move that was interrupted may be complete; look with omnizarr.check"
+_REST: Final = "omnizarr.delete_node deletes what is left here"
 
 
 def run(
@@ -28,7 +40,7 @@ def run(
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Like `omnizarr.move_node`."""
-    options = [storage_options if isinstance(each, str) and "://" in each else None for each in (source, target)]
+    options = [copying.options_of(each, storage_options) for each in (source, target)]
     with (
         places.opened(source, path, "r+", options[0]) as old,
         places.opened(target, target_path, "a", options[1]) as goal,
@@ -46,11 +58,9 @@ def _in_store_of(old: StorePath, new: StorePath) -> StorePath:
 
 
 def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show) -> Edited:
-    found = deleting.node_at(old)
-    if found is None:
-        raise detection.not_found(old, NodeNotFoundError)
+    found = _found(old, new)
     found.where.store.check_writable()
-    copy = Copy(found.where, new)
+    copy = _copy(found, new)
     folder, goal = places.folder_of(found.where), places.folder_of(copy.target)
     is_rename = folder is not None and goal is not None and _is_one_file_system(folder, goal)
     around = mentions.around(found.where)
@@ -83,6 +93,46 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show) -> E
             remarks = (*remarks, *mentions.rebase(found.where, there))
         mentions.refresh(there)
     return replace(outcome, remarks=remarks)
+
+
+def _found(old: StorePath, new: StorePath) -> Found[Metadata]:
+    """Return the node that is moved. Raises NodeNotFoundError, with what an interrupted move has left."""
+    try:
+        found = deleting.node_at(old)
+    except NodeNotFoundError as error:
+        if _is_complete(new):
+            error.remedy = _MOVED
+        raise
+    if found is None:
+        failure = detection.not_found(old, NodeNotFoundError)
+        failure.remedy = f"{_MOVED}; {_REST}" if _is_complete(new) else _REST
+        raise failure
+    if unfinished.is_deletion(found.where):
+        raise StoreError(
+            "the deletion of this node was begun, and is not finished",
+            store=str(found.where.store),
+            path=found.where.path,
+            remedy=f"{_MOVED}; {_REST}" if _is_complete(new) else _REST,
+        )
+    return found
+
+
+def _is_complete(where: StorePath) -> bool:
+    """Whether a complete node is at a place."""
+    try:
+        return detection.detect(where) is not None and not unfinished.is_left(where)
+    except OmnizarrError:
+        return False
+
+
+def _copy(found: Found[Metadata], new: StorePath) -> Copy:
+    """Return the copy to the new place: the rest of one, if a move was interrupted before."""
+    try:
+        return Copy(found.where, new, resume=unfinished.is_left(new))
+    except (ContainsArrayError, ContainsGroupError, NodeExistsError) as error:
+        if _is_complete(new):
+            error.remedy = "if a move was interrupted, compare both with omnizarr.diff, and delete one of them"
+        raise
 
 
 def _is_one_file_system(folder: Path, target: Path) -> bool:

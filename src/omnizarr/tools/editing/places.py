@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS
-from omnizarr.nodes import detection
+from omnizarr.nodes import detection, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
@@ -25,7 +25,6 @@ from omnizarr.stores.urls import local_path, scheme_of
 
 Mode = Literal["r", "r+", "a"]
 
-_DOCUMENTS: Final = ("zarr.json", ".zgroup", ".zarray")
 _HIERARCHIES: Final = (".zarr", ".zip", ".sqlite", ".sqlite3", ".db", ".lmdb")
 """How the names of hierarchies end, and of files that hold one."""
 
@@ -114,7 +113,7 @@ def _within_outermost(where: StorePath) -> StorePath:
 
 def _is_node(folder: Path) -> bool:
     """Whether a directory is a node, or the root of a draft's hierarchy."""
-    if not any((folder / name).is_file() for name in _DOCUMENTS):
+    if not any((folder / name).is_file() for name in outside.DOCUMENTS):
         return False
     try:
         return detection.here(StorePath(LocalStore(folder, read_only=True)), DIALECTS) is not None

@@ -5,7 +5,7 @@ It is the journal of a conversion (`omnizarr.tools.converting.journal`), so `che
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from omnizarr.errors import NodeExistsError
 from omnizarr.formats import documents
@@ -39,6 +39,15 @@ def of_deletion(found: Found[Metadata]) -> Journal:
     """Return the journal of a deletion of a node."""
     name = found.metadata.dialect
     return Journal(str(found.where), name, name, _DELETION, "", "", verify=False)
+
+
+def is_deletion(where: StorePath) -> bool:
+    """Whether a deletion was begun and not finished."""
+    if not is_left(where):
+        return False
+    document: Any = documents.parse(where.store.get(where.prefix + KEY) or b"{}")
+    entries = document.get("omnizarr_conversion")
+    return isinstance(entries, dict) and entries.get("options") == _DELETION
 
 
 def is_left(where: StorePath) -> bool:

@@ -177,18 +177,23 @@ def _copy_first(
     resume: bool,
 ) -> None:
     """Create the group of a new image, and copy the full resolution into it."""
+    place = new / "0"
     there = detection.detect(new)
-    if there is not None and not (resume or overwrite):
+    if there is not None and not (resume or overwrite or _is_new(there)):
+        if any(map(unfinished.is_left, (new, place))) or not images.is_image(there):
+            raise _unfinished(new)
         raise hierarchy.in_the_way(new, there)
     if there is not None and overwrite:
         hierarchy.refuse_overlap(found.where, new)
+        if unfinished.is_left(place):
+            deleting.finish(place)
         deleting.refuse(there, recursive=True)
     if there is None or overwrite:
         group = create_group(new, zarr_format=dialect_of(found.where, found.metadata).zarr_format, overwrite=overwrite)
         new = group.store_path
-    place = new / "0"
+        place = new / "0"
     try:
-        if detection.detect(place) is None:
+        if detection.detect(place) is None or unfinished.is_left(place):
             copy = copying.Copy(found.where, place, resume=resume, executor=executor)
             copy.run(dry_run=False, progress=progress)
     except BaseException:
@@ -197,6 +202,22 @@ def _copy_first(
                 hierarchy.clear(new)
         raise
     mentions.refresh(new)
+
+
+def _is_new(there: Found[Metadata]) -> bool:
+    """Whether a group has nothing yet: a pyramid that was interrupted at once leaves such a group."""
+    if not isinstance(there.metadata, GroupMetadata) or there.metadata.attributes:
+        return False
+    return next(iter(detection.children(there.where)), None) is None
+
+
+def _unfinished(where: StorePath) -> NodeExistsError:
+    return NodeExistsError(
+        "there is an unfinished pyramid here, or a group that is no image",
+        store=str(where.store),
+        path=where.path,
+        remedy="pass resume=True to continue it, or overwrite=True to begin again",
+    )
 
 
 class _Building:
@@ -208,13 +229,27 @@ class _Building:
         self.method = wish.method or ("mode" if image.is_label else "mean")
         self.levels = image.levels(self.factors, self.method, wish.levels)
         self.where = image.group.where
+        self.remarks: tuple[str, ...] = ()
+
+    def _is_complete(self) -> bool:
+        """Whether the group lists these levels, and they are there."""
+        if self.image.others != tuple(level.path for level in self.levels[1:]):
+            return False
+        if self.image.said(self.levels, self.method) != self.image.entry:
+            return False
+        there = [detection.detect(self.where / level.path) for level in self.levels]
+        shapes = [getattr(each.metadata, "shape", None) if each is not None else None for each in there]
+        return shapes == [level.shape for level in self.levels]
 
     def result(self, *, dry_run: bool) -> Pyramid:
         """Return the result."""
         axes = tuple(axis.name for axis in self.image.axes)
-        remarks: tuple[str, ...] = ()
+        remarks = self.remarks
         if self.image.has_flat_chunks:
-            remarks = (f"chunks of level {self.image.first.path!r} are not in directories, as OME-Zarr 0.4 has them",)
+            remarks = (
+                *remarks,
+                f"chunks of level {self.image.first.path!r} are not in directories, as OME-Zarr 0.4 has them",
+            )
         return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
 
     def run(self, executor: Executor, progress: Show, *, overwrite: bool, resume: bool) -> None:
@@ -222,6 +257,9 @@ class _Building:
         first = detection.open_array(self.where / self.image.first.path)
         note = self._journal(first.metadata)
         continues = self._continues(note, overwrite=overwrite, resume=resume)
+        if resume and not continues and self._is_complete():
+            self.remarks = ("the pyramid was complete already",)
+            return
         self._clear(overwrite=overwrite, continues=continues)
         note.write(self.where)
         source = Array(first.where, first.metadata)
@@ -253,6 +291,9 @@ class _Building:
         """Remove levels that are to be made again. Raises an error if there are some and they must not be replaced."""
         paths = dict.fromkeys((*self.image.others, *(level.path for level in self.levels[1:])))
         there = [found for path in paths if (found := detection.detect(self.where / path)) is not None]
+        for path in paths:  # what an interrupted deletion has left
+            if not any(found.where == self.where / path for found in there) and unfinished.is_left(self.where / path):
+                deleting.finish(self.where / path)
         if continues or not there:
             return
         if not overwrite:

@@ -255,16 +255,18 @@ def _of_group(
             path=group.where.path,
             remedy="name the array that is its full resolution",
         )
-    if axes is not None or scale or unit:
+    path = _first_path(entry)
+    array = detection.open_array(group.where / path)
+    named = tuple(_axis_in(group.where, each) for each in entry.get("axes") or ())
+    lengths = _level_in(entry["datasets"][0], Level(path, (), (1.0,) * len(named), ())).scale
+    if not _are_there(named, lengths, axes, scale, unit):
         raise MetadataError(
             "the image has axes already, in its attributes",
             store=str(group.where.store),
             path=group.where.path,
+            found=", ".join(axis.name for axis in named),
             remedy="leave out axes, scale and unit, or change its attributes",
         )
-    path = _first_path(entry)
-    array = detection.open_array(group.where / path)
-    named = tuple(_axis_in(group.where, each) for each in entry.get("axes") or ())
     if len(named) != len(array.metadata.shape):
         raise MetadataError(
             "the axes of the image do not fit its full resolution",
@@ -277,6 +279,28 @@ def _of_group(
     first = _level_in(entry["datasets"][0], image.first)
     others = tuple(str(each.get("path")) for each in entry["datasets"][1:])
     return replace(image, first=first, others=others)
+
+
+def _are_there(
+    named: Sequence[Axis],
+    lengths: Sequence[float],
+    axes: Sequence[str] | None,
+    scale: Mapping[str, float],
+    unit: Mapping[str, str],
+) -> bool:
+    """Whether an image has the axes, the scale and the units that were asked for, or none were."""
+    names = [axis.name for axis in named]
+    there = dict(zip(names, lengths, strict=False))
+    return (
+        (axes is None or list(axes) == names)
+        and all(there.get(name) == float(length) for name, length in scale.items())
+        and all((name, given) in ((axis.name, axis.unit) for axis in named) for name, given in unit.items())
+    )
+
+
+def is_image(found: Found[Any]) -> bool:
+    """Return whether a node is a group that lists the levels of an image."""
+    return isinstance(found.metadata, GroupMetadata) and _listed(found.metadata) is not None
 
 
 def _image(
