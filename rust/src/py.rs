@@ -336,7 +336,8 @@ fn chain_of(
 
 fn shard_of(values: &Bound<'_, PyTuple>, shape: &[usize], order: &[usize], elements: &Elements) -> PyResult<Shard> {
     let (_, chunk, inner, index, index_at_end): (String, Vec<usize>, Bound<'_, PyAny>, Bound<'_, PyAny>, bool) =
-        values.extract()?;
+        values.get_slice(0, 5).extract()?;
+    let sequence: Vec<usize> = if values.len() > 5 { values.get_item(5)?.extract()? } else { Vec::new() };
     // The shape of a chunk refers to the stored shard; everything here refers to the axes of the array.
     let mut lengths = vec![1; shape.len()];
     let mut grid = vec![1; shape.len()];
@@ -353,7 +354,7 @@ fn shard_of(values: &Bound<'_, PyTuple>, shape: &[usize], order: &[usize], eleme
         return Err(unknown("an index that is filtered"));
     }
     let index = chain_of(&index, &table, (0..table.len()).collect(), &numbers)?;
-    Shard::new(grid, order, inner, index, index_at_end).map_err(|error| refused(&error))
+    Shard::new(grid, order, inner, index, index_at_end, sequence).map_err(|error| refused(&error))
 }
 
 /// The codecs of the chunks of all arrays with the same chunk metadata.

@@ -39,6 +39,8 @@ pub struct Shard {
     index: Chain,
     index_size: usize,
     index_at_end: bool,
+    /// The numbers of the chunks in the order in which they are written; empty if that is the order of the numbers.
+    sequence: Vec<usize>,
 }
 
 /// Appends the encoded chunk with this number to a shard; returns false if the chunk is not to be stored.
@@ -65,11 +67,19 @@ pub struct Need {
 }
 
 impl Shard {
-    /// Make a shard of a grid of chunks. Chunks are numbered in C order of the axes as permuted by `order`.
+    /// Make a shard of a grid of chunks. Chunks are numbered in C order of the axes as permuted by `order`, and written in the
+    /// order of `sequence`, which has all numbers, or none if they are written in this order.
     ///
     /// # Errors
     /// If the parts do not fit.
-    pub fn new(grid: Vec<usize>, order: &[usize], inner: Chain, index: Chain, index_at_end: bool) -> Result<Self> {
+    pub fn new(
+        grid: Vec<usize>,
+        order: &[usize],
+        inner: Chain,
+        index: Chain,
+        index_at_end: bool,
+        sequence: Vec<usize>,
+    ) -> Result<Self> {
         let mut strides = vec![0; grid.len()];
         let mut count = 1_usize;
         for &axis in order.iter().rev() {
@@ -80,7 +90,10 @@ impl Shard {
         if count.checked_mul(16) != Some(index.layout.nbytes) {
             return Err(Error::refused("an index of another size"));
         }
-        Ok(Self { grid, strides, count, inner, index, index_size, index_at_end })
+        if !sequence.is_empty() && !is_permutation(&sequence, count)? {
+            return Err(Error::refused("an order of other chunks"));
+        }
+        Ok(Self { grid, strides, count, inner, index, index_size, index_at_end, sequence })
     }
 
     /// Return how many bytes a shard can have at most, if its writer did not waste space.
@@ -448,14 +461,14 @@ impl Shard {
         }
         let mut entries: Vec<Entry> = Vec::with_capacity(self.count);
         if scratch.threads <= 1 || self.count < 2 * scratch.threads {
-            encode_run(encode, 0..self.count, out, &mut entries, scratch)?;
+            self.encode_run(encode, 0..self.count, out, &mut entries, scratch)?;
         } else {
             let share = self.count.div_ceil(scratch.threads);
             let runs = std::thread::scope(|scope| {
                 let run = |from: usize| {
                     let (mut bytes, mut entries) = (Vec::new(), Vec::new());
-                    let numbers = from..(from + share).min(self.count);
-                    encode_run(encode, numbers, &mut bytes, &mut entries, &mut Scratch::default())?;
+                    let places = from..(from + share).min(self.count);
+                    self.encode_run(encode, places, &mut bytes, &mut entries, &mut Scratch::default())?;
                     Ok((bytes, entries))
                 };
                 let tasks: Vec<_> = (0..self.count).step_by(share).map(|from| scope.spawn(move || run(from))).collect();
@@ -470,6 +483,10 @@ impl Shard {
         if entries.iter().all(Option::is_none) {
             // If chunks that hold only the fill value are to be stored, `encode` has stored them.
             return Ok(false);
+        }
+        if !self.sequence.is_empty() {
+            let written = std::mem::replace(&mut entries, filled(None, self.count)?);
+            self.sequence.iter().zip(written).for_each(|(&number, entry)| entries[number] = entry);
         }
         let table: Vec<u8> = entries
             .iter()
@@ -487,22 +504,31 @@ impl Shard {
         }
         Ok(true)
     }
+
+    /// Append the chunks at these places of the sequence to a shard, and where they are to `entries`.
+    fn encode_run(
+        &self,
+        encode: &Encode<'_>,
+        places: Range<usize>,
+        out: &mut Vec<u8>,
+        entries: &mut Vec<Entry>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        for place in places {
+            let start = out.len();
+            let number = self.sequence.get(place).copied().unwrap_or(place);
+            let is_stored = encode(number, scratch, out)?;
+            entries.push(is_stored.then_some((start as u64, out.len() - start)));
+        }
+        Ok(())
+    }
 }
 
-/// Append chunks to a shard, and their places to `entries`.
-fn encode_run(
-    encode: &Encode<'_>,
-    numbers: Range<usize>,
-    out: &mut Vec<u8>,
-    entries: &mut Vec<Entry>,
-    scratch: &mut Scratch,
-) -> Result<()> {
-    for number in numbers {
-        let start = out.len();
-        let is_stored = encode(number, scratch, out)?;
-        entries.push(is_stored.then_some((start as u64, out.len() - start)));
-    }
-    Ok(())
+/// Return whether these are the numbers below `count`, each once.
+fn is_permutation(numbers: &[usize], count: usize) -> Result<bool> {
+    let mut seen = filled(false, count)?;
+    let is_new = |&number: &usize| seen.get_mut(number).is_some_and(|seen| !std::mem::replace(seen, true));
+    Ok(numbers.len() == count && numbers.iter().all(is_new))
 }
 
 /// Return the number that eight bytes in the byte order of the machine are.

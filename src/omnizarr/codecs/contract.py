@@ -47,6 +47,8 @@ class ChunkPolicy:
     """Decoded bytes of the chunks that are fetched or stored at once."""
     engine: str | None = field(default_factory=lambda: config.get("engine"))
     """The engine that reads and writes chunks: "native" or "reference"; None: the best one for the array."""
+    shard_order: Literal["C", "F", "morton"] = "C"
+    """In which order shards hold their inner chunks: readers find them in any."""
 
 
 @dataclass(frozen=True, slots=True)

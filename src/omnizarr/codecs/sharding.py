@@ -4,7 +4,8 @@ Names: v3 `sharding_indexed`. Configuration: ``chunk_shape`` of an inner chunk; 
 ``index_codecs``, little-endian `bytes` and `crc32c` if missing; ``index_location``, "end" (default) or "start".
 
 The index holds offset and size of each inner chunk, in C order; both are 2**64 - 1 if it is not stored, which
-means the fill value. Inner chunks may be anywhere in the shard; omnizarr writes them in C order, without gaps.
+means the fill value. Inner chunks may be anywhere in the shard; omnizarr writes them without gaps, in C order, or in
+that of zarr-python to its arrays (`ChunkPolicy.shard_order`).
 
 A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`). A
 small shard is read whole in one request. Unless the source guarantees that all its answers are from one
@@ -62,6 +63,8 @@ class Sharding:
     index_at_end : bool
     is_small : bool
         Whether fetching all of it takes no longer than a part.
+    sequence : ndarray, optional
+        The numbers of the inner chunks in the order in which they are written. None: C order, like their numbers.
     """
 
     decoded: ArraySpec
@@ -72,6 +75,7 @@ class Sharding:
     index_size: int
     index_at_end: bool
     is_small: bool
+    sequence: AnyArray | None = None
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the shard of `array`. Inner chunks that hold only the fill value are omitted (see `ChunkPolicy`)."""
@@ -359,7 +363,8 @@ class Sharding:
             table = np.full((self.grid.nchunks, 2), _MISSING, np.uint64)
         except ValueError:  # more than NumPy can count
             raise MemoryError from None
-        stored = sorted(number for number, part in parts.items() if part is not None)
+        order = sorted(parts) if self.sequence is None else self.sequence.tolist()
+        stored = [number for number in order if parts.get(number) is not None]
         chunks = [part for number in stored if (part := parts[number]) is not None]
         sizes = np.array([len(chunk) for chunk in chunks], np.uint64)
         start = 0 if self.index_at_end else self.index_size
@@ -469,7 +474,27 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
         )
     encoded = _bound(decoded, inner.encoded, grid.nchunks, index_size)
     is_small = min(decoded.nbytes or math.inf, encoded.max_nbytes or math.inf) + index_size <= spans.GAP
-    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small)
+    sequence = _sequence(decoded.policy.shard_order, grid.grid_shape)
+    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small, sequence)
+
+
+def _sequence(order: str, shape: tuple[int, ...]) -> AnyArray | None:
+    """Return the numbers of the chunks of a grid in an order; None if it is that of their numbers."""
+    if order == "C":
+        return None
+    try:
+        if order == "F":
+            return np.arange(math.prod(shape)).reshape(shape).ravel("F")
+        codes = np.zeros(shape, np.uint64)
+    except ValueError:  # more than NumPy can count
+        raise MemoryError from None
+    # The bits of all coordinates in turn, from the lowest on; an axis that has no more of them is left out.
+    bits = [(length - 1).bit_length() for length in shape]
+    turns = [(axis, bit) for bit in range(max(bits, default=0)) for axis in range(len(shape)) if bit < bits[axis]]
+    for place, (axis, bit) in enumerate(turns):
+        along = np.arange(shape[axis], dtype=np.uint64).reshape([-1 if at == axis else 1 for at in range(len(shape))])
+        codes |= ((along >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
+    return np.argsort(codes, axis=None, kind="stable")
 
 
 def _bound(decoded: ArraySpec, inner: BytesSpec, count: int, index_size: int) -> BytesSpec:

@@ -153,7 +153,8 @@ def _sharding(codec: Any, _spec: Spec) -> Description | None:
     inner, index = describe_chain(codec.inner), describe_chain(codec.index)
     if inner is None or index is None or max(codec.inner.spec.shape, default=0) > _LARGEST:
         return None
-    return "sharding", codec.inner.spec.shape, inner, index, codec.index_at_end
+    sequence = () if codec.sequence is None else (codec.sequence.tolist(),)
+    return "sharding", codec.inner.spec.shape, inner, index, codec.index_at_end, *sequence
 
 
 # ---- array to array

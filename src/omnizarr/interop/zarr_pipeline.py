@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import os
 import pickle
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, Self, cast
@@ -34,7 +34,6 @@ from omnizarr.stores.base import Buffer, Span, check_key, cut
 # isort: off
 from omnizarr.stores.remote.zarr_python import ZarrPythonStore, native
 import zarr
-from zarr.abc.codec import Codec
 from zarr.abc.store import Store as TheirStore
 from zarr.codecs import (
     BloscCodec,
@@ -61,6 +60,10 @@ _QUICK: Final = 80 * 1024
 _OPENING: Final = 16 * 1024
 # So many are read without a thread while nothing else is moved that the event loop could see to meanwhile.
 _QUICK_ALONE: Final = 528 * 1024
+# The orders of inner chunks in shards that zarr-python has; releases before 3.2 have the first one only.
+_ORDERS: Final[dict[str, Literal["C", "F", "morton"]]] = {
+    "morton": "morton", "lexicographic": "C", "colexicographic": "F", "unordered": "C",
+}  # fmt: skip
 _under_way: Final[set[object]] = set()  # what is moved at the moment
 
 if hasattr(os, "register_at_fork"):
@@ -94,8 +97,9 @@ class Pipeline(BatchedCodecPipeline):
     (array([0, 0, 7, 7, 7, 0], dtype=int16), True)
     """
 
-    # Not fields: two pipelines are equal if their codecs are.
-    _array: _Array | None
+    # Not a field: two pipelines are equal if their codecs are. zarr-python makes pipelines of codecs alone (those
+    # within shards, say) in ways that differ with its release. Such a pipeline has no array, and works as its own.
+    _array: _Array | None = None
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: Any, store: TheirStore) -> Self:
@@ -104,13 +108,6 @@ class Pipeline(BatchedCodecPipeline):
         codecs = array_metadata.codecs if is_v3 else [V2Codec(array_metadata.filters, array_metadata.compressor)]
         self = cls.from_codecs(codecs)
         object.__setattr__(self, "_array", _Array(array_metadata, store))
-        return self
-
-    @classmethod
-    def from_codecs(cls, codecs: Iterable[Codec], *, batch_size: int | None = None) -> Self:
-        """Return a pipeline of codecs alone (those within shards, say), which works as zarr-python's own."""
-        self = super().from_codecs(codecs, batch_size=batch_size)
-        object.__setattr__(self, "_array", None)
         return self
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
@@ -250,7 +247,7 @@ class _Array:
         try:
             shared = _shared(self._metadata, spec)
             store = None if shared is None else _store(self._store)
-        except OmnizarrError:  # zarr-python may know it, or says itself what is wrong
+        except (OmnizarrError, MemoryError):  # zarr-python may know it, or says itself what is wrong
             return None
         found = None if shared is None else Keys.of(key, shared.keys, len(shared.metadata.shape))
         if shared is None or store is None or found is None:
@@ -294,7 +291,7 @@ def _question(metadata: Any, spec: Any) -> Hashable | None:
         except Exception:  # noqa: BLE001 - objects of others, which may raise anything
             return None
         question: tuple[Any, ...] = (metadata.chunks, metadata.order, metadata.dimension_separator, codecs)
-    elif metadata.extra_fields or not all(map(_is_comparable, metadata.codecs)):
+    elif getattr(metadata, "extra_fields", None) or not all(map(_is_comparable, metadata.codecs)):
         return None
     else:
         storage = metadata.storage_transformers
@@ -316,9 +313,11 @@ def _bound_nowhere(metadata: Any, spec: Any) -> Binding | None:
     if not _are_known(metadata):
         return None
     model = _model(metadata, spec.dtype.to_native_dtype().byteorder)
-    if model.storage_transformers:
+    order = _shard_order(metadata)
+    if model.storage_transformers or order is None:
         return None
-    binding = engine.bind(model, MemoryStore(), "", ChunkPolicy(bool(spec.config.write_empty_chunks)))
+    policy = ChunkPolicy(bool(spec.config.write_empty_chunks), shard_order=order)
+    binding = engine.bind(model, MemoryStore(), "", policy)
     return binding if _is_same(binding, spec) else None
 
 
@@ -358,6 +357,23 @@ def _are_known(metadata: Any) -> bool:
 def _is_known(codec: Any) -> bool:
     inner = (*codec.codecs, *codec.index_codecs) if type(codec) is ShardingCodec else ()
     return _package(codec) in ("zarr", "numcodecs") and all(map(_is_known, inner))
+
+
+def _shard_order(metadata: Any) -> Literal["C", "F", "morton"] | None:
+    """Return in which order zarr-python writes the inner chunks of shards; None if shards differ."""
+    orders = [_ORDERS.get(getattr(codec, "subchunk_write_order", "morton")) for codec in _shardings(metadata)]
+    if not orders:
+        return "C"
+    return orders[0] if len(set(orders)) == 1 else None
+
+
+def _shardings(metadata: Any) -> Iterator[Any]:
+    """Yield the codecs for shards of an array, and for shards in its shards."""
+    found = [codec for codec in getattr(metadata, "codecs", ()) if type(codec) is ShardingCodec]
+    while found:
+        codec = found.pop()
+        yield codec
+        found += [inner for inner in codec.codecs if type(inner) is ShardingCodec]
 
 
 def _package(value: object) -> str:
