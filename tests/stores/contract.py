@@ -556,6 +556,8 @@ class StoreContract:
                 pickle.dumps(store)
             return
         copy = pickle.loads(pickle.dumps(store))
+        assert copy == store
+        assert hash(copy) == hash(store)
         assert bytes(copy.get("a")) == b"1"
         with copy.lock("b"):
             copy.set("b", b"2")

@@ -66,11 +66,15 @@ def test_stores_on_one_dictionary_exclude_each_other():
     assert values["n"] == b"400"
 
 
-def test_stores_are_equal_if_they_share_their_values():
-    values = {}
-    assert MemoryStore(values) == MemoryStore(values)
-    assert hash(MemoryStore(values)) == hash(MemoryStore(values))
-    assert MemoryStore() != MemoryStore()
+def test_stores_are_equal_while_their_values_are():
+    values = {"a": b"1"}
+    other = MemoryStore({"a": bytearray(b"1"), 5: "none of its keys"})
+    assert MemoryStore(values) == MemoryStore(values) == other
+    assert hash(MemoryStore(values)) == hash(other)
+    other.set("a", b"2")
+    assert MemoryStore(values) != other
+    assert MemoryStore(values) != MemoryStore(values, read_only=True)
+    assert MemoryStore(values) != MemoryStore({**values, "b": b""})
 
 
 def test_locks_do_not_accumulate():

@@ -41,7 +41,8 @@ class MemoryStore(Store):
 
     Notes
     -----
-    Stores for the same mapping see the same values and exclude each other in `lock`. Pickling copies the values.
+    Stores for the same mapping see the same values and exclude each other in `lock`. Pickling copies the values. Two
+    stores are equal while their values are.
 
     Examples
     --------
@@ -164,10 +165,16 @@ class MemoryStore(Store):
         return listing(names, prefix)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryStore) and self._values is other._values and self.read_only == other.read_only
+        """Return whether both hold equal values, as with zarr-python's: so does a copy that was pickled."""
+        if not isinstance(other, MemoryStore) or self.read_only != other.read_only:
+            return False
+        return self._values is other._values or self._contents() == other._contents()
 
     def __hash__(self) -> int:
-        return hash((MemoryStore, id(self._values)))
+        return hash(MemoryStore)  # values change
+
+    def _contents(self) -> dict[str, Buffer | None]:
+        return {key: self.get(key) for key in self.list()}
 
     def __repr__(self) -> str:
         return f"MemoryStore(<{len(self._values)} keys at {id(self._values):#x}>)"
