@@ -319,3 +319,45 @@ class TestErrors:
     def test_no_such_group(self, stored):
         with pytest.raises(KeyError, match="nowhere"):
             opened(stored, group="nowhere")
+
+
+# -- keywords of the engine zarr ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "r"}, {"mode": "r+"}, {"zarr_version": 3}, {"zarr_version": 3, "zarr_format": 3},
+        {"synchronizer": object()}, {"cache_members": False}, {"chunk_store": None}, {"store": None},
+        {"overwrite_encoded_chunks": True}, {"chunks": {}}, {"consolidated": False}, {"group": "/"},
+        {"storage_options": None}, {"backend_kwargs": {"mode": "r"}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_keywords_of_the_engine_zarr_are_taken(options, tmp_path):
+    data = xr.Dataset({"a": ("x", [1.5, 2.5])})
+    data.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    assert opened(tmp_path / "a.zarr", **options).identical(data)
+    if "chunks" in options or "overwrite_encoded_chunks" in options:
+        return
+    assert xr.open_datatree(tmp_path / "a.zarr", engine="omnizarr", **options).to_dataset().identical(data)
+    assert xr.open_groups(tmp_path / "a.zarr", engine="omnizarr", **options)["/"].identical(data)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "remedy"),
+    [
+        ({"mode": "w"}, ValueError, "to_zarr"),
+        ({"mode": "a"}, ValueError, "to_zarr"),
+        ({"chunk_store": {}}, TypeError, "engine='zarr'"),
+        ({"store": {}}, TypeError, "first argument"),
+        ({"zarr_version": 2, "zarr_format": 3}, ValueError, "leave out zarr_version"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("verb", [xr.open_dataset, xr.open_datatree, xr.open_groups])
+def test_keywords_that_reading_cannot_follow_name_the_remedy(verb, options, error, remedy, tmp_path):
+    omnizarr.create_array(tmp_path / "a.zarr", data=[1, 2])
+    with pytest.raises(error, match=remedy):
+        verb(tmp_path / "a.zarr", engine="omnizarr", **options)
+    assert omnizarr.open(tmp_path / "a.zarr")[:].tolist() == [1, 2]

@@ -17,7 +17,7 @@ FOLDER = Path(internals.__file__).parent
 
 def test_private_names_are_imported_in_one_place():
     private = re.compile(r"(from|import) xarray\.(core|backends\.\w|coding|namedarray)|xarray\S* import _")
-    others = [path for path in FOLDER.glob("*.py") if path.name != "internals.py"]
+    others = [path for path in FOLDER.glob("*.py") if path.name not in ("internals.py", "backend.py")]
     assert others
     assert not [path.name for path in others if private.search(path.read_text(encoding="utf-8"))]
 
@@ -27,7 +27,6 @@ def test_private_names_are_imported_in_one_place():
     [
         (internals.choose_mode, {"mode", "append_dim", "region"}),
         (internals.dump_to_store, {"dataset", "store", "encoding"}),
-        (internals.encode_zarr_variable, {"var", "name", "zarr_format"}),
         (internals.extract_zarr_variable_encoding, {"variable", "raise_on_invalid", "name", "zarr_format"}),
         (internals.grid_rechunk, {"v", "enc_chunks", "region"}),
         (
@@ -52,6 +51,25 @@ def test_masks_are_encoded_as_they_were():
 def test_inherited_methods_look_at_what_is_set():
     slots = xr.backends.ZarrStore.__slots__
     assert {"_mode", "_append_dim", "_write_region"} <= set(slots)
+
+
+def test_the_engine_needs_nothing_of_xarray_that_only_new_releases_have(tmp_path):
+    program = f"""
+import sys
+import omnizarr, xarray
+vars(xarray.backends).pop("writers", None)  # releases before 2025.9 have none
+sys.modules["xarray.backends.writers"] = None
+from omnizarr.interop.xarray import OmnizarrBackendEntrypoint
+place = {str(tmp_path / "a.zarr")!r}
+omnizarr.create_group(place).create_array("a", data=[1, 2], dimension_names=["x"])
+assert OmnizarrBackendEntrypoint().open_dataset(place).sizes["x"] == 2
+try:
+    xarray.Dataset().omnizarr.to_zarr({{}})
+except omnizarr.errors.MissingDependencyError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+    assert "expected 2025.9 or later" in done.stdout
 
 
 def test_writing_and_reading_need_no_zarr_python(tmp_path):

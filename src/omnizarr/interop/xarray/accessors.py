@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import xarray
 from xarray import DataArray, Dataset, DataTree, Variable
 
-from omnizarr.interop.xarray import writing
 from omnizarr.interop.xarray.reading import sources_of
 from omnizarr.stores import pool
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.interop.xarray import writing
+else:
+    writing = Lazy("omnizarr.interop.xarray.writing")
 
 T = TypeVar("T", bound=Dataset | DataArray | DataTree)
 

@@ -5,26 +5,46 @@ Of `ZarrStore`, which is public, writing inherits `_validate_and_autodetect_regi
 None of this imports zarr-python.
 """
 
+import inspect
 from typing import Any, Final
 
-from xarray.backends import chunks, common, writers, zarr
+import xarray
+
+from omnizarr.errors import MissingDependencyError
+
+try:
+    from xarray.backends import chunks, common, writers, zarr
+except ImportError as _error:
+    raise MissingDependencyError(
+        "writing datasets needs a later release of xarray, reading does not",
+        found=xarray.__version__,
+        expected="2025.9 or later",
+        remedy="pip install --upgrade xarray, or write with xarray's own to_zarr",
+    ) from _error
 from xarray.coding import strings
-from xarray.core import indexing as indexing
 
 ArrayWriter: Final[Any] = common.ArrayWriter
 FillValueCoder: Final = zarr.FillValueCoder
 check_vlen_dtype: Final[Any] = strings.check_vlen_dtype
 choose_mode: Final[Any] = zarr._choose_default_mode  # noqa: SLF001 - this and what follows is why this module is there
-create_vlen_dtype: Final[Any] = strings.create_vlen_dtype
 dump_to_store: Final[Any] = writers.dump_to_store
 encode_variable_name: Final[Any] = common._encode_variable_name  # noqa: SLF001
-encode_zarr_variable: Final[Any] = zarr.encode_zarr_variable
 extract_zarr_variable_encoding: Final[Any] = zarr.extract_zarr_variable_encoding
 grid_rechunk: Final = chunks.grid_rechunk
 validate_and_transpose: Final[Any] = zarr._validate_and_transpose_existing_dims  # noqa: SLF001
 validate_data_types: Final[Any] = zarr._validate_datatypes_for_zarr_append  # noqa: SLF001
 validate_grid_chunks_alignment: Final = chunks.validate_grid_chunks_alignment
 validate_names: Final = writers._validate_dataset_names  # noqa: SLF001
+
+
+_FORMAT: Final = "zarr_format"
+_TAKES_FORMAT: Final = _FORMAT in inspect.signature(zarr.encode_zarr_variable).parameters
+
+
+def encode_zarr_variable(variable: Any, name: Any, zarr_format: int) -> Any:
+    """Return a variable as it is stored. Releases before 2026.7 know no `StringDType`, which depends on the format."""
+    told: dict[str, Any] = {_FORMAT: zarr_format} if _TAKES_FORMAT else {}
+    return zarr.encode_zarr_variable(variable, name=name, **told)
 
 
 class WritableStore(zarr.ZarrStore):

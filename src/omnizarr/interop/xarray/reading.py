@@ -19,7 +19,7 @@ from omnizarr.api import opening
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.conventions.nczarr import notes_of
-from omnizarr.interop.xarray.internals import create_vlen_dtype, indexing
+from omnizarr.interop.xarray.backend import TEXT, indexing
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.netcdf.layouts import nczarr_metadata
@@ -35,8 +35,6 @@ _HIDDEN: Final = "_nc"
 _QUANTIZED: Final = "_Quantize"
 """How attributes begin that tell how values were rounded, which netCDF shows."""
 _FILL_VALUE: Final = "_FillValue"
-_TEXT: Final[np.dtype[Any]] = create_vlen_dtype(str)
-"""Texts of any length, as objects."""
 _HANDY: Final = 128 * 2**20
 """Bytes of a chunk of dask, unless its configuration says otherwise."""
 _LAYERS: Final = ("xarray.", "dask.")
@@ -58,6 +56,14 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         True: use consolidated metadata, which has to be there; False: do not; None: where there is any.
     storage_options : mapping, optional
         As for `omnizarr.open`.
+    mode : {"r", "r+"}, default "r"
+        Both read.
+    zarr_version : int or str, optional
+        The former name of `zarr_format`.
+    synchronizer, cache_members : optional
+        For programs that pass them to the engine ``zarr``. Reading needs no locks, and members are looked up once.
+    chunk_store, store : optional
+        None, or a TypeError says what to do.
     use_zarr_fill_value_as_mask : bool, optional
         Whether elements that equal the fill value of their array are missing. Default: in Zarr v2 (and older formats,
         where dimensions have names) they are, in v3 they are not.
@@ -107,6 +113,12 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         consolidated: bool | None = None,
         storage_options: Mapping[str, Any] | None = None,
         use_zarr_fill_value_as_mask: bool | None = None,
+        mode: str = "r",
+        zarr_version: int | str | None = None,
+        synchronizer: Any = None,
+        cache_members: bool = True,
+        chunk_store: Any = None,
+        store: Any = None,
     ) -> Dataset:
         """Return a group, or a single array, as a dataset; see `xarray.open_dataset`."""
         hierarchy = _Hierarchy(
@@ -114,7 +126,13 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
             zarr_format=zarr_format,
             consolidated=consolidated,
             storage_options=storage_options,
-            masks=use_zarr_fill_value_as_mask,
+            use_zarr_fill_value_as_mask=use_zarr_fill_value_as_mask,
+            mode=mode,
+            zarr_version=zarr_version,
+            synchronizer=synchronizer,
+            cache_members=cache_members,
+            chunk_store=chunk_store,
+            store=store,
         )
         with hierarchy.closed_on_error():
             return StoreBackendEntrypoint().open_dataset(
@@ -142,27 +160,14 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         return tree
 
     def open_groups_as_dict(
-        self,
-        filename_or_obj: Any,
-        *,
-        group: str | None = None,
-        zarr_format: int | str | None = None,
-        consolidated: bool | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-        use_zarr_fill_value_as_mask: bool | None = None,
-        **decoding: Any,
+        self, filename_or_obj: Any, *, group: str | None = None, **options: Any
     ) -> dict[str, Dataset]:
         """Return a group and all below it by path; see `xarray.open_groups`. Keywords are those of `open_dataset`."""
-        hierarchy = _Hierarchy(
-            filename_or_obj,
-            zarr_format=zarr_format,
-            consolidated=consolidated,
-            storage_options=storage_options,
-            masks=use_zarr_fill_value_as_mask,
-        )
+        own = {name: options.pop(name) for name in _Hierarchy.__init__.__kwdefaults__ or () if name in options}
+        hierarchy = _Hierarchy(filename_or_obj, **own)
         opened = StoreBackendEntrypoint().open_dataset
         with hierarchy.closed_on_error():
-            return {path: opened(store, **decoding) for path, store in hierarchy.below(group)}
+            return {path: opened(store, **options) for path, store in hierarchy.below(group)}
 
 
 # -- hierarchies ------------------------------------------------------------------------------------
@@ -175,17 +180,28 @@ class _Hierarchy:
         self,
         place: Any,
         *,
-        zarr_format: int | str | None,
-        consolidated: bool | None,
-        storage_options: Mapping[str, Any] | None,
-        masks: bool | None,
+        zarr_format: int | str | None = None,
+        consolidated: bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        use_zarr_fill_value_as_mask: bool | None = None,
+        mode: str = "r",
+        zarr_version: int | str | None = None,
+        synchronizer: Any = None,
+        cache_members: bool = True,
+        chunk_store: Any = None,
+        store: Any = None,
     ) -> None:
+        _check_reads(mode, chunk_store=chunk_store, store=store)
+        if zarr_version is not None:
+            if zarr_format not in (None, zarr_version):
+                raise ValueError(f"zarr_version={zarr_version!r}, zarr_format={zarr_format!r}: leave out zarr_version")
+            zarr_format = zarr_version
         options: dict[str, Any] = {"zarr_format": zarr_format, "storage_options": storage_options}
         is_open = isinstance(place, Array | Group)
         known = consolidated if has_consolidated(place) else False
         self.root = place if is_open else opening.open(place, mode="r", use_consolidated=known, **options)
         self.owned = self.root.store if isinstance(place, str | os.PathLike) else None
-        self.masks = masks
+        self.masks = use_zarr_fill_value_as_mask
         self.dataset: netcdf.Dataset | None = None
         if isinstance(self.root, Group) and is_nczarr(self.root):
             self.dataset = netcdf.Dataset(self.root.store_path, "r")
@@ -242,6 +258,20 @@ class _Hierarchy:
         arrays = {name: each for name, each in members.items() if isinstance(each, Array)}
         groups = {name: each for name, each in members.items() if isinstance(each, Group)}
         return ArraysStore(arrays, node.attrs.asdict(), self.masks, self.close), groups
+
+
+def _check_reads(mode: str, **others: Any) -> None:
+    """Raise if keywords of the engine ``zarr`` ask for what this engine does not do."""
+    if mode not in ("r", "r+"):
+        remedy = "leave out mode, and write with dataset.omnizarr.to_zarr(...)"
+        raise ValueError(f"mode={mode!r}: engine 'omnizarr' opens what exists, to read it; {remedy}")
+    remedies = {
+        "store": "pass it as the first argument",
+        "chunk_store": "chunks and metadata are read from one store; make one of both, or open it with engine='zarr'",
+    }
+    for name, value in others.items():
+        if value is not None:
+            raise TypeError(f"{name}={value!r}: engine 'omnizarr' does not take it; {remedies[name]}")
 
 
 class _OpenStore(AbstractDataStore):
@@ -442,7 +472,7 @@ class _ZarrArray(BackendArray):
         self.stored = array
         self.shape = array.shape
         is_text = array.dtype.kind == "O" and isinstance(array.fill_value, str)
-        self.dtype = _TEXT if is_text else array.dtype
+        self.dtype = TEXT if is_text else array.dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Return elements; every selection that xarray knows is read unchanged."""
@@ -480,7 +510,7 @@ class _NetcdfArray(BackendArray):
     def __init__(self, variable: netcdf.Variable) -> None:
         self.variable = variable
         self.shape = variable.shape
-        self.dtype = _TEXT if variable.dtype is str else np.dtype(variable.dtype)
+        self.dtype = TEXT if variable.dtype is str else np.dtype(variable.dtype)
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Return elements; points are taken from the box that holds them."""
