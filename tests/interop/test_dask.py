@@ -10,7 +10,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.interop.dask import from_zarr, to_zarr
-from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
 dask = pytest.importorskip("dask", reason="dask is what this is about")
@@ -145,6 +145,29 @@ class TestReading:
         np.testing.assert_array_equal(from_zarr(tmp_path, path="a").compute(), VALUES)
         with pytest.raises(errors.ArrayNotFoundError):
             from_zarr(tmp_path / "b")
+
+
+class TestWritingWhatIsRead:
+    @pytest.mark.parametrize("compute", [True, False])
+    def test_old_array_stays_if_it_would_be_read_later(self, tmp_path, compute):
+        with SQLiteStore(tmp_path / "s.sqlite") as store:
+            data = from_zarr(stored(store)) + 1
+            scheduler = "processes" if compute else "threads"
+            with dask.config.set(scheduler=scheduler), pytest.raises(ValueError, match="would be read"):
+                to_zarr(data, store, overwrite=True, compute=compute)
+            assert np.array_equal(omnizarr.open(store)[:], VALUES)
+
+    def test_processes_replace_what_they_read_in_a_directory(self, tmp_path):
+        with dask.config.set(scheduler="processes"):
+            to_zarr(from_zarr(stored(tmp_path)) + 1, tmp_path, overwrite=True)
+        assert np.array_equal(omnizarr.open(tmp_path)[:], VALUES + 1)
+
+    @pytest.mark.parametrize("kind", ["memory", "local"])
+    def test_array_is_read_before_its_values_are_replaced(self, tmp_path, kind):
+        array = stored(MemoryStore() if kind == "memory" else tmp_path, attributes={"units": "m"}, zarr_format=2)
+        to_zarr(da.from_array(array, chunks=(10, 10))[::-1, ::-1], array)
+        assert np.array_equal(array[:], VALUES[::-1, ::-1])
+        assert dict(omnizarr.open(array.store_path).attrs) == {"units": "m"}
 
 
 class TestWriting:

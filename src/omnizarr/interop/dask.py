@@ -27,7 +27,7 @@ right, and nothing is lost where chunks of dask do not end where those of the ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Unpack
@@ -36,11 +36,13 @@ import numpy as np
 
 from omnizarr.api.opening import locate, open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
-from omnizarr.nodes import creating
+from omnizarr.formats import dialect_named
+from omnizarr.metadata import as_model
+from omnizarr.nodes import creating, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.options import FromZarrOptions, ToZarrOptions
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, Store
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -149,16 +151,22 @@ def to_zarr(
     if isinstance(target, Array):
         stored = _fitting(target, array, options)
         _check_reachable(stored.store_path, compute=compute)
+        if compute and _can_stage(stored.store) and _is_read(stored.store_path, array):
+            _replace_values(array, stored)
+            return stored
         waiting = _stored(array, stored, compute=compute)
         return stored if compute else waiting
     where, _ = locate(target, options.pop("name", None), "a", storage_options, options.pop("synchronizer", None))
     _check_reachable(where, compute=compute)
     layout = {} if {"chunks", "shards", "codecs"} & options.keys() else {"chunks": _regular(array.chunks)}
     new: Any = {"shape": array.shape, "dtype": array.dtype, **layout, **options}
-    if compute and not (is_elsewhere() and type(where.store) is not LocalStore):
+    if compute and _can_stage(where.store):
         return creating.new_array(where, write=lambda made: _stored(array, made, compute=True), **new)
-    if options.get("overwrite"):
-        refuse_loss(where, sources_of(array))
+    if options.get("overwrite") and _is_read(where, array):
+        raise ValueError(
+            f"{where}: the data would be read from what is replaced, after its removal: "
+            "write it to another place, or load it before"
+        )
     stored = creating.new_array(where, **new)
     waiting = _stored(array, stored, compute=compute)
     return stored if compute else waiting
@@ -183,21 +191,25 @@ def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
     return arrays.store(array, target, lock=False, compute=compute)
 
 
-def sources_of(array: da.Array) -> Iterator[Array]:
-    """Yield the arrays in the graph of a dask array, as far as they can be seen there."""
-    for each in dict(array.__dask_graph__()).values():
-        found = getattr(each, "value", each)
-        if isinstance(found, Array):
-            yield found
+def _can_stage(store: Store) -> bool:
+    """Return whether all workers can reach what is made in a directory before it replaces something in a store."""
+    return type(store) is LocalStore or not is_elsewhere()
 
 
-def refuse_loss(where: StorePath, sources: Iterable[Array]) -> None:
-    """Raise ValueError if the data that will replace a node is read from it after its removal."""
-    if any(source.store_path.lies_in(where) for source in sources):
-        raise ValueError(
-            f"{where}: the data would be read from what is replaced, after its removal: "
-            "write it to another place, or load it before"
-        )
+def _replace_values(array: da.Array, target: Array) -> None:
+    """Store a dask array in the array that it reads from, in any order: it is read before anything is replaced."""
+    metadata = as_model(target.metadata)
+
+    def make(place: StorePath) -> None:
+        _stored(array, creating.add_array(place, metadata, target.config), compute=True)
+
+    replacing.remade(target.store_path, dialect_named(metadata.dialect), make)
+
+
+def _is_read(where: StorePath, array: da.Array) -> bool:
+    """Return whether the graph of a dask array reads from a place, as far as that can be seen."""
+    found = (getattr(each, "value", each) for each in dict(array.__dask_graph__()).values())
+    return any(isinstance(each, Array) and each.store_path.lies_in(where) for each in found)
 
 
 def _arrays() -> Any:
