@@ -12,6 +12,7 @@ from functools import partial
 from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
+from omnizarr.codecs.numbers import loss_of_cast
 
 
 def _cast(dtype: AnyDType, row: AnyArray) -> AnyArray:
@@ -26,4 +27,8 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     fields = Fields(configuration, ("encode_dtype", "decode_dtype"))
     made = fields.dtype("encode_dtype")
     seen = fields.dtype("decode_dtype", decoded.dtype)
-    return filter_of(decoded, seen, made, partial(_cast, made), partial(_cast, seen))
+    return filter_of(decoded, seen, made, partial(_cast, made), partial(_cast, seen), _loss(seen, made))
+
+
+def _loss(seen: AnyDType, made: AnyDType) -> str:
+    return loss_of_cast(seen, made) if made.kind in "biufc" and seen.kind in "biufc" else ""

@@ -38,6 +38,17 @@ class BitRound:
     """Bits of the mantissa; None for integers."""
     encoded: ArraySpec
 
+    @property
+    def loss(self) -> str:
+        """The bits that are rounded away."""
+        if self.mantissa is None:
+            bits = 8 * self.part.itemsize
+            told = f"{self.keepbits} bits stay: relative error at most 2^-{self.keepbits}"
+            return "" if self.keepbits >= bits else told
+        if self.keepbits >= self.mantissa:
+            return ""
+        return f"{self.keepbits} of {self.mantissa} mantissa bits stay: relative error at most 2^-{self.keepbits + 1}"
+
     def encode(self, array: AnyArray) -> AnyArray:
         """Return the rounded numbers."""
         native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))

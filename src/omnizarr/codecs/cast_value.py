@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
-from omnizarr.codecs.numbers import Floats, Integers, numbers_of
+from omnizarr.codecs.numbers import Floats, Integers, loss_of_cast, numbers_of
 from omnizarr.errors import ChunkError, CodecError, OmnizarrError
 from omnizarr.model import Named
 from omnizarr.model.datatypes import DataType
@@ -150,6 +150,23 @@ class CastValue:
     encoded: ArraySpec
     forward: Cast
     backward: Cast
+
+    @property
+    def loss(self) -> str:
+        """What numbers lose in the other data type."""
+        before, after = self.forward.source, self.forward.target
+        if isinstance(after, Integers):
+            found = "" if isinstance(before, Integers) else f"fractions ({self.forward.rounding})"
+        else:
+            found = loss_of_cast(before.dtype, after.dtype)
+        limit = self.forward.out_of_range
+        if isinstance(before, Integers) and isinstance(after, Integers):
+            fits = after.lowest <= before.lowest and before.highest <= after.highest
+        else:
+            fits = not found
+        if limit is None or fits:
+            return found
+        return "; ".join(filter(None, (found, f"numbers that {after.dtype.name} cannot hold ({limit})")))
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return the array in the encoded data type."""

@@ -8,7 +8,7 @@ Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from omnizarr.codecs.contract import (
     BytesToBytes,
     Codec,
     DecodesPart,
+    Lossy,
     Reading,
     ReadsPart,
     Source,
@@ -431,6 +432,16 @@ def _check_kind(kind: str, here: ArraySpec | BytesSpec, name: str, position: int
             expected="array to array codecs, then one array to bytes codec, then bytes to bytes codecs",
             spec=_SPEC,
         )
+
+
+def losses(chain: Chain) -> Iterator[tuple[str, str]]:
+    """Yield the names of the codecs that do not bring back all values, and what they lose; also within shards."""
+    for name, codec in (*chain.filters, chain.serializer):
+        if isinstance(codec, Lossy) and codec.loss:
+            yield name, codec.loss
+        inner = getattr(codec, "inner", None)
+        if isinstance(inner, Chain):
+            yield from losses(inner)
 
 
 def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Codec]]) -> Chain:

@@ -143,6 +143,15 @@ class BytesToBytes(Protocol):
 
 
 @runtime_checkable
+class Lossy(Protocol):
+    """A codec whose `decode` may return other values than those that `encode` got."""
+
+    @property
+    def loss(self) -> str:
+        """What decoding does not bring back, with its bound; "" if that is nothing with these parameters."""
+
+
+@runtime_checkable
 class DecodesInto(Protocol):
     """A bytes-to-bytes codec that can decode directly into the caller's memory."""
 

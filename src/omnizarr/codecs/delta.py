@@ -37,4 +37,8 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     for name, dtype in (("dtype", seen), ("astype", made)):
         if dtype.kind not in "biufcmM":
             raise fields.reject(name, f"{name!r} is not a numeric type", dtype.str, "a numeric type string")
-    return filter_of(decoded, seen, made, partial(_differences, made), partial(_sums, seen))
+    return filter_of(decoded, seen, made, partial(_differences, made), partial(_sums, seen), _loss(seen, made))
+
+
+def _loss(seen: AnyDType, made: AnyDType) -> str:
+    return "differences of floating-point numbers are rounded" if {seen.kind, made.kind} & set("fc") else ""

@@ -31,6 +31,8 @@ class ElementFilter:
     made: AnyDType
     forward: Callable[[AnyArray], AnyArray]
     backward: Callable[[AnyArray], AnyArray]
+    loss: str = ""
+    """See `omnizarr.codecs.contract.Lossy`."""
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return the filtered elements."""
@@ -62,6 +64,7 @@ def filter_of(
     made: AnyDType,
     forward: Callable[[AnyArray], AnyArray],
     backward: Callable[[AnyArray], AnyArray],
+    loss: str = "",
 ) -> ElementFilter:
     """Return the filter that consists of two functions, bound to arrays like `decoded`.
 
@@ -76,7 +79,7 @@ def filter_of(
     named, order = from_numpy(made)
     data_type = bind_data_type(named, order)
     encoded = ArraySpec(shape, data_type, data_type.default_fill_value, decoded.policy)
-    codec = ElementFilter(decoded, encoded, seen, made, forward, backward)
+    codec = ElementFilter(decoded, encoded, seen, made, forward, backward, loss)
     if seen.itemsize != decoded.dtype.itemsize:
         return codec
     one = np.full(1, decoded.fill_value, decoded.dtype)

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
 
@@ -37,4 +37,12 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     for name, dtype in (("dtype", seen), ("astype", made)):
         if dtype.kind not in "biufc":
             raise fields.reject(name, f"{name!r} is not a numeric type", dtype.str, "a numeric type string")
-    return filter_of(decoded, seen, made, partial(_scale, offset, scale), partial(_unscale, offset, scale))
+    loss = _loss(offset, scale, seen, made)
+    return filter_of(decoded, seen, made, partial(_scale, offset, scale), partial(_unscale, offset, scale), loss)
+
+
+def _loss(offset: float, scale: float, seen: AnyDType, made: AnyDType) -> str:
+    if seen.kind in "biu" and float(scale).is_integer() and float(offset).is_integer():
+        return ""  # unless numbers do not fit, which a comparison shows
+    rounding = f"multiples of {abs(1 / scale):g} stay: absolute error at most {abs(0.5 / scale):g}"
+    return f"{rounding}; numbers that {made.name} cannot hold wrap around" if made.kind in "biu" else rounding

@@ -45,6 +45,30 @@ class Floats:
     has_nan: bool
 
 
+def loss_of_cast(before: np.dtype[Any], after: np.dtype[Any]) -> str:
+    """Return what numbers lose when they become numbers of another type; "" if nothing.
+
+    >>> loss_of_cast(np.dtype("f8"), np.dtype("f4"))
+    'relative error at most 2^-24; numbers beyond 3.40282e+38 become infinite'
+    >>> loss_of_cast(np.dtype("i2"), np.dtype("f4")), loss_of_cast(np.dtype("f4"), np.dtype("i2"))
+    ('', 'fractions, and numbers that int16 cannot hold')
+    """
+    before, after = native_of(before), native_of(after)
+    if before.kind in "iu" and after.kind in "fc":
+        digits = np.finfo(after).nmant + 1
+        bits = 8 * before.itemsize - (before.kind == "i")
+        return "" if bits <= digits else f"relative error at most 2^-{digits}"
+    if np.can_cast(before, after, "safe"):
+        return ""
+    if before.kind == after.kind and before.kind in "fc":
+        found = np.finfo(after)
+        return f"relative error at most 2^-{found.nmant + 1}; numbers beyond {float(found.max):g} become infinite"
+    if before.kind == "c":
+        return "imaginary parts"
+    rest = f"numbers that {after.name} cannot hold"
+    return f"fractions, and {rest}" if before.kind == "f" else rest
+
+
 def native_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return a dtype in the machine's byte order. Text of variable length has none."""
     return dtype if dtype.kind == "T" else dtype.newbyteorder("=")

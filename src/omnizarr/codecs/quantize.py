@@ -12,9 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
+from omnizarr.codecs.numbers import loss_of_cast
 
 
 def _round(scale: float, row: AnyArray) -> AnyArray:
@@ -38,4 +39,9 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     exponent = math.log10(10.0**-digits)
     exponent = math.floor(exponent) if exponent < 0 else math.ceil(exponent)
     scale = 2.0 ** math.ceil(math.log2(10.0**-exponent))
-    return filter_of(decoded, seen, made, partial(_round, scale), _same)
+    return filter_of(decoded, seen, made, partial(_round, scale), _same, _loss(digits, scale, seen, made))
+
+
+def _loss(digits: int, scale: float, seen: AnyDType, made: AnyDType) -> str:
+    rounding = f"{digits} decimal digits stay: absolute error at most {0.5 / scale:g}"
+    return "; ".join(filter(None, (rounding, loss_of_cast(seen, made))))

@@ -10,6 +10,7 @@ Spec: zarr-extensions, "scale_offset".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -32,6 +33,13 @@ class ScaleOffset:
     integers: Integers | None
     """None for floats."""
     encoded: ArraySpec
+
+    @property
+    def loss(self) -> str:
+        """What the arithmetic of floating-point numbers rounds away."""
+        if self.integers is not None or (not self.offset and math.frexp(abs(float(self.scale)))[0] == 0.5):
+            return ""
+        return "arithmetic is rounded to the digits of the data type"
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return ``(array - offset) * scale``."""

@@ -21,7 +21,7 @@ import zfpy
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.numbers import native_of
-from omnizarr.codecs.zfpy import TYPES, check_shape, compress, padded, padded_size
+from omnizarr.codecs.zfpy import TYPES, check_shape, compress, loss_of, padded, padded_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _SPEC: Final = 'zarr-extensions, "zfp"'
@@ -48,6 +48,11 @@ class Zfp:
     def encoded(self) -> BytesSpec:
         """Any size, but never much more than the array has."""
         return BytesSpec(None, max_nbytes=padded_size(self.decoded.shape, self.type.itemsize))
+
+    @property
+    def loss(self) -> str:
+        """What the mode of zfp does not keep."""
+        return loss_of(self.parameters)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the stream."""

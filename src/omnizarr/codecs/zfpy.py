@@ -39,6 +39,11 @@ class Zfpy:
         """Any size, but never much more than the array has."""
         return BytesSpec(None, max_nbytes=padded_size(self.decoded.shape, self.decoded.dtype.itemsize) + 64)
 
+    @property
+    def loss(self) -> str:
+        """What the mode of zfp does not keep."""
+        return loss_of(self.parameters)
+
     def encode(self, array: AnyArray) -> Buffer:
         """Return header and stream."""
         return compress(array, self.parameters, has_header=True)
@@ -65,6 +70,19 @@ class Zfpy:
         except (ValueError, TypeError, RuntimeError) as error:
             raise ChunkError(f"the zfp stream is broken: {error}") from error
         return array.reshape(self.decoded.shape).astype(self.decoded.dtype, copy=False)
+
+
+def loss_of(parameters: Mapping[str, Any]) -> str:
+    """Return what zfp does not keep with these parameters; "" if it keeps everything."""
+    for name, value in parameters.items():
+        match name:
+            case "tolerance":
+                return f"absolute error at most {value:g}"
+            case "rate":
+                return f"{value:g} bits per number stay: the error has no bound"
+            case _:
+                return f"{value} bit planes of each block stay: the error has no bound"
+    return ""
 
 
 def compress(array: AnyArray, parameters: Mapping[str, Any], *, has_header: bool) -> bytes:

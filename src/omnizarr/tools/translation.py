@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from omnizarr.codecs import chain
 from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.formats import conventions, dialect_named
@@ -347,6 +348,8 @@ def _translate_array(
     if read.dialect == "v3" and (source.dialect != "v3" or wishes.any_coding):
         remark_readers(read, account)
     same_bytes = have_same_bytes(source, read)
+    if not same_bytes:
+        _lose_values(source, read, account)
     is_as_asked = wishes.any_layout or wishes.any_coding
     same_elements = same_bytes or (not is_as_asked and have_same_elements(source, read))
     if not same_elements and not any("again" in remark for remark in account.remarks):
@@ -357,6 +360,18 @@ def _translate_array(
     return Translation(
         source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values
     )
+
+
+def _lose_values(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:
+    """Account for codecs that do not keep all values; filters of the source have rounded them already."""
+    try:
+        before, after = (chain.bind(each.codecs, spec_of(each)) for each in (source, target))
+    except OmnizarrError:
+        return
+    known = set(chain.losses(before))
+    for name, loss in chain.losses(after):
+        if (name, loss) not in known:
+            account.lose(account.pointer("codecs"), f"digits of the values, by codec {name!r}", loss)
 
 
 def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:
