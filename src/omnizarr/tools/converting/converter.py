@@ -45,6 +45,7 @@ from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
 from omnizarr.tools.converting.transfer import copy_files
+from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
 from omnizarr.tools.streaming.progress import Progress, Shows
@@ -52,6 +53,8 @@ from omnizarr.tools.streaming.progress import Progress, Shows
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
+_AGAIN: Final = "converted again: its files have changed since the conversion began, or shortly before"
+_NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
 _UNFINISHED: Final = "continue it with resume=True, or start again with overwrite=True"
 
 
@@ -352,7 +355,7 @@ class _Work:
 
     def _journal(self) -> Journal:
         """Return the journal of what is to be done."""
-        ours = self.plan.journal(verify=self.verify)
+        ours = replace(self.plan.journal(verify=self.verify), began=time.time())
         if self.elsewhere is None:
             return ours
         return replace(ours, options={**ours.options, "temporary": str(self.elsewhere)})
@@ -466,6 +469,11 @@ class _Work:
         if step.target is None:
             return report
         is_there = self._is_there(step)
+        is_changed = is_there and isinstance(step.target, ArrayMetadata) and self._is_changed(step)
+        if is_changed:
+            hierarchy.clear(self._at(step))
+            report = replace(report, remarks=(*report.remarks, _AGAIN))
+            is_there = False
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
                 hierarchy.create(self._at(step), explicit(step.target))
@@ -478,8 +486,12 @@ class _Work:
             broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
             if broken:
                 report = replace(report, **broken)
-            elif self.verify and self.resumed is not None and self.resumed.verify:
+            elif not self.verify or self.resumed is None or not self.resumed.verify:
+                report = self._verified(move, report, shown)
+            elif is_changed is False:
                 report = replace(report, verified="values")
+            elif self.plan.source.where.store.concurrency > 1:  # to read it all again would take long
+                report = replace(report, remarks=(*report.remarks, _NOT_AGAIN))
             else:
                 report = self._verified(move, report, shown)
             self._refuse_broken(step, report)
@@ -497,6 +509,15 @@ class _Work:
         if len(report.passes) > 1:
             move.discard()
         return report
+
+    def _is_changed(self, step: Step) -> bool | None:
+        """Return whether chunks of the source have changed since an interrupted conversion began; None if unknown."""
+        if self.resumed is None or not self.resumed.began or step.found is None:
+            return None
+        if not isinstance(step.found.metadata, ArrayMetadata):
+            return None
+        chunks = Chunks.of(step.found.where, step.found.metadata)
+        return journal.changed_since(chunks.store, chunks.prefix, self.resumed.began)
 
     def _refuse_broken(self, step: Step, report: NodeReport) -> None:
         """Raise ChunkError if chunks of the source cannot be read, and nothing may be lost."""

@@ -7,6 +7,7 @@ resumed.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -16,10 +17,13 @@ from omnizarr.formats import documents
 from omnizarr.model import JSON, strict
 from omnizarr.nodes import erasing
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores import LocalStore, Store
 
 KEY: Final = erasing.JOURNAL
 """Name of the document, at the root of the target."""
 _VERSION: Final = 1
+_COARSE: Final = 2.0
+"""Seconds by which times of files may be wrong."""
 _NAMES: Final[Mapping[str, str]] = {
     "target_format": "format",
     "options": "options",
@@ -48,6 +52,8 @@ class Journal:
         Arrays that are complete, by path: what their report says of chunks of the source that cannot be read.
     version : int
         Of the journal.
+    began : float
+        When, in seconds since 1970; 0 if unknown.
     """
 
     source: str
@@ -59,6 +65,7 @@ class Journal:
     verify: bool
     broken: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     version: int = _VERSION
+    began: float = 0.0
 
     def write(self, root: StorePath) -> None:
         """Write the journal into the target."""
@@ -88,6 +95,31 @@ def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
         said = documents.to_json({"path": path, "documents": dict(sorted(named.items()))})
         found.update(documents.render(said))
     return found.hexdigest()
+
+
+def changed_since(store: Store, prefix: str, began: float) -> bool | None:
+    """Return whether a file or a directory below a prefix has changed since a time; None if the store does not tell."""
+    if type(store) is not LocalStore:
+        return None
+    pending = [os.path.join(store.root, prefix)]  # noqa: PTH118 - there may be many files
+    while pending:
+        folder = pending.pop()
+        try:
+            if _changed(os.stat(folder), began):  # noqa: PTH116
+                return True
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        pending.append(entry.path)
+                    elif _changed(entry.stat(), began):
+                        return True
+        except FileNotFoundError:
+            continue
+    return False
+
+
+def _changed(status: os.stat_result, began: float) -> bool:
+    return max(status.st_mtime, status.st_ctime) > began - _COARSE
 
 
 def read(root: StorePath) -> Journal | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs import registry
-from omnizarr.codecs.contract import BytesSpec
+from omnizarr.codecs.contract import BytesSpec, ChunkPolicy
 from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError
 from omnizarr.formats import conventions
 from omnizarr.formats.contract import Dialect
@@ -22,8 +22,9 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.tools.converting import files, journal
 from omnizarr.tools.converting.conversion_report import How, NodeReport
 from omnizarr.tools.converting.sources import Node, Source, is_failure, is_implied
-from omnizarr.tools.streaming.chunks import Chunks
+from omnizarr.tools.streaming.chunks import Chunks, read
 from omnizarr.tools.translating.coding import is_kept
+from omnizarr.tools.translating.losses import shown
 from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, translate
 
 
@@ -330,6 +331,7 @@ def _step(
         made = translate(metadata, dialect, **{**wanted, "compressors": "auto"})
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
     made = _without_losses_of_missing(made, found.where) if looks else made
+    made = _with_loss_of_json(made, found.where, node.path) if looks and made.values == "text" else made
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
     where = found.where
     kept = () if in_place else conventions.files(node.path, nodes)
@@ -344,6 +346,21 @@ def _without_losses_of_missing(made: Translation, where: StorePath) -> Translati
     losses = tuple(loss for loss in made.losses if loss not in made.of_missing)
     told = (f"{loss.what} becomes {loss.kept}; no chunk is missing" for loss in made.of_missing)
     return replace(made, losses=losses, remarks=(*made.remarks, *told), of_missing=())
+
+
+def _with_loss_of_json(made: Translation, where: StorePath, path: str) -> Translation:
+    """Return the translation of JSON values to text, with a loss if they are not all texts already."""
+    if not isinstance(made.source, ArrayMetadata):
+        return made
+    chunks = Chunks.of(where, made.source)
+    binding = chunks.bind(ChunkPolicy(missing="fill"))
+    for coords in chunks.stored():
+        for value in read(binding, chunks.grid.slices_of(coords), None, {}).flat:
+            if not isinstance(value, str):
+                what = f"that elements are JSON values, such as {shown(value)}"
+                loss = Loss(path, "/filters", what, "the target has no such type", "their JSON text")
+                return replace(made, losses=(*made.losses, loss))
+    return made
 
 
 def _that_cannot_encode(target: Metadata | None) -> str:

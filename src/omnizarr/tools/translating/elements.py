@@ -7,6 +7,7 @@ elements mean.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -28,11 +29,14 @@ from omnizarr.tools.translating.losses import Account, attempt, shown
 from omnizarr.tools.translating.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
-Values: TypeAlias = Literal["same", "cast", "integers", "raw"]
-"""How elements change: not at all; to a wider type; from times to their integers; to their bytes."""
+Values: TypeAlias = Literal["same", "cast", "integers", "raw", "text"]
+"""How elements change: not at all; to a wider type; from times to their integers; to their bytes; from JSON to text."""
 
 _WORDS: Final[Mapping[str, str]] = {"omnizarr.object": "Python objects", "omnizarr.vlen_array": "ragged arrays"}
 """Data types that have no name in documents."""
+_OF_JSON: Final = ("json2", "json")
+"""Object codecs of v2 for JSON values, which most often are texts."""
+JSON_CODECS: Final = tuple(f"numcodecs.{name}" for name in _OF_JSON)
 _ORDERS: Final[Mapping[str, str]] = {"<": "little-endian", ">": "big-endian"}
 
 
@@ -95,6 +99,8 @@ def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect, *, keep
         yield Nearest(Named("complex64"), "cast", "<")
     elif name in SMALL_INTEGERS:
         yield Nearest(Named("uint8" if name.startswith("u") else "int8"), "cast", "<")
+    if source.data_type.configuration.get("object_codec") in _OF_JSON:
+        yield Nearest(Named("string"), "text", "<")
     if data_type.dtype.kind in "mM":
         for order in orders:
             yield Nearest(Named("int64"), "integers", order)
@@ -107,6 +113,8 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
     pointer, name = account.pointer("data_type"), _name_of(data_type)
     stored = stored_order(source)
     match nearest.values:
+        case "text":
+            account.remark("elements are JSON values: texts become string, and all others, if there are any, JSON text")
         case "cast":
             account.remark(f"data type {name} becomes {nearest.data_type.name}, which holds all its values")
         case "integers":
@@ -195,7 +203,17 @@ def carry(source: ArrayMetadata, target: ArrayMetadata, values: Values, array: n
             return native.view(np.int64).reshape(array.shape).astype(wanted)
         case "cast":
             return array.astype(wanted)
+        case "text":
+            return as_text(array)
     return array
+
+
+def as_text(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return JSON values as text: a text as it is, anything else in JSON."""
+    found = np.empty(array.shape, object)
+    for at, value in np.ndenumerate(array):
+        found[at] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return found
 
 
 # Fill values
@@ -205,6 +223,9 @@ def with_fill_value(
     target: ArrayMetadata, source: ArrayMetadata, before: DataType, values: Values, account: Account
 ) -> tuple[ArrayMetadata, bool]:
     """Return `target` with the fill value, and whether chunks that are missing read the same."""
+    if values == "text":  # chunks that are missing are written, unless they hold a text
+        is_text = isinstance(source.fill_value, str)
+        return replace(target, fill_value=source.fill_value if is_text else ""), is_text
     after = datatypes.bind(target.data_type)
     default: JSON = after.fill_to_json(after.default_fill_value)
     undefined: Any = UNDEFINED if account.dialect.new_arrays.has_undefined_fill_value else default
