@@ -199,3 +199,98 @@ def test_two_names_of_one_keyword_are_refused(options):
     with pytest.raises(ValueError, match="Only one of"):
         omnizarr.create((6,), store=store, **options)
     assert not store
+
+
+class Tensor:
+    """An array like those of torch: NumPy does not know its data type."""
+
+    def __init__(self, values, *, on_device=False):
+        self.values, self.on_device = values, on_device
+        self.shape, self.dtype = values.shape, "torch.float32"
+
+    def __array__(self, dtype=None, copy=None):
+        if self.on_device:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+        return np.asarray(self.values, dtype)
+
+    def __getitem__(self, selection):
+        return Tensor(self.values[selection], on_device=self.on_device)
+
+    def __dlpack__(self, **options):
+        if self.on_device and options.get("dl_device") is None:
+            raise BufferError("not on the CPU")
+        return self.values.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+
+class OnlyDLPack:
+    """An array that has no other protocol."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+
+class Cupy(Tensor):
+    """An array with a data type of NumPy, on a device."""
+
+    def __init__(self, values):
+        super().__init__(values, on_device=True)
+        self.dtype = values.dtype
+
+    def __getitem__(self, selection):
+        return Cupy(self.values[selection])
+
+
+FOREIGN = {
+    "tensor": Tensor,
+    "tensor on a device": lambda values: Tensor(values, on_device=True),
+    "dlpack": OnlyDLPack,
+    "cupy": Cupy,
+    "buffer": memoryview,
+    "list": np.ndarray.tolist,
+}
+
+
+def _set_in_group(data):
+    group = omnizarr.create_group({})
+    group["a"] = data
+    return group["a"]
+
+
+def _assigned(data):
+    array = omnizarr.create_array({}, shape=(2, 3), dtype="float32")
+    array[...] = data
+    return array
+
+
+def _saved(data):
+    values = {}
+    omnizarr.save_array(values, data)
+    return omnizarr.open_array(values)
+
+
+STORING = {
+    "create_array": lambda data: omnizarr.create_array({}, data=data, chunks=(1, 2)),
+    "from_array": lambda data: omnizarr.from_array({}, data=data),
+    "array": omnizarr.array,
+    "group": _set_in_group,
+    "assignment": _assigned,
+    "save_array": _saved,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", STORING)
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_arrays_of_other_libraries_are_stored(kind, way):
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    found = STORING[way](FOREIGN[kind](values))
+    np.testing.assert_array_equal(found[...], values)
+    assert found.dtype == (np.float64 if kind == "list" and way != "assignment" else np.float32)

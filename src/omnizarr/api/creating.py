@@ -54,7 +54,8 @@ def create_array(
     dtype : data type
         A NumPy dtype or its name, ``"string"``, ``"bytes"``, a name or document of Zarr v3.
     data : array_like, optional
-        Values to store. They also determine `shape` and `dtype`.
+        Values to store. They also determine `shape` and `dtype`. Arrays of other libraries, such as tensors of torch,
+        are read by NumPy's protocol or by DLPack.
     chunks : tuple of int, int, "auto", True, False
         Shape of a chunk (with shards: of an inner chunk). "auto" and True: a shape that suits most uses. False:
         one chunk. An integer: this length along each dimension, for chunks of at most 256 MiB. -1 or None for a
@@ -261,14 +262,13 @@ def from_array(
         "serializer": serializer,
     }
     changed = {keyword: value for keyword, value in asked.items() if not (isinstance(value, str) and value == "keep")}
+    data = creating.readable(data)
     found = creating.like(data, {**options, **changed})
     if changed.keys() & {"filters", "compressors", "serializer", "chunks", "shards"}:
         found.pop("codecs", None)
     if isinstance(data, Array) and "attributes" not in options:
         found["attributes"] = data.attrs.asdict()
     where, _ = locate(store, name, "a", storage_options, synchronizer)
-    if not (hasattr(data, "shape") and hasattr(data, "dtype")):
-        data = np.asarray(data)
     return creating.new_array(where, data=data, **found)
 
 

@@ -35,6 +35,7 @@ from omnizarr.nodes.hierarchy import Above
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
+from omnizarr.nodes.writing import as_numpy
 from omnizarr.settings import config as settings
 
 # Arrays are copied in blocks of about this many bytes.
@@ -239,11 +240,24 @@ def _data_shape_dtype(data: Any, shape: Any, dtype: Any) -> tuple[Any, Any, Any]
         if shape is None:
             raise MetadataError("no shape is given", pointer="/shape", remedy="pass shape= or data=")
         return None, shape, dtype
-    if not (hasattr(data, "shape") and hasattr(data, "dtype")):
-        data = np.asarray(data)
+    data = readable(data)
     if shape is not None and new_metadata.parse_shape(shape) != tuple(data.shape):
         raise ShapeError("data has another shape", found=f"shape {tuple(data.shape)}", expected=f"shape {shape}")
     return data, tuple(data.shape), _dtype_of(data) if dtype is None else dtype
+
+
+def readable(data: Any) -> Any:
+    """Return data that have a shape and a data type of NumPy, and can be read in parts; others as a NumPy array.
+
+    Others are lists, arrays with DLPack only, and arrays with data types of their own, as torch and pandas have them.
+    """
+    if not (hasattr(data, "shape") and hasattr(data, "dtype")):
+        return as_numpy(data)
+    try:
+        np.dtype(data.dtype)
+    except TypeError:
+        return as_numpy(data)
+    return data
 
 
 def _dtype_of(data: Any) -> Any:
@@ -263,11 +277,11 @@ def fill(array: Array, data: Any, tick: Callable[[int], object] | None = None) -
     `tick` is called with the bytes of each block.
     """
     if isinstance(data, np.ndarray) or not hasattr(data, "__getitem__") or not array.shape:
-        array[...] = data[...] if isinstance(data, Array) else np.asarray(data)
+        array[...] = data[...] if isinstance(data, Array) else as_numpy(data)
         return
     grid = grids.bind(array.metadata.chunk_grid, array.shape)
     for region in blocks(grid, array.dtype.itemsize):
-        values = np.asarray(data[region])
+        values = as_numpy(data[region])
         array[region] = values
         if tick is not None:
             tick(values.nbytes)

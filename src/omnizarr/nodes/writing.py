@@ -67,9 +67,24 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
         ) from None
 
 
+def as_numpy(value: Any) -> AnyArray:
+    """Return the elements of an array of any library: by NumPy's protocol, or by DLPack, also from another device."""
+    if hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
+        try:
+            return np.asarray(value)
+        except TypeError:
+            if not hasattr(value, "__dlpack__"):
+                raise
+    try:
+        return np.from_dlpack(value)
+    except (TypeError, RuntimeError, BufferError):  # it is on a device
+        return np.from_dlpack(value, device="cpu")
+
+
 def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_type: str) -> AnyArray:
-    if hasattr(value, "__array__") and hasattr(value, "dtype") and not isinstance(value, np.generic):
-        value = np.asarray(value)
+    is_array = hasattr(value, "__dlpack__") or (hasattr(value, "__array__") and hasattr(value, "dtype"))
+    if is_array and not isinstance(value, np.generic):
+        value = as_numpy(value)
     if dtype.kind == "T":
         return _text(value, dtype)
     if dtype.kind != "O":
