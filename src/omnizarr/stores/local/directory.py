@@ -31,7 +31,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
+from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreAccessError, StoreError, StoreLimitError
 from omnizarr.settings import engines
 from omnizarr.stores.base import (
     RESERVED,
@@ -794,6 +794,9 @@ class LocalStore(Store):
             remedy = "a parent of the key is a key itself; a file system has either a file or a directory of one name"
         elif error.errno == errno.ENAMETOOLONG:
             kind = InvalidKeyError
+        elif isinstance(error, PermissionError):
+            kind = StoreAccessError
+            remedy = filelocks.DENIED
         failure = kind(error.strerror or type(error).__name__, store=repr(self), key=key, remedy=remedy)
         failure.errno = error.errno
         return failure

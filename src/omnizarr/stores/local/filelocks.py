@@ -44,6 +44,7 @@ except ImportError:  # everywhere else
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _POLL_SECONDS = 0.002
+_ATTEMPTS = 1000
 _READABLE = stat.S_IRGRP | stat.S_IROTH  # read access is enough to lock a file
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -63,6 +64,9 @@ if hasattr(os, "register_at_fork"):
 
 _held = threading.local()  # paths of lock files that this thread holds
 
+
+DENIED = "change the permissions of the directory, or the rules of the sandbox that this program runs in"
+"""What to do about a PermissionError."""
 
 SUFFIX = ".lock"
 """How the names of lock files end, so that functions that clear a directory recognise them."""
@@ -117,23 +121,19 @@ def _is_acquired(taken: _Taken, make_parent: Callable[[], None]) -> bool:
     except OmnizarrError:
         raise
     except PermissionError as error:
-        if not os.path.lexists(taken.path):
-            raise _failure(error, taken.path) from error
-        refused = StoreAccessError(
-            "there is a lock file that only its owner may open",
-            found=taken.path,
-            remedy=f"remove it, if no program of {_owner(taken.path)} is writing here",
-        )
+        if os.path.lexists(taken.path):
+            remedy = f"remove it, if no program of {_owner(taken.path)} is writing here"
+            refused = StoreAccessError(
+                "there is a lock file that only its owner may open", found=taken.path, remedy=remedy
+            )
+        else:
+            refused = StoreAccessError(f"cannot be locked: {error.strerror}", found=taken.path, remedy=DENIED)
         refused.errno = error.errno
         raise refused from error
     except OSError as error:
-        raise _failure(error, taken.path) from error
-
-
-def _failure(error: OSError, path: str) -> StoreError:
-    failure = StoreError(f"cannot be locked: {error.strerror}", found=path)
-    failure.errno = error.errno
-    return failure
+        failure = StoreError(f"cannot be locked: {error.strerror}", found=taken.path)
+        failure.errno = error.errno
+        raise failure from error
 
 
 def _owner(path: str) -> str:
@@ -145,25 +145,24 @@ def _owner(path: str) -> str:
 
 def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
     path = taken.path
+    refused = 0  # how often in a row the file could not be opened
     while True:
         try:
-            _open(taken, _OPEN)
-        except FileNotFoundError:
-            make_parent()
+            _open_or_create(taken)
+        except FileExistsError:  # of another user, who has created it just now
             continue
-        except PermissionError:
-            # On Windows: about to be removed. Elsewhere: it belongs to another user, or we must not write here.
-            if msvcrt is None and not os.access(os.path.dirname(path), os.W_OK):
+        except (FileNotFoundError, PermissionError) as error:
+            refused += 1
+            if refused > _ATTEMPTS:
                 raise
-            try:
-                _open(taken, os.O_RDONLY | (_OPEN & ~(os.O_RDWR | os.O_CREAT)))
-            except FileNotFoundError:
-                continue
-            except PermissionError:
-                if msvcrt is None:
-                    raise
+            if isinstance(error, FileNotFoundError):
+                make_parent()
+            elif msvcrt is None:
+                raise
+            else:  # about to be removed
                 time.sleep(_POLL_SECONDS)
-                continue
+            continue
+        refused = 0
         (descriptor,) = taken.descriptors
         try:
             _lock_file(descriptor)
@@ -195,6 +194,21 @@ def _open_to_others(path: str, descriptor: int, status: os.stat_result) -> None:
         writers = os.stat(os.path.dirname(path)).st_mode & _WRITABLE
         if writers:
             os.fchmod(descriptor, stat.S_IMODE(status.st_mode) | writers | writers << 1)
+
+
+def _open_or_create(taken: _Taken) -> None:
+    """Open the lock file, or create it. PermissionError says that neither is allowed (on Windows: at this moment)."""
+    try:
+        _open(taken, _OPEN)
+    except PermissionError:
+        if msvcrt is not None or not os.access(os.path.dirname(taken.path), os.W_OK):
+            raise
+        # It belongs to another user, or the kernel denies what `access` allows: to a program in a sandbox, or with the
+        # rights of another user.
+        try:
+            _open(taken, os.O_RDONLY | (_OPEN & ~(os.O_RDWR | os.O_CREAT)))
+        except FileNotFoundError:
+            _open(taken, _OPEN | os.O_EXCL)  # fails in another way if there is one by now
 
 
 def _open(taken: _Taken, flags: int) -> None:
