@@ -9,6 +9,7 @@ import time
 import pytest
 
 from omnizarr.stores import pool
+from omnizarr.support.workers import Pool
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
@@ -189,8 +190,7 @@ def test_caller_who_has_seen_enough_leaves_nobody_at_work():
 
 
 def test_crews_within_crews_come_to_an_end_though_the_pool_has_few_threads(monkeypatch):
-    monkeypatch.setattr(pool, "_MOST_THREADS", 2)
-    monkeypatch.setattr(pool, "_state", {})
+    monkeypatch.setattr(pool, "_threads", Pool("few", 2))
 
     def outer(number):
         return sum(result for _, result in pool.gather(lambda item: item + number, range(5), 5))

@@ -37,6 +37,14 @@ def quick(monkeypatch):
         monkeypatch.setattr(kind, "first", 0.0)
         monkeypatch.setattr(kind, "every", 0.005)
     monkeypatch.setattr(progress, "AT_FIRST", 0.0)
+    original = progress.Showing.__init__
+
+    def begin(self, state, where):  # the thread may come too late on a busy machine
+        original(self, state, where)
+        with self._guard:
+            where.draw(state)
+
+    monkeypatch.setattr(progress.Showing, "__init__", begin)
 
 
 def later(state, seconds):

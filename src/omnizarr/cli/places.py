@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -16,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from omnizarr.support import workers
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -187,7 +187,5 @@ def _in_time(look: Callable[[], list[str]]) -> list[str]:
         with suppress(Exception):  # a shell can do nothing with an error
             found.extend(look())
 
-    thread = threading.Thread(target=extend, daemon=True)
-    thread.start()
-    thread.join(_SECONDS)
+    workers.start(extend, "omnizarr-completion").wait(_SECONDS)
     return list(found)

@@ -8,7 +8,6 @@ zarr-python's own pipeline, from which this one is derived.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import os
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -27,7 +26,7 @@ from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.metadata import ArrayMetadata, as_model
 from omnizarr.model import UNDEFINED, datatypes
 from omnizarr.model import ArrayMetadata as Model
-from omnizarr.stores import LocalStore, MemoryStore, Store, pool
+from omnizarr.stores import LocalStore, MemoryStore, Store, tasks
 from omnizarr.stores.base import Buffer, Span, check_key, cut
 
 # The first of these reports if zarr-python is missing.
@@ -136,10 +135,7 @@ class Pipeline(BatchedCodecPipeline):
                 await asyncio.sleep(0)  # others on the event loop have their turn, as with any reading
                 if cost <= _QUICK or len(_under_way) == 1:
                     return bound.move(run, batch, buffer.as_numpy_array(), axes)
-            work = contextvars.copy_context().run
-            return await asyncio.get_running_loop().run_in_executor(
-                pool.executor(), work, bound.move, run, batch, buffer.as_numpy_array(), axes
-            )
+            return await tasks.waited(bound.move, run, batch, buffer.as_numpy_array(), axes)
         finally:
             _under_way.discard(this)
 

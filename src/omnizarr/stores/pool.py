@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from itertools import chain, islice
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 from omnizarr.support.locks import RLock
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+from omnizarr.support.workers import Job, Pool, rest
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _MOST_THREADS: Final = 512
 
-_state: dict[str, ThreadPoolExecutor] = {}
+_threads: Final = Pool("omnizarr", _MOST_THREADS)
 
 
 def default_concurrency() -> int:
@@ -34,28 +31,13 @@ def default_concurrency() -> int:
         return os.cpu_count() or 1
 
 
-def executor() -> ThreadPoolExecutor:
-    """Return the pool, for work that does not come in items. A thread of the pool may use the pool itself."""
-    pool = _state.get("pool")
-    if pool is None:
-        # Two threads that arrive here at once create two pools; the unused one has no thread yet. Imported here,
-        # because the import takes a tenth of the time of importing omnizarr.
-        threads = import_module("concurrent.futures").ThreadPoolExecutor
-        pool = _state.setdefault("pool", threads(_MOST_THREADS, thread_name_prefix="omnizarr"))
-    return pool
-
-
-if hasattr(os, "register_at_fork"):
-    # The threads of the pool do not exist in the child.
-    os.register_at_fork(after_in_child=_state.clear)
-
-
-def helpers(work: Callable[[], None]) -> list[Future[None]]:
+def _is_helped(job: Job) -> bool:
     """Let a thread of the pool help. At the end of the program, when no more threads can start, there is no help."""
     try:
-        return [executor().submit(work)]
+        _threads.submit(job)
     except RuntimeError:
-        return []
+        return False
+    return True
 
 
 def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: int) -> None:
@@ -92,27 +74,21 @@ def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch
             is_stopped = True
             raise
 
-    futures: list[Future[None]] = []
+    jobs = [Job(work) for _ in range(workers - 1)]
     try:
-        for _ in range(workers - 1):
-            futures += helpers(work)
+        all(map(_is_helped, jobs))
         work()
+        rest(jobs)
     except BaseException:
         is_stopped = True
+        rest(jobs)  # no thread uses the caller's memory any more
         raise
-    finally:
-        # Wait until no thread uses the caller's memory.
-        _wait(futures)
-    for future in futures:
-        if not future.cancelled():
-            future.result()
-
-
-def _wait(futures: list[Future[None]]) -> None:
-    for future in futures:
-        # A thread that never began (the pool is busy) has nothing left to do.
-        if not future.cancel():
-            future.exception()
+    for job in jobs:
+        if job.error is not None:
+            try:
+                raise job.error
+            finally:
+                del job, jobs[:]  # which the traceback would keep, and with them itself
 
 
 def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:
@@ -133,7 +109,11 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
         while (landed := crew.land()) is not None:
             yield landed
     finally:
-        crew.dismiss()
+        try:
+            crew.dismiss()
+        except BaseException:  # on Ctrl-C: threads must not go on unknown
+            crew.dismiss()
+            raise
 
 
 class _Crew(Generic[T, R]):
@@ -144,7 +124,7 @@ class _Crew(Generic[T, R]):
         self._items = enumerate(items)
         self._workers = workers
         self._landed: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
-        self._futures: list[Future[None]] = []
+        self._jobs: list[Job] = []
         self._guard = RLock()
         self._at_work = 0  # items taken whose result is not in the queue yet
         self._pending = 0  # items taken and not yet returned to the caller
@@ -173,14 +153,16 @@ class _Crew(Generic[T, R]):
         """Stop taking jobs, and wait for those that are running."""
         with self._guard:
             self._more = False
-        _wait(self._futures)
+        rest(self._jobs)
 
     def _call_for_help(self) -> None:
-        self._futures = [future for future in self._futures if not future.done()]
+        self._jobs = [job for job in self._jobs if not job.is_over]
         with self._guard:
             room = 2 * self._workers - self._pending if self._more else 0
-        for _ in range(min(self._workers - len(self._futures), room)):
-            self._futures += helpers(self._work)
+        for _ in range(min(self._workers - len(self._jobs), room)):
+            self._jobs.append(Job(self._work))  # known before it can begin
+            if not _is_helped(self._jobs[-1]):
+                self._jobs.pop()
 
     def _work(self) -> None:
         while (taken := self._take()) is not None:

@@ -11,7 +11,6 @@ import contextvars
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -19,6 +18,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from omnizarr.stores import pool
+from omnizarr.support.workers import Job, Pool
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ _MOST_WAITING: Final = 32
 _LEAST_NEAR: Final = 4
 """Threads that read. More of them than cores delay the loop; fewer are too few for slow files."""
 
-_executors: dict[str, ThreadPoolExecutor] = {}
+_pools: dict[str, Pool] = {}
 
 
 async def computed(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -120,11 +120,10 @@ class _Crew:
 
     def _call_help(self) -> None:
         if self._at_work < min(self._most, len(self._waiting)):
-            threads = _executors.get(self._kind)
-            if threads is None:  # loops of two threads may create two executors; the unused one has no thread yet
-                made = ThreadPoolExecutor(self._most, thread_name_prefix=f"omnizarr-{self._kind}")
-                threads = _executors.setdefault(self._kind, made)
-            threads.submit(self._work, asyncio.get_running_loop())
+            threads = _pools.get(self._kind)
+            if threads is None:  # loops of two threads may create two pools; the unused one has no thread yet
+                threads = _pools.setdefault(self._kind, Pool(f"omnizarr-{self._kind}", self._most))
+            threads.submit(Job(partial(self._work, asyncio.get_running_loop())))
             self._at_work += 1
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -190,14 +189,9 @@ def _crew(kind: str, threads: int) -> _Crew:
     return crews[kind]
 
 
-def _start_anew() -> None:
-    """Forget the parent's threads, which do not exist in the child."""
-    _executors.clear()
-    _crews.clear()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    # The threads at work do not exist in the child.
+    os.register_at_fork(after_in_child=_crews.clear)
 
 
 _MOST_BEGUN: Final = 16

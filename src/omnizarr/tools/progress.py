@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol, TextIO
 
 from omnizarr.nodes import wording
+from omnizarr.support import workers
 from omnizarr.support.locks import RLock
 
 AT_FIRST: Final = 1.0
@@ -295,17 +296,18 @@ class Showing:
     def __init__(self, state: State, where: _Shown) -> None:
         self.state = state
         self._where = where
-        self._closed = threading.Event()
+        self._end = SimpleQueue[None]()  # an `Event` is not safe from Ctrl-C
         self._guard = RLock()
-        self._thread = threading.Thread(target=self._run, name="omnizarr-progress", daemon=True)
         _showing.append(self)
-        self._thread.start()
+        self._thread = workers.start(self._run, "omnizarr-progress")
 
     def _run(self) -> None:
         pause = self._where.first
-        while not self._closed.wait(pause):
-            with self._guard:
-                if not self._closed.is_set():
+        while True:
+            try:
+                return self._end.get(timeout=pause)
+            except Empty:
+                with self._guard:
                     self._where.draw(self.state)
             pause = self._where.every
 
@@ -315,10 +317,10 @@ class Showing:
             self._where.clear()
 
     def close(self) -> None:
-        """Stop showing."""
-        if not self._closed.is_set():
-            self._closed.set()
-            self._thread.join()
+        """Stop showing. Called again after an interrupt, it continues."""
+        if self in _showing:
+            self._end.put(None)
+            self._thread.wait()
             self._where.close(self.state)
             _showing.remove(self)
 
@@ -338,7 +340,11 @@ def show(state: State, where: _Shown | None) -> Iterator[State]:
     try:
         yield state
     finally:
-        showing.close()
+        try:
+            showing.close()
+        except BaseException:  # on Ctrl-C
+            showing.close()
+            raise
 
 
 def remember(state: State) -> None:

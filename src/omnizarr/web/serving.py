@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import socket
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from omnizarr.errors import ServerError
+from omnizarr.support import workers
 from omnizarr.web.application import FEW, application
 from omnizarr.web.guards import EVERYWHERE, is_loopback
 
@@ -148,23 +149,22 @@ def running(app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0) -> Iterator
     array([280.5, 281. ])
     """
     with listening(host, port) as listener:
-        has_started = threading.Event()
-        server = _Server(app, has_started.set)
+        has_started = SimpleQueue[None]()
+        server = _Server(app, lambda: has_started.put(None))
 
         def work() -> None:
             try:
                 server.run([listener])
             finally:
-                has_started.set()
+                has_started.put(None)
 
-        thread = threading.Thread(target=work, name="omnizarr-serve", daemon=True)
-        thread.start()
-        has_started.wait()
+        thread = workers.start(work, "omnizarr-serve")
         try:
+            has_started.get()
             yield url_of(listener)
         finally:
             server.should_exit = True
-            thread.join()
+            thread.wait()
 
 
 class _Server(uvicorn.Server):

@@ -36,6 +36,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.tasks import waited
+from omnizarr.support import workers
 from omnizarr.support.text import visible
 from omnizarr.tools.translated import TranslatedStore
 from omnizarr.web.application import guarded
@@ -140,7 +141,7 @@ def view(
         if started is not None:
             started(address)
         if browser:  # some browsers run in the terminal, and return when they are closed
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            workers.start(lambda: webbrowser.open(address), "omnizarr-browser")
 
     run(app, host=host, port=port, started=tell)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnizarr.stores import threads
+from omnizarr.support import workers
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _loop() -> asyncio.AbstractEventLoop:
         while "loop" not in _loops:
             # The thread itself publishes the loop, because a loop that does not run would never answer.
             made = SimpleQueue[None]()
-            threading.Thread(target=_serve, args=(made,), name="omnizarr-deadlines", daemon=True).start()
+            workers.start(partial(_serve, made), "omnizarr-deadlines")
             made.get()
         return _loops["loop"]
 

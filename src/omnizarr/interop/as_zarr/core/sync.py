@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import AsyncIterable, Coroutine
 from typing import Any, TypeVar
 
 from omnizarr.stores import threads
 from omnizarr.stores.remote import loops
+from omnizarr.support import workers
 
 T = TypeVar("T")
 
@@ -29,8 +29,8 @@ def _get_loop() -> asyncio.AbstractEventLoop:
     with threads.lock(__name__):
         if not _running:
             loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="omnizarr-as-zarr", daemon=True).start()
             _running.append(loop)
+            workers.start(loop.run_forever, "omnizarr-as-zarr")
         return _running[0]
 
 
