@@ -2,10 +2,10 @@
 
 Python raises KeyboardInterrupt in the main thread, between any two bytecodes. `threading.Thread.start` and
 `ThreadPoolExecutor.submit` are written in Python: an interrupt within them loses the thread or the future, and may
-leave a lock of `threading` held. The program then never ends, or the thread goes on with nobody who knows of it.
+leave a lock of `threading` held. The program then never ends, or the thread goes on unknown to its caller.
 
-So here the main thread only makes calls into C, which are complete or not made at all, and whoever gives a `Job` away
-has it before. `start` calls ``_thread.start_new_thread``; the thread that begins there starts the one that is wanted,
+So here the main thread only makes calls into C, which are complete or not made at all. A caller has a `Job` before it
+gives the job away. `start` calls ``_thread.start_new_thread``, and the new thread starts the thread that is wanted,
 because no signal is handled there. A `Pool` hands a job to an idle thread in one call.
 """
 
@@ -56,7 +56,7 @@ class Job:
             return
         try:
             self._work()
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the job looks at it
+        except BaseException as error:  # noqa: BLE001 - the caller that waits for the job looks at it
             self.error = error
         finally:
             self.is_over = True
