@@ -1,7 +1,24 @@
-"""How much memory a function takes."""
+"""How much memory a function takes, and what the process has open: only what belongs to the test that asks."""
 
+import threading
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def opened_below(folder: Path) -> list[str]:
+    """Return the paths of the open files below a folder. What other tests and libraries have open does not count."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # what listed them
+            found.append(str(descriptor.readlink()))
+    return sorted(path for path in found if path.startswith(f"{folder}/"))
+
+
+def own_threads() -> set[threading.Thread]:
+    """Return the threads that omnizarr has started. Those of servers and libraries come and go by themselves."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("omnizarr")}
 
 
 def peak_of(task: Callable[[], object], most: int) -> int:

@@ -58,5 +58,5 @@ def test_every_chunk_is_wholly_old_or_wholly_new(tmp_path, layout):
         # The next writer is not held up by what the dead one held.
         began = time.monotonic()
         array[1:-1, 1:-1] = -kill
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
         np.testing.assert_array_equal(array[1:-1, 1:-1], -kill)

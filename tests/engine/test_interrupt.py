@@ -195,5 +195,5 @@ def test_a_killed_writer_leaves_each_chunk_wholly_old_or_wholly_new(tmp_path, sh
                 assert (inside == inside[0, 0]).all()
         began = time.monotonic()
         array[1:-1, 1:-1] = -kill
-        assert time.monotonic() - began < 5, "the next writer is not held up by what the dead one held"
+        assert time.monotonic() - began < 60, "the next writer is not held up by what the dead one held"
         assert (array[1:-1, 1:-1] == -kill).all()

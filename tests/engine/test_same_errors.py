@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import struct
-import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from omnizarr.stores.wrap.faults import FaultyStore
 from tests import damaged
 from tests.engine.both import ENGINES, RUNS, bits, needs_native, needs_posix, opened, outcome
 from tests.engine.layouts import named
+from tests.traced import own_threads
 
 pytestmark = needs_native
 
@@ -393,11 +393,11 @@ def test_of_several_threads_that_fail_one_is_heard(tmp_path):
     array = omnizarr.create_array(tmp_path, data=values, chunks=(65536,))
     for number in range(0, 64, 3):
         Path(tmp_path, f"c/{number}").write_bytes(b"broken")
-    before = threading.active_count()  # other tests leave the pools of the libraries that they use
+    before = own_threads()
     for _ in range(5):
         with pytest.raises(omnizarr.errors.ChunkError) as raised:
             opened(tmp_path, "native")[...]
         assert raised.value.coords[0] % 3 == 0
         assert raised.value.key == f"c/{raised.value.coords[0]}"
-    assert threading.active_count() < before + 64
+    assert own_threads() <= before
     assert array[65536:131072].tolist() == values[65536:131072].tolist()

@@ -17,6 +17,7 @@ from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import filelocks
 from tests.concurrency.interruptions import Interrupter
 from tests.stores.contract import in_threads
+from tests.traced import opened_below
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors as Linux shows them")
 
@@ -43,10 +44,6 @@ def at_each_place(interrupter, task, check):
 def watch_files():
     """Have a function called before files are opened, linked and removed, for good: one more place each."""
     sys.addaudithook(lambda *_: None)
-
-
-def descriptors():
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 # -- what holds something ------------------------------------------------------------
@@ -97,9 +94,8 @@ def test_lock_file_is_free_again_and_gone(interrupter, tmp_path):
         assert not filelocks._descriptors
 
     enter(take)
-    before = descriptors()
     at_each_place(interrupter, lambda: enter(take), check)
-    assert descriptors() == before
+    assert opened_below(tmp_path) == []
     assert not filelocks.is_held()
 
 
@@ -116,7 +112,7 @@ def test_lock_file_that_somebody_else_holds_is_left_to_him(tmp_path, monkeypatch
     holder = threading.Thread(target=hold)
     holder.start()
     held.wait(60)
-    before, number = descriptors(), path.stat().st_ino
+    before, number = opened_below(tmp_path), path.stat().st_ino
     lock_file = filelocks._lock_file
 
     def wait(descriptor):  # it is certain to wait when the signal comes
@@ -127,7 +123,7 @@ def test_lock_file_that_somebody_else_holds_is_left_to_him(tmp_path, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         enter(lambda: filelocks.lock(str(path), lambda: None))
     assert path.stat().st_ino == number
-    assert descriptors() == before
+    assert opened_below(tmp_path) == before
     leave.set()
     holder.join(60)
     assert not path.exists()
@@ -227,14 +223,13 @@ def test_no_descriptor_of_a_directory_stays_open(interrupter, verb, tmp_path):
         "stamp": ("a/k",),
         "set_if_absent": ("a/k", b"abc"),
     }[verb]
-    before = descriptors()
 
     def check():
         assert store.get("a/k") == b"abc"
 
     watch_files()
     at_each_place(interrupter, lambda: getattr(store, verb)(*arguments), check)
-    assert descriptors() == before
+    assert opened_below(tmp_path) == []
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "k"]
 
 

@@ -5,7 +5,6 @@ import json
 import shutil
 import socket
 import subprocess
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from omnizarr.stores.resolve import resolve
 from omnizarr.web.application import application
 from omnizarr.web.keys import Keys
 from omnizarr.web.serving import listening, running, serve, url_of
+from tests.traced import own_threads
 from tests.web.client import ask
 
 ZARRITA = Path(__file__).parents[2] / "viewer" / "node_modules" / "zarrita"
@@ -196,10 +196,10 @@ def test_the_server_is_gone_after_the_block():
 
 
 def test_an_error_in_the_block_ends_the_server():
-    before = threading.enumerate()
+    before = own_threads()
     with pytest.raises(KeyError), running(Keys(MemoryStore())):
         raise KeyError
-    assert not [thread for thread in threading.enumerate() if thread not in before]
+    assert own_threads() <= before
 
 
 def test_a_port_that_is_taken_is_reported():

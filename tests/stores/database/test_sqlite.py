@@ -229,9 +229,9 @@ def test_part_of_a_value_is_read_without_the_rest(store):
     store.set("a", value)
 
     def seconds(read):
-        start = time.perf_counter()
+        start = time.thread_time()
         read()
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     assert store.get("a", (-1000, None)) == value[-1000:]
     whole = min(seconds(lambda: store.get("a")) for _ in range(5))

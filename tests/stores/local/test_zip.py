@@ -594,9 +594,9 @@ def test_entries_are_asked_for_side_by_side():
     values = {f"{i}": bytes([i]) * 100 for i in range(32)}
     inner = Slow(MemoryStore({"data.zip": packed(values)}), delay=0.02)
     with ZipStore("data.zip", store=inner) as store:
-        start = time.perf_counter()
+        inner.reset()
         assert {f"{i}": value for i, value in store.get_many((key, None) for key in values)} == values
-        assert time.perf_counter() - start < 32 * 0.02 / 2
+        assert inner.max_in_flight > 1
 
 
 @pytest.mark.parametrize("how", [{"comment": b"PK" * 30_000}, {"force_zip64": True}])
