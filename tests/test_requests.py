@@ -276,15 +276,22 @@ EXPECTED = {
         "list": "list_dir g/, get g/a/zarr.json",
         "overwrite array": (
             "get g/zarr.json, get zarr.json, get g/a/zarr.json, get g/a/zarr.json, list_prefix g/a/, "
-            "delete_prefix g/a/, set g/a/zarr.json"
+            "delete_prefix g/a/, set g/a/zarr.json, exists .zmetadata, exists g/.zmetadata"
         ),
-        "delete array": "get g/a/zarr.json, delete_prefix g/a/",
+        "delete array": (
+            "get g/a/zarr.json, delete_prefix g/a/, get zarr.json, exists .zmetadata, get g/zarr.json, "
+            "exists g/.zmetadata"
+        ),
         "read attributes": "",
-        "change attributes": "get g/a/zarr.json, set g/a/zarr.json",
-        "change attributes of group": "get g/zarr.json, set g/zarr.json",
-        "append": "get g/a/zarr.json, set g/a/c/2/0, set g/a/c/2/1, set g/a/zarr.json",
-        "grow": "get g/a/zarr.json, exists g/a/c/2/0, exists g/a/c/2/1, set g/a/zarr.json",
-        "shrink": "get g/a/zarr.json, set g/a/zarr.json, delete g/a/c/1/0, delete g/a/c/1/1",
+        "change attributes": "get g/a/zarr.json, set g/a/zarr.json, get zarr.json, get g/zarr.json",
+        "change attributes of group": "get g/zarr.json, set g/zarr.json, get zarr.json",
+        "append": "get g/a/zarr.json, set g/a/c/2/0, set g/a/c/2/1, set g/a/zarr.json, get zarr.json, get g/zarr.json",
+        "grow": (
+            "get g/a/zarr.json, exists g/a/c/2/0, exists g/a/c/2/1, set g/a/zarr.json, get zarr.json, get g/zarr.json"
+        ),
+        "shrink": (
+            "get g/a/zarr.json, set g/a/zarr.json, delete g/a/c/1/0, delete g/a/c/1/1, get zarr.json, get g/zarr.json"
+        ),
         "read a chunk": "get g/a/c/0/0",
         "write a chunk": "set g/a/c/0/0",
         "write part of a chunk": "get g/a/c/0/0, set g/a/c/0/0",
@@ -300,7 +307,7 @@ EXPECTED = {
         "open consolidated": "get zarr.json, get .zgroup, get .zattrs, get .zmetadata",
         "create group, w": (
             "get zarr.json, get .zgroup, get .zattrs, get new/zarr.json, get new/.zarray, get new/.zgroup, "
-            "get new/.zmetadata, get new/meta, get new/__zmeta__, set new/.zgroup"
+            "get new/.zmetadata, get new/meta, get new/__zmeta__, set new/.zgroup, exists .zmetadata"
         ),
         "group[name]": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs",
         "name in group": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs",
@@ -321,34 +328,51 @@ EXPECTED = {
         "create array": (
             "get g/.zmetadata, get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, "
             "get .zattrs, get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, get g/new/.zmetadata, "
-            "get g/new/meta, get g/new/__zmeta__, set g/new/.zarray"
+            "get g/new/meta, get g/new/__zmeta__, set g/new/.zarray, exists .zmetadata, exists g/.zmetadata"
         ),
         "create group": (
             "get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, get .zattrs, "
-            "get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, get g/new/.zmetadata, "
-            "get g/new/meta, get g/new/__zmeta__, set g/new/.zgroup, get g/.zmetadata"
+            "get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, get g/new/.zmetadata, get g/new/meta, "
+            "get g/new/__zmeta__, set g/new/.zgroup, exists .zmetadata, exists g/.zmetadata, get g/.zmetadata"
         ),
         "require group": "get g/zarr.json, get g/.zgroup, get g/.zattrs, get .zmetadata",
         "require new group": (
             "get new/zarr.json, get new/.zgroup, get new/.zattrs, get new/.zarray, get new/.zmetadata, "
-            "get new/meta, get new/__zmeta__, get zarr.json, get .zgroup, get .zattrs, "
-            "get new/zarr.json, get new/.zarray, get new/.zgroup, get new/.zmetadata, get new/meta, "
-            "get new/__zmeta__, set new/.zgroup, get .zmetadata"
+            "get new/meta, get new/__zmeta__, get zarr.json, get .zgroup, get .zattrs, get new/zarr.json, "
+            "get new/.zarray, get new/.zgroup, get new/.zmetadata, get new/meta, get new/__zmeta__, "
+            "set new/.zgroup, exists .zmetadata, get .zmetadata"
         ),
         "require array": "get g/.zmetadata, get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs",
         "list": "get g/.zmetadata, list_dir g/, get g/a/.zarray, get g/a/.zattrs",
         "overwrite array": (
             "get g/.zmetadata, get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, "
-            "get .zattrs, get g/a/zarr.json, get g/a/.zarray, get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs, "
-            "list_prefix g/a/, delete_prefix g/a/, set g/a/.zarray"
+            "get .zattrs, get g/a/zarr.json, get g/a/.zarray, get g/a/zarr.json, get g/a/.zarray, "
+            "get g/a/.zattrs, list_prefix g/a/, delete_prefix g/a/, set g/a/.zarray, exists .zmetadata, "
+            "get zarr.json, exists g/.zmetadata, get g/zarr.json"
         ),
-        "delete array": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, delete_prefix g/a/",
+        "delete array": (
+            "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, delete_prefix g/a/, get zarr.json, "
+            "exists .zmetadata, get g/zarr.json, exists g/.zmetadata"
+        ),
         "read attributes": "",
-        "change attributes": "get g/a/.zarray, get g/a/.zattrs, set g/a/.zattrs",
-        "change attributes of group": "get g/.zgroup, get g/.zattrs, set g/.zattrs, get g/.zmetadata",
-        "append": "get g/a/.zarray, get g/a/.zattrs, set g/a/2.0, set g/a/2.1, set g/a/.zarray",
-        "grow": "get g/a/.zarray, get g/a/.zattrs, exists g/a/2.0, exists g/a/2.1, set g/a/.zarray",
-        "shrink": "get g/a/.zarray, get g/a/.zattrs, set g/a/.zarray, delete g/a/1.0, delete g/a/1.1",
+        "change attributes": (
+            "get g/a/.zarray, get g/a/.zattrs, set g/a/.zattrs, exists .zmetadata, exists g/.zmetadata"
+        ),
+        "change attributes of group": (
+            "get g/.zgroup, get g/.zattrs, set g/.zattrs, exists .zmetadata, exists g/.zmetadata"
+        ),
+        "append": (
+            "get g/a/.zarray, get g/a/.zattrs, set g/a/2.0, set g/a/2.1, set g/a/.zarray, exists .zmetadata, "
+            "exists g/.zmetadata"
+        ),
+        "grow": (
+            "get g/a/.zarray, get g/a/.zattrs, exists g/a/2.0, exists g/a/2.1, set g/a/.zarray, "
+            "exists .zmetadata, exists g/.zmetadata"
+        ),
+        "shrink": (
+            "get g/a/.zarray, get g/a/.zattrs, set g/a/.zarray, delete g/a/1.0, delete g/a/1.1, "
+            "exists .zmetadata, exists g/.zmetadata"
+        ),
         "read a chunk": "get g/a/0.0",
         "write a chunk": "set g/a/0.0",
         "write part of a chunk": "get g/a/0.0, set g/a/0.0",
@@ -399,14 +423,20 @@ EXPECTED = {
         ),
         "create array": (
             "get meta/root.group.json, get meta/root/g.group.json, get meta/root/g/new.array.json, "
-            "get meta/root/g/new.group.json, set meta/root/g/new.array.json"
+            "get meta/root/g/new.group.json, set meta/root/g/new.array.json, "
+            "exists meta/root/consolidated/.zmetadata"
         ),
         "require group": "get meta/root/g.group.json, get meta/root/consolidated/.zmetadata",
         "require array": "get meta/root/g/a.array.json",
-        "change attributes": "get meta/root/g/a.array.json, set meta/root/g/a.array.json",
-        "change attributes of group": "get meta/root/g.group.json, set meta/root/g.group.json",
+        "change attributes": (
+            "get meta/root/g/a.array.json, set meta/root/g/a.array.json, exists meta/root/consolidated/.zmetadata"
+        ),
+        "change attributes of group": (
+            "get meta/root/g.group.json, set meta/root/g.group.json, exists meta/root/consolidated/.zmetadata"
+        ),
         "append": (
-            "get meta/root/g/a.array.json, set data/root/g/a/c2/0, set data/root/g/a/c2/1, set meta/root/g/a.array.json"
+            "get meta/root/g/a.array.json, set data/root/g/a/c2/0, set data/root/g/a/c2/1, "
+            "set meta/root/g/a.array.json, exists meta/root/consolidated/.zmetadata"
         ),
         "read a chunk": "get data/root/g/a/c0/0",
         "write a chunk": "set data/root/g/a/c0/0",
@@ -441,12 +471,17 @@ def test_operation_asks_for_each_thing_once(zarr_format, operation, engine):
 
 
 COPIED = {
-    "change attributes": "get g/a/zarr.json, set g/a/zarr.json, get zarr.json, get g/a/zarr.json, set zarr.json",
+    "change attributes": (
+        "get g/a/zarr.json, set g/a/zarr.json, get zarr.json, get g/a/zarr.json, set zarr.json, get g/zarr.json"
+    ),
     "append": (
         "get g/a/zarr.json, set g/a/c/2/0, set g/a/c/2/1, set g/a/zarr.json, "
-        "get zarr.json, get g/a/zarr.json, set zarr.json"
+        "get zarr.json, get g/a/zarr.json, set zarr.json, get g/zarr.json"
     ),
-    "delete array": "delete_prefix g/a/, get zarr.json, get g/zarr.json, get g/a/zarr.json, set zarr.json",
+    "delete array": (
+        "delete_prefix g/a/, get zarr.json, get g/a/zarr.json, set zarr.json, "
+        "exists .zmetadata, get g/zarr.json, exists g/.zmetadata"
+    ),
 }
 
 
@@ -462,6 +497,30 @@ def test_copies_in_consolidated_metadata_are_renewed_with_two_reads(operation):
     store.reset()
     run(start)
     assert ", ".join(f"{verb} {key}" for verb, key in store.log if verb != "lock") == COPIED[operation]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_groups_above_a_change_are_looked_at_side_by_side(zarr_format):
+    inner = MemoryStore()
+    omnizarr.create_array(inner, name="a/b/c/d", shape=(4,), dtype="i4", zarr_format=zarr_format)
+    array = omnizarr.open_array(store := far(inner, delay=0.2), path="a/b/c/d", mode="r+", zarr_format=zarr_format)
+    store.reset()
+    array.resize((6,))
+    asked = {2: ("exists", ".zmetadata"), 3: ("get", "zarr.json")}[zarr_format]
+    above = [(verb, key) for verb, key in store.log if (verb, key.rpartition("/")[2]) == asked and "d/" not in key]
+    assert sorted(key.rpartition("/")[0] for _, key in above) == ["", "a", "a/b", "a/b/c"]
+    assert store.max_in_flight == 4
+
+
+def test_whether_a_store_begins_below_a_group_is_asked_once():
+    bucket = obstore.store.MemoryStore()
+    store = far(ObjectStore(bucket, prefix="data/temp", concurrency=FAR))
+    outside = far(ObjectStore(bucket, prefix="data", concurrency=FAR))
+    store.above = lambda: (outside, "temp")
+    array = omnizarr.create_array(store, shape=(4,), dtype="i4")
+    for length in (5, 6, 7):
+        array.resize((length,))
+    assert sorted(outside.log) == [("exists", ".zgroup"), ("exists", ".zmetadata"), ("exists", "zarr.json")]
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

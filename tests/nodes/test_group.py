@@ -1,5 +1,6 @@
 """`omnizarr.group` and `omnizarr.tree`."""
 
+import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -332,13 +333,16 @@ class TestConsolidated:
 
     @pytest.mark.parametrize("change", ["attribute", "new", "deleted"])
     def test_stale_copies_are_found_out(self, consolidated, change):
-        plain = omnizarr.open_group(consolidated.store, use_consolidated=False)
+        # made by a program that does not know consolidated metadata
+        store, is_v2 = consolidated.store, consolidated.zarr_format == 2
+        group = {"zarr_format": 2} if is_v2 else {"zarr_format": 3, "node_type": "group"}
         if change == "attribute":
-            plain["a"].attrs["late"] = 1
+            document = {"late": 1} if is_v2 else {**group, "attributes": {"late": 1}}
+            store.set("a/.zattrs" if is_v2 else "a/zarr.json", json.dumps(document).encode())
         elif change == "new":
-            plain.create_group("a/late")
+            store.set("a/late/.zgroup" if is_v2 else "a/late/zarr.json", json.dumps(group).encode())
         else:
-            del plain["a/x"]
+            store.delete_prefix("a/x/")
         with pytest.raises(
             errors.ConsolidatedMetadataError, match={"attribute": "'a'", "new": "'a/late'"}.get(change, "'a/x'")
         ):

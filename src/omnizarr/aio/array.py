@@ -244,7 +244,7 @@ class AsyncArray(ArrayProperties):
         while since is not self.array._state:  # noqa: SLF001 - until nothing else has changed it meanwhile
             since = self.array._state  # noqa: SLF001
             metadata = await reading(where.store, found)
-        self.array._adopt(metadata, is_ours=False)  # noqa: SLF001
+        self.array._adopt(metadata)  # noqa: SLF001
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> AsyncArray:
         """Return the same array with other settings."""

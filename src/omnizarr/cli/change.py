@@ -13,7 +13,7 @@ from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import ShapeError
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
-from omnizarr.tools.editing import mentions, places, resizing
+from omnizarr.tools.editing import places, resizing
 
 
 @command()
@@ -37,7 +37,6 @@ def consolidate(path: str, storage: Storage, *, remove: bool) -> int:
     with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:
         group = consolidate_metadata(where, remove=remove)
         count = group.nmembers(None)
-        mentions.refresh(where)
     done = (
         "consolidated metadata removed" if remove else f"metadata of {wording.plural(count + 1, 'node')} consolidated"
     )

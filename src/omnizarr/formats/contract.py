@@ -114,6 +114,8 @@ class Consolidated(NamedTuple):
     dump: DumpNodes
     scan: Callable[[bytes], Scanned | None] = _nothing
     """Finds the copies in the text of the document that holds them; None if the text must be parsed."""
+    is_possible: bool = True
+    """False for formats that have none."""
 
 
 _ZSTD: Final[Mapping[str, JSON]] = {"id": "zstd", "level": 0}

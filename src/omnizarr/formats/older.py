@@ -45,7 +45,7 @@ def _other_scalars(metadata: ArrayMetadata) -> tuple[Named, ...]:
     return () if metadata.shape else keys.others(metadata.chunk_key_encoding, 0)
 
 
-_NO_COPIES: Final = Consolidated(None, _load_no_copies, _dump_no_copies)
+_NO_COPIES: Final = Consolidated(None, _load_no_copies, _dump_no_copies, is_possible=False)
 _DOTS: Final = Named("v2", {"separator": "."})
 
 V1: Final = Dialect(

@@ -44,7 +44,6 @@ def adopt(wanted: Mapping[Dimension, int]) -> None:
             return resizing.with_shape(metadata, shape)
 
         hierarchy.update(variable._stored.where, ArrayMetadata, longer)
-        variable._session.note_change(variable._stored.where)
     for dim, length in wanted.items():
         dim._group._session.records.enter(dim, length)
 

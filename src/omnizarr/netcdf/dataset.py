@@ -225,7 +225,7 @@ class Dataset(Group):
             )
         root = opening._opened_group(found, {"config": config})
         loaded = layouts.load(root, mode=None if location is None else location.mode, xarray=xarray)
-        session = Session(found.where, loaded.layout, config, xarray, root._snapshot, loaded.version)
+        session = Session(found.where, loaded.layout, config, xarray, loaded.version)
         return loaded, session
 
     # -- the dataset ------------------------------------------------------------------

@@ -610,7 +610,6 @@ class Group(Attributed):
             variable._move(newname, where)
             self._variables = _renamed(self._variables, oldname, newname)
             hierarchy.delete(before)
-            self._session.note_change(before, where)
 
     def renameGroup(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Rename a group. Everything in it moves with it."""
@@ -626,7 +625,6 @@ class Group(Attributed):
             group._move(where)
             self._restate(self._users(*(dim for below in group.walk() for dim in below._dimensions.values())))
             hierarchy.delete(before)
-            self._session.note_change(before, *(each._where for each in group.walk()))
 
     @contextmanager
     def _renaming(

@@ -25,7 +25,6 @@ from omnizarr.netcdf.layouts.nczarr_metadata import types_in
 from omnizarr.netcdf.records import Records
 from omnizarr.nodes import detection, hierarchy, resizing
 from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.location import StorePath
 from omnizarr.support.locks import RLock
 
@@ -50,8 +49,6 @@ class Session:
         Settings of the arrays.
     xarray : bool
         Whether to write ``_ARRAY_DIMENSIONS``.
-    snapshot : Snapshot, optional
-        Consolidated metadata, which is updated with every change.
     version : str, optional
         Version of the netCDF-C that wrote the dataset.
     is_complete : bool
@@ -70,7 +67,6 @@ class Session:
     layout: Layout
     config: ArrayConfig
     xarray: bool = True
-    snapshot: Snapshot | None = None
     version: str | None = None
     is_open: bool = True
     is_complete: bool = False
@@ -104,7 +100,6 @@ class Session:
         found = hierarchy.create(where, metadata, overwrite=overwrite or self.replaces)
         with or_nothing(where):
             self._write_objects(where, marks.objects)
-            self.note_change(where)
         return found.where
 
     def create_array(
@@ -117,7 +112,6 @@ class Session:
         marks = self.layout.variable(header, group, sizes, self.xarray)
         with or_nothing(where):
             self._write_objects(where, marks.objects)
-            self.note_change(where)
         return marks.listed
 
     def retype(
@@ -128,7 +122,6 @@ class Session:
         new = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
         changed = {name: getattr(new, name) for name in ("data_type", "codecs", "fill_value", "spellings")}
         hierarchy.update(where, ArrayMetadata, lambda metadata: replace(metadata, **changed))
-        self.note_change(where)
 
     def change_group(
         self,
@@ -149,9 +142,7 @@ class Session:
             new = self._edited(where, metadata, lambda header: self.layout.group(header, is_root), old, change(old))
             return new if not listed or not self.layout.lists_arrays else layouts.with_listed(new, listed)
 
-        changed = hierarchy.update(where, GroupMetadata, rewritten)
-        self.note_change(where)
-        return changed
+        return hierarchy.update(where, GroupMetadata, rewritten)
 
     def change_variable(
         self,
@@ -190,7 +181,6 @@ class Session:
         hierarchy.update(where, ArrayMetadata, rewritten)
         if is_object(relisted[0]) and relisted[0] != listed:
             self.change_group(where.parent, lambda header: header, {where.name: relisted[0]})
-        self.note_change(where)
         return changed[0]
 
     def listed(self, where: StorePath) -> JSON:
@@ -254,13 +244,7 @@ class Session:
         )
         growth = resizing.Growth(stored.where, longer, policy, meant=resizing.with_shape(stored.metadata, shape))
         grown = resizing.grow(growth, write, covers=covers)
-        self.note_change(stored.where)
         return lambda: resizing.take_back(growth, grown)
-
-    def note_change(self, *changed: StorePath) -> None:
-        """Update the consolidated metadata, if there is any."""
-        if self.snapshot is not None:
-            self.snapshot.refresh([each.path for each in changed])
 
     def _edited(self, where: StorePath, metadata: M, marks_of: Callable[[H], Marks], old: H, new: H) -> M:
         """Return metadata with the changes from `old` to `new`, and write the changed separate objects."""

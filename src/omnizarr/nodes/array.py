@@ -504,7 +504,8 @@ class Array(Node, ArrayProperties):
         """Change the shape. Elements keep their coordinates.
 
         New elements have the fill value. Elements that are cut off are lost, even if the array grows again: chunks
-        outside the new shape are deleted, and parts of chunks outside it are set to the fill value.
+        outside the new shape are deleted, and parts of chunks outside it are set to the fill value. Consolidated
+        metadata of groups above is updated, however the array was opened.
 
         Parameters
         ----------
@@ -517,7 +518,8 @@ class Array(Node, ArrayProperties):
     def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension.
 
-        If several writers append at the same time, every block is stored, one after another.
+        If several writers append at the same time, every block is stored, one after another. Consolidated metadata of
+        groups above is updated, however the array was opened: its readers see the new elements.
 
         Parameters
         ----------
@@ -552,7 +554,7 @@ class Array(Node, ArrayProperties):
     def refresh(self) -> None:
         """Read the metadata again, in case another program resized the array or changed its attributes."""
         since = self._state
-        self._adopt(self._stored(), since, is_ours=False)
+        self._adopt(self._stored(), since)
 
     def _stored(self) -> ArrayMetadata:
         return detection.open_array(self._where, self._metadata.dialect).metadata
@@ -572,7 +574,7 @@ class Array(Node, ArrayProperties):
         )
         self._adopt(metadata, since)
 
-    def _adopt(self, metadata: ArrayMetadata, since: State | None = None, *, is_ours: bool = True) -> None:
+    def _adopt(self, metadata: ArrayMetadata, since: State | None = None) -> None:
         """Use the metadata that is stored now.
 
         `since` is the state before they were read or changed. If another thread has replaced it, its metadata may be
@@ -585,8 +587,6 @@ class Array(Node, ArrayProperties):
             known = state.metadata
             same = metadata.shape == known.shape and replace(metadata, attributes={}) == replace(known, attributes={})
             self._state = State(metadata, state.bound if same else None)
-        if is_ours and self._snapshot is not None:
-            self._snapshot.refresh([self._where.path])
 
     def show(
         self,

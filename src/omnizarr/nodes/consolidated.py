@@ -1,7 +1,7 @@
-"""Consolidated metadata of a group: reading, writing, updating and checking it.
+"""Consolidated metadata of a group: reading, writing and checking it.
 
-A group opened from consolidated metadata finds its members there. Changes through the group change the documents
-first and the copies next (`Snapshot.refresh`), so that our own changes never make the copies stale. `differences`
+A group opened from consolidated metadata finds its members there. Every change of a node changes its documents first
+and the copies next (`omnizarr.nodes.renewing`), so that our own changes never make the copies stale. `differences`
 finds copies that other programs made stale.
 
 Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
@@ -10,16 +10,17 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
 
 from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, documents
-from omnizarr.formats.consolidated import Copy, Slices
+from omnizarr.formats.consolidated import Slices
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import in_order_of, same
@@ -27,7 +28,7 @@ from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Documents, Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import conflicts, threads
+from omnizarr.stores import Store, conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
@@ -64,23 +65,23 @@ class _Group(NamedTuple):
         return _without_copies(self.dialect, self.metadata, self.documents)
 
 
-class _Held(NamedTuple):
+class Held(NamedTuple):
     """The copies of a group, and what was read to find them."""
 
     dialect: Dialect
     nodes: Nodes
     group: _Group | None
-    source: _Source | None = None
+    source: Source | None = None
     """The text, if the copies in it have not been parsed. The group is then without copies."""
 
-    def parsed(self) -> _Held:
+    def parsed(self) -> Held:
         """Return the same, with all copies parsed."""
         source = self.source
-        held = None if source is None else _held_from(self.dialect, source.key, source.members.text)
+        held = None if source is None else held_from(self.dialect, source.key, source.members.text)
         return held or self
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """Where copies were found."""
 
     key: str
@@ -109,6 +110,8 @@ class Snapshot:
         self._names: tuple[Nodes, Mapping[str, set[str]]] | None = None
         """The names of children by path, and the copies of which they are."""
         self._length = len(root.prefix)
+        with threads.lock(Snapshot):
+            _opened.add(self)
 
     @classmethod
     def of(cls, found: Found[GroupMetadata], use: str | bool | None) -> Snapshot | Callable[[], Snapshot | None] | None:  # noqa: FBT001 - as for `snapshot`
@@ -138,6 +141,21 @@ class Snapshot:
                     self._nodes = found
                 nodes = self._nodes
         return nodes
+
+    @property
+    def known(self) -> Nodes | None:
+        """The same, if they have been read."""
+        return self._nodes
+
+    def adopt(self, nodes: Nodes) -> None:
+        """Use other copies, which are now stored."""
+        with self._guard():
+            self._nodes = nodes
+
+    def is_of(self, root: StorePath) -> bool:
+        """Return whether these are the copies of the group at a place."""
+        own = self.root
+        return own.path == root.path and (own.store is root.store or own.store.origin() == root.store.origin())
 
     def _guard(self) -> AbstractContextManager[object]:
         return threads.lock((Snapshot, id(self)))
@@ -169,77 +187,25 @@ class Snapshot:
                     return metadata
         return None
 
-    @conflicts.retried
-    def refresh(self, paths: Iterable[str]) -> None:
-        """Update the copies of the nodes at `paths` (and of all nodes below, if a node was removed)."""
-        with self.root.lock():
-            held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
-            if held is None:
-                return  # another writer has removed the consolidated metadata
-            changed = self._refreshed_in_text(held, paths)
-            if changed is None:
-                held = held.parsed()
-                changed = self._changed(held, paths)
-                _write(self.root, held.dialect, changed, held.group, self.name, held.nodes)
-            with self._guard():
-                self._nodes = changed
-
-    def _changed(self, held: _Held, paths: Iterable[str]) -> dict[str, Documents]:
-        """Return all copies, with those of the nodes at `paths` as the documents are now."""
-        changed = dict(held.nodes)
-        for path in paths:
-            relative = self._relative(path)
-            if held.group is not None and not relative:
-                found = held.group.without_copies()
-            else:
-                found = _documents_in(self.root.at(path), held.dialect)  # no place for other formats
-            if found:
-                changed[relative] = found
-            else:
-                below = f"{relative}/"
-                changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
-        return changed
-
-    def _refreshed_in_text(self, held: _Held, paths: Iterable[str]) -> Nodes | None:
-        """Update the copies of a few nodes within the text of the others, and return all.
-
-        The document is changed as if it held only those copies and their neighbours. The others are put back into its
-        text then. None if this is not possible: parse all copies.
-        """
-        if held.source is None:
-            return None
-        dialect, nodes, (key, members) = held.dialect, held.nodes, held.source
-        before = _paths_by_name(dialect, nodes)
-        if list(before) != members.names:
-            return None
-        changed = self._changed(held, paths)
-        touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
-        if held.group is not None:
-            fitting = _inline(dialect, {path: changed[path] for path in touched if path in changed})
-            changed = {path: node for path, node in changed.items() if path not in touched or path in fitting}
-        after = _paths_by_name(dialect, changed)
-        kept = _neighbourhood(touched, before, after)
-        some = _held_from(dialect, key, members.only(kept))
-        if some is None:
-            return None
-        few = {
-            path: node if path in touched else some.nodes[path]
-            for path, node in changed.items()
-            if path in touched or path in some.nodes
-        }
-        result = members.restored(kept, _rendered(self.root, few, some))
-        if result is None or result[1] != list(after):
-            return None
-        text = result[0]
-        if text != members.text:
-            self.root.store.set(key, text)
-        return changed
-
     def _relative(self, path: str) -> str:
         return path[self._length :]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Snapshot, (self.root, self.name)
+
+
+enclosing: Final[WeakKeyDictionary[Store, tuple[Store, str] | None]] = WeakKeyDictionary()
+"""Remote stores, and a store in which each begins below a group, with its path there; None if there is none. They are
+asked once, until something is consolidated."""
+
+_opened: Final[WeakSet[Snapshot]] = WeakSet()
+"""What this process has opened. Every change that it makes reaches them all (`omnizarr.nodes.renewing`)."""
+
+
+def opened() -> list[Snapshot]:
+    """Return the consolidated metadata that nodes of this process use."""
+    with threads.lock(Snapshot):
+        return list(_opened)
 
 
 def _names_below(nodes: Nodes) -> dict[str, set[str]]:
@@ -306,18 +272,18 @@ def read(
 
     Raises ConsolidatedMetadataError if it is broken.
     """
-    held = _held(where, name, dialect, group)
+    held = held_at(where, name, dialect, group)
     return None if held is None else held.nodes
 
 
-def _held(
+def held_at(
     where: StorePath,
     name: str | None,
     dialect: Dialect | None = None,
     group: GroupMetadata | None = None,
     *,
     prefer: str = "",
-) -> _Held | None:
+) -> Held | None:
     """Return the copies like `read`, and what was read for them. Tries the dialect `prefer` first."""
     for candidate in _preferring(where, prefer) if dialect is None else (dialect,):
         try:
@@ -335,12 +301,12 @@ def _preferring(where: StorePath, prefer: str) -> Sequence[Dialect]:
     return sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer)
 
 
-def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> _Held | None:
+def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> Held | None:
     if dialect.consolidated.document is None:
         if group is not None:
             is_sound = isinstance(group.consolidated, Slices)
             return (
-                _Held(dialect, group.consolidated or {}, None)
+                Held(dialect, group.consolidated or {}, None)
                 if is_sound
                 else _held_inline(dialect, dialect.dump(group))
             )
@@ -355,30 +321,30 @@ def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupM
     data = None if key is None else where.store.get(key)
     if key is None or data is None:
         return None
-    return _scanned(dialect, key, data) or _held_from(dialect, key, data)
+    return _scanned(dialect, key, data) or held_from(dialect, key, data)
 
 
-def _scanned(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
+def _scanned(dialect: Dialect, key: str, data: Buffer) -> Held | None:
     """Return the copies in the value of a key, not parsed; None if this is not possible."""
     scanned = dialect.consolidated.scan(bytes(data)) if len(data) >= _MANY_BYTES else None
     if scanned is None:
         return None
     try:
-        held = _held_from(dialect, key, scanned.members.without())
+        held = held_from(dialect, key, scanned.members.without())
     except OmnizarrError:
         return None
-    return held and held._replace(nodes=scanned.nodes, source=_Source(key, scanned.members))
+    return held and held._replace(nodes=scanned.nodes, source=Source(key, scanned.members))
 
 
-def _held_inline(dialect: Dialect, found: Documents) -> _Held | None:
+def _held_inline(dialect: Dialect, found: Documents) -> Held | None:
     """Return the copies in the document of a group."""
     metadata = dialect.load(found, strict) if found else None
     if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
         return None
-    return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
+    return Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
 
 
-def _held_from(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
+def held_from(dialect: Dialect, key: str, data: Buffer) -> Held | None:
     """Return the copies in the value of a key."""
     try:
         document = documents.parse_shared(data, strict)
@@ -387,33 +353,9 @@ def _held_from(dialect: Dialect, key: str, data: Buffer) -> _Held | None:
     if dialect.consolidated.document is None:
         return _held_inline(dialect, {dialect.group_document: document})
     try:
-        return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
+        return Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
     except OmnizarrError as error:
         raise error.add(key=key)
-
-
-def _paths_by_name(dialect: Dialect, nodes: Nodes) -> dict[str, str]:
-    """Return the paths of copies by the names that they have in consolidated metadata, in their order there."""
-    written: Any = dialect.consolidated.dump(
-        {path: dict.fromkeys(node.texts if isinstance(node, Copy) else node, path) for path, node in nodes.items()}
-    )
-    return written["metadata"]  # type: ignore[no-any-return]
-
-
-def _neighbourhood(touched: Container[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[int]:
-    """Return which copies of those `before` a change concerns, by number.
-
-    They are those of the paths `touched`, the ones beside these, and the first two, which show the spacing, and the
-    last.
-    """
-    wanted: set[str] = set()
-    for those in (before, after):
-        names = list(those)
-        for number, path in enumerate(those.values()):
-            if path in touched:
-                wanted.update(names[max(number - 1, 0) : number + 2])
-    ends = {0, 1, len(before) - 1}
-    return [number for number, name in enumerate(before) if name in wanted or number in ends]
 
 
 def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
@@ -428,10 +370,10 @@ def documents_at(where: StorePath, prefer: str = "") -> Documents:
 
     `prefer` is the dialect to use if documents of several formats are at the place.
     """
-    return next(filter(None, (_documents_in(where, dialect) for dialect in _preferring(where, prefer))), {})
+    return next(filter(None, (documents_in(where, dialect) for dialect in _preferring(where, prefer))), {})
 
 
-def _documents_in(where: StorePath, dialect: Dialect) -> Documents:
+def documents_in(where: StorePath, dialect: Dialect) -> Documents:
     """Return the documents of the node at a place in one dialect, like `documents_at`."""
     found = detection.read_documents(where, dialect)
     try:
@@ -452,15 +394,16 @@ def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = N
 
     Paths that `walk` skips are added to `unreachable`.
     """
-    return {"": documents_at(where, prefer), **_gather_below(where, prefer, unreachable)}
+    return {"": documents_at(where, prefer), **gather_below(where, prefer, unreachable)}
 
 
-def _gather_below(where: StorePath, prefer: str, unreachable: list[str] | None) -> dict[str, Documents]:
+def gather_below(where: StorePath, prefer: str, unreachable: list[str] | None = None) -> dict[str, Documents]:
+    """Return the same without the group itself."""
     return {
         place.path[len(where.prefix) :]: documents_at(place, prefer)
         if metadata is None
         else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
-        for place, metadata in _walk(where, prefer, unreachable)
+        for place, metadata in _walked(where, prefer, unreachable)
     }
 
 
@@ -470,10 +413,12 @@ def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[Sto
     Nodes for which the store has no keys are skipped, and their paths, relative to the group, are added to
     `unreachable`. Raises StoreError if the store fails, so that missing answers do not count as missing nodes.
     """
-    return (place for place, _ in _walk(where, "", unreachable))
+    return (place for place, _ in _walked(where, "", unreachable))
 
 
-def _walk(where: StorePath, prefer: str, unreachable: list[str] | None) -> Iterator[tuple[StorePath, Metadata | None]]:
+def _walked(
+    where: StorePath, prefer: str, unreachable: list[str] | None
+) -> Iterator[tuple[StorePath, Metadata | None]]:
     """Like `walk`, with the metadata of each node; None if it is broken."""
     pending = [where]
     while pending:
@@ -503,18 +448,18 @@ def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
     raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
 
 
-def _is_of(dialect: Dialect, node: Documents) -> bool:
+def is_of(dialect: Dialect, node: Documents) -> bool:
     """Whether documents have the names of a dialect."""
     return node.keys() <= dialect.keyspace.documents("").keys()
 
 
-def _format_of(where: StorePath, nodes: Nodes) -> str:
+def format_of(where: StorePath, nodes: Nodes) -> str:
     """Return the name of the dialect of copies; "" if there are none."""
-    formats = (dialect for node in nodes.values() for dialect in dialects_at(where) if node and _is_of(dialect, node))
+    formats = (dialect for node in nodes.values() for dialect in dialects_at(where) if node and is_of(dialect, node))
     return next((dialect.name for dialect in formats), "")
 
 
-def _write(
+def write(
     where: StorePath,
     dialect: Dialect,
     nodes: Nodes,
@@ -528,7 +473,7 @@ def _write(
     """
     if dialect.consolidated.document is None:
         if group is not None:
-            consolidated = replace(group.metadata, consolidated=_inline(dialect, nodes))
+            consolidated = replace(group.metadata, consolidated=inline_copies(dialect, nodes))
             stored.rewrite(where, dialect, consolidated, group.documents)
         return
     key = _key(where, dialect, name)
@@ -543,16 +488,7 @@ def _write(
     where.store.set(key, documents.render_shared(in_order_of(dialect.consolidated.dump(nodes), replaced)))
 
 
-def _rendered(where: StorePath, nodes: Nodes, held: _Held) -> bytes:
-    """Return the document of copies, as a revision of what was read."""
-    if held.group is not None:
-        found = stored.dump(where, replace(held.group.metadata, consolidated=nodes))
-        return documents.render(found[held.dialect.group_document])
-    replaced = held.nodes.document if isinstance(held.nodes, Copies) else None
-    return documents.render(in_order_of(held.dialect.consolidated.dump(nodes), replaced))
-
-
-def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
+def inline_copies(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
     """Return the copies that fit into the document of the group itself."""
     names = dialect.keyspace.documents("").keys()
     return {path: node for path, node in nodes.items() if path and node.keys() <= names}
@@ -580,13 +516,14 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
 
     `zarr_format` is the format of the group, if it is known.
     """
+    enclosing.clear()
     with where.lock():
         group = _group_at(where, zarr_format)
         dialect = group.dialect
         unreachable: list[str] = []
-        nodes = {"": group.without_copies(), **_gather_below(where, dialect.name, unreachable)}
-        _write(where, dialect, nodes, group)
-    others = [path for path, node in nodes.items() if path and not _is_of(dialect, node)]
+        nodes = {"": group.without_copies(), **gather_below(where, dialect.name, unreachable)}
+        write(where, dialect, nodes, group)
+    others = [path for path, node in nodes.items() if path and not is_of(dialect, node)]
     if others:
         warnings.warn(
             f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({_some(others)}): "
@@ -602,7 +539,7 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
         )
     if dialect.consolidated.document is not None:
         return group.metadata, Snapshot(where, None, nodes)
-    inline = _inline(dialect, nodes)
+    inline = inline_copies(dialect, nodes)
     return replace(group.metadata, consolidated=inline), Snapshot(where, None, inline)
 
 
@@ -630,13 +567,13 @@ def _some(paths: Sequence[str]) -> str:
 
 def differences(where: StorePath, nodes: Nodes) -> list[str]:
     """Return the paths, relative to the group, where copies differ from the documents."""
-    prefer = _format_of(where, nodes)
+    prefer = format_of(where, nodes)
     formats = [dialect for dialect in dialects_at(where) if prefer in {"", dialect.name}]
     # There is no place for nodes of other formats among the copies.
     there = {
         path: node
         for path, node in gather(where, prefer).items()
-        if path in nodes or any(_is_of(dialect, node) for dialect in formats)
+        if path in nodes or any(is_of(dialect, node) for dialect in formats)
     }
     paths = sorted(path for path in {*nodes, *there} if path)
     return [path for path in paths if not _agree(nodes.get(path), there.get(path))]

@@ -180,7 +180,6 @@ def add_array(
         where, metadata = found.where, found.metadata
         if write is not None:
             write(Array(where, metadata, config))
-    note_change(snapshot, where)
     return Array(where, metadata, config, snapshot)
 
 
@@ -191,13 +190,6 @@ def _made(
     found = hierarchy.create(where, metadata)
     write(Array(found.where, found.metadata, config))
     return found.metadata
-
-
-def note_change(snapshot: Snapshot | None, where: StorePath) -> None:
-    """Update the consolidated metadata, if there is any, after a node and perhaps groups above it have changed."""
-    if snapshot is not None:
-        above = [place.path for place in where.ancestors() if len(place.path) > len(snapshot.root.path)]
-        snapshot.refresh([*above, where.path])
 
 
 def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Above | None = None) -> Dialect:

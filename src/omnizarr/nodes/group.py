@@ -22,7 +22,7 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import consolidated, creating, detection, hierarchy, replacing
+from omnizarr.nodes import creating, detection, hierarchy, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
@@ -463,7 +463,6 @@ class Group(Node):
         where = self._below(name)
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
         where = hierarchy.create(where, metadata, overwrite=overwrite).where
-        creating.note_change(self._snapshot, where)
         return Group(where, metadata, self._config, self._snapshot)
 
     def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
@@ -476,8 +475,6 @@ class Group(Node):
         where = self._where / name
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
         found = hierarchy.require(where, metadata)
-        if found.metadata is metadata:  # it has just been created
-            creating.note_change(self._snapshot, found.where)
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
@@ -560,7 +557,6 @@ class Group(Node):
         if path not in self:
             raise detection.not_found(where, NodeNotFoundError)
         hierarchy.delete(where)
-        creating.note_change(self._snapshot, where)
 
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
@@ -639,10 +635,7 @@ class Group(Node):
         ContainsArrayError, ContainsGroupError
             If there is a node at `dest`.
         """
-        old, new = self._where / source, self._where / dest
-        hierarchy.move(old, new)
-        self._note_copy(old)
-        self._note_copy(new)
+        hierarchy.move(self._where / source, self._where / dest)
 
     rename = move
 
@@ -651,16 +644,7 @@ class Group(Node):
 
         Raises the errors of `move`.
         """
-        new = self._where / dest
-        replacing.copy(self._where / source, new, overwrite=overwrite)
-        self._note_copy(new)
-
-    def _note_copy(self, where: StorePath) -> None:
-        if self._snapshot is None:
-            return
-        creating.note_change(self._snapshot, where)
-        if detection.find(where) is not None:
-            self._snapshot.refresh([place.path for place in consolidated.walk(where)])
+        replacing.copy(self._where / source, self._where / dest, overwrite=overwrite)
 
     # -- metadata ------------------------------------------------------------------
 
@@ -700,8 +684,6 @@ class Group(Node):
             self._own_format,
         )
         self._adopt(metadata, since)
-        if self._snapshot is not None:
-            self._snapshot.refresh([self._where.path])
 
     # -- Python protocols ----------------------------------------------------------------
 
@@ -792,7 +774,6 @@ def create_node(
     if isinstance(metadata, ArrayMetadata):
         return creating.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
-    creating.note_change(snapshot, found.where)
     return Group(found.where, found.metadata, config, snapshot)
 
 

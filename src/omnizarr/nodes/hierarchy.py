@@ -51,6 +51,7 @@ from omnizarr.nodes.detection import (
     read_documents,
 )
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
+from omnizarr.nodes.renewing import Change
 from omnizarr.stores import conflicts, pool
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
@@ -65,7 +66,6 @@ def check_path(dialect: Dialect, path: str) -> None:
             raise error.add(path=path)
 
 
-@conflicts.retried
 def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Above | None = None) -> Found[M]:
     """Write the documents of a new node, and those of groups above that have none.
 
@@ -83,8 +83,14 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
     ReadOnlyError
     """
     _refuse_read_only(where)
+    with Change(where) as change:
+        return _create(where, metadata, change, overwrite=overwrite, above=above)
+
+
+@conflicts.retried
+def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, above: Above | None) -> Found[M]:
     above = above or Above()
-    where = settled(where, dialect_named(metadata.dialect), above)
+    where = change.where = settled(where, dialect_named(metadata.dialect), above)
     dialect = dialect_of(where, metadata)
     # In the older variants of a draft, chunks have other keys than those of new arrays.
     metadata = dialect.keyspace.settle(metadata)
@@ -92,7 +98,10 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
     values = stored.rendered(where, metadata)  # refuse before anything is deleted or written
     create_ancestors(where, dialect, above)
     refuse_sibling(where, dialect)
+    change.known = above.formats()
+    change.below = "gone" if isinstance(metadata, ArrayMetadata) else "same"
     if _is_written_at_once(where, dialect, values):
+        change.begin()
         return Found(where, metadata)
     with where.lock():
         existing = occupant(where)
@@ -100,15 +109,19 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
         if existing is not None:
             if not overwrite:
                 raise in_the_way(where, existing)
+            change.known = above.formats(others=True)
+            change.begin("gone")
             is_rest = _clear_for(where, existing)
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
+        change.begin()
         write_entry_point(where, dialect)
         other = _write_new(where, dialect, values)
         if other is not None and overwrite:
             _clear_for(where, other)
             other = _write_new(where, dialect, values)
         if other is not None:
+            change.begin("new")
             raise in_the_way(where, other)
     return Found(where, metadata)
 
@@ -126,6 +139,26 @@ class Above:
         if key not in self._seen:
             self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
         return self._seen[key]
+
+    def formats(self, *, others: bool = False) -> dict[str, list[Dialect]]:
+        """Return in which formats the groups that were read may keep copies of nodes, by path.
+
+        With `others`, they may have documents of other formats besides their own.
+        """
+        found: dict[str, list[Dialect]] = {}
+        for (path, _), node in self._seen.items():
+            if node is None:
+                found.setdefault(path, [])
+            elif isinstance(node, Found):
+                own = dialect_of(node.where, node.metadata)
+                is_sure = own.consolidated.document is None and not _has_copies(node.metadata)
+                rest = [each for each in dialects_at(node.where) if each.name != own.name] if others else []
+                found[path] = [*([] if is_sure else [own]), *rest]
+        return found
+
+
+def _has_copies(metadata: Metadata) -> bool:
+    return isinstance(metadata, GroupMetadata) and metadata.consolidated is not None
 
 
 def settled(where: StorePath, dialect: Dialect, looked: Above | None = None) -> StorePath:
@@ -234,7 +267,8 @@ def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
 def clear(where: StorePath) -> None:
     """Remove the documents and chunks of a node and of all nodes below. Everything else stays."""
     _refuse_read_only(where)
-    with where.lock():
+    with Change(where, "gone") as change, where.lock():
+        change.begin()
         erasing.erase(where)
 
 
@@ -257,7 +291,6 @@ def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
     return Found(existing.where, existing.metadata)
 
 
-@conflicts.retried
 def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
     """Change a node's documents: read them, apply `change`, and write those that differ, all under the node's lock.
 
@@ -271,12 +304,22 @@ def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_forma
     ReadOnlyError, NotRepresentableError, MetadataError
     """
     _refuse_read_only(where)
+    with Change(where, own=kind is GroupMetadata) as noted:
+        return _update(where, kind, change, noted, zarr_format)
+
+
+@conflicts.retried
+def _update(
+    where: StorePath, kind: type[M], change: Callable[[M], M], noted: Change, zarr_format: int | str | None
+) -> M:
     with where.lock():
-        return update_locked(where, kind, change, zarr_format)
+        return update_locked(where, kind, change, noted, zarr_format)
 
 
-def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
-    """Like `update`, for a caller that holds the lock."""
+def update_locked(
+    where: StorePath, kind: type[M], change: Callable[[M], M], noted: Change, zarr_format: int | str | None = None
+) -> M:
+    """Like `update`, for a caller that holds the lock, and whose change of the node is `noted`."""
     for dialect in dialects_at(where, zarr_format):
         found = read_documents(where, dialect, "array" if kind is ArrayMetadata else "group")
         metadata = load(where, dialect, found)
@@ -292,6 +335,7 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
         error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
         raise error("another node has taken this place", store=str(where.store), path=where.path)
     changed = change(metadata)
+    noted.begins_in(dialect)
     resized = _resized(dialect, metadata, changed, found)
     if resized is None:
         stored.rewrite(where, dialect, changed, found)
@@ -303,7 +347,8 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
 def delete(where: StorePath) -> None:
     """Remove a node and all nodes below. Spec: Zarr v3, "Erase a group or array"."""
     _refuse_read_only(where)
-    with where.lock():
+    with Change(where, "gone") as change, where.lock():
+        change.begin()
         _erase(where)
 
 
@@ -338,16 +383,18 @@ def copy(
     """
     found, target = _ready(source, target, is_staged=exchange is not None)
     source, dialect = found.where, dialect_of(target, found.metadata)
-    with target.lock():
+    with Change(target, "new") as change, target.lock():
         existing = occupant(target)
         if existing is not None:
             if not overwrite:
                 raise in_the_way(target, existing)
+            change.begin()
             if exchange is not None and exchange(target, existing):
                 return
             is_rest = _clear_for(target, existing)
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
+        change.begin()
         write_entry_point(target, dialect)
         _copy_keys(source, target, told)
 
@@ -438,6 +485,16 @@ def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] 
         pool.run(transfer, together, min(workers, len(together)), 1)
 
 
+def _is_renamed(old: StorePath, new: StorePath) -> bool:
+    """Rename a node and all nodes below, if its store can do that."""
+    with Change(old, "gone") as left, Change(new, "new") as arrived:
+        is_done = old.store.move_prefix(old.prefix, new.prefix)
+        if is_done:
+            left.begin()
+            arrived.begin()
+        return is_done
+
+
 def document_test(where: StorePath) -> Callable[[str], bool]:
     """Return a function that distinguishes documents from chunks by their keys."""
     home = where.home
@@ -476,7 +533,7 @@ def move(source: StorePath, target: StorePath) -> None:
     if existing is not None:
         raise in_the_way(place, existing)
     is_one_tree = found.where.home is None and source.store is target.store
-    if is_one_tree and source.store.move_prefix(found.where.prefix, place.prefix):
+    if is_one_tree and _is_renamed(found.where, place):
         return
     copy(source, target)
     delete(open_node(source).where)

@@ -36,6 +36,7 @@ from omnizarr.errors import ConflictError, OmnizarrError, ReadOnlyError, ShapeEr
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids
 from omnizarr.nodes import detection, hierarchy, new_metadata
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.renewing import Change
 from omnizarr.nodes.writing import write_values
 from omnizarr.stores import conflicts, pool
 from omnizarr.stores.base import Buffer
@@ -59,7 +60,6 @@ _FEW = 100
 _PAGE = 1000
 
 
-@conflicts.retried
 def resize(
     where: StorePath,
     shape: Any,
@@ -74,6 +74,16 @@ def resize(
     """
     new_shape = new_metadata.parse_shape(shape)
     growth = Growth(where, lambda _: new_shape, policy, zarr_format)
+    _refuse_read_only(where)
+    with Change(where) as noted:
+        return _resize(growth, new_shape, noted, committed)
+
+
+@conflicts.retried
+def _resize(
+    growth: Growth, new_shape: Shape, noted: Change, committed: Callable[[ArrayMetadata], None] | None
+) -> ArrayMetadata:
+    where = growth.where
     before: list[ArrayMetadata] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
@@ -91,14 +101,13 @@ def resize(
             _blank(growth, grown)
         return grown.document
 
-    _refuse_read_only(where)
     with where.lock():
-        metadata = hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
+        metadata = hierarchy.update_locked(where, ArrayMetadata, change, noted, growth.zarr_format)
         if committed is not None:
             committed(metadata)
         if any(map(operator.lt, new_shape, before[0].shape)):
             try:
-                _clear_outside(_clearing(where, before[0], policy), new_shape)
+                _clear_outside(_clearing(where, before[0], growth.policy), new_shape)
             except OmnizarrError as error:
                 raise _half_shrunk(where, new_shape, error) from error
     return metadata
@@ -204,8 +213,10 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
         The stored state.
     """
     _refuse_read_only(growth.where)
-    if write is not None and growth.where.store.exclusion == "condition":
-        grown = _claim(growth)
+    with Change(growth.where) as noted:
+        if write is None or growth.where.store.exclusion != "condition":
+            return _grow(growth, write, noted, covers=covers)
+        grown = _claim(growth, noted)
         try:
             write(_bind(growth.where, grown.meant, growth.policy))
         except BaseException:
@@ -214,11 +225,10 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
                 take_back(growth, grown)
             raise
         return grown
-    return _grow(growth, write, covers=covers)
 
 
 @conflicts.retried
-def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
+def _grow(growth: Growth, write: Write | None, noted: Change, *, covers: bool) -> Grown:
     """Like `grow`, data first, for stores whose locks exclude other writers."""
     begun: list[Grown] = []
 
@@ -236,7 +246,7 @@ def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
 
     with growth.where.lock():
         try:
-            hierarchy.update_locked(growth.where, ArrayMetadata, change, growth.zarr_format)
+            hierarchy.update_locked(growth.where, ArrayMetadata, change, noted, growth.zarr_format)
         except BaseException:
             if write is not None and begun and begun[0].document.shape != begun[0].stored:
                 with suppress(OmnizarrError):
@@ -256,7 +266,7 @@ def _has_shape(growth: Growth, shape: Shape) -> bool:
 
 
 @conflicts.retried
-def _claim(growth: Growth) -> Grown:
+def _claim(growth: Growth, noted: Change) -> Grown:
     """Make an array longer, with only the fill value there."""
     begun: list[Grown] = []
 
@@ -268,7 +278,7 @@ def _claim(growth: Growth) -> Grown:
         return grown.document
 
     with growth.where.lock():
-        hierarchy.update_locked(growth.where, ArrayMetadata, change, growth.zarr_format)
+        hierarchy.update_locked(growth.where, ArrayMetadata, change, noted, growth.zarr_format)
     return begun[0]
 
 
@@ -277,24 +287,25 @@ def take_back(growth: Growth, grown: Grown) -> None:
     if grown.document.shape == grown.stored:
         return
     binding = _clearing(growth.where, grown.meant, growth.policy)
-    if binding.store.exclusion == "condition":
-        # Before another writer reserves the place.
-        _clear_grown(binding, grown.before)
-        _shorten(growth, grown)
-        return
-    with growth.where.lock():
-        _shorten(growth, grown)
-        if _has_shape(growth, grown.stored):
-            _clear_outside(binding, grown.before)
+    with Change(growth.where) as noted:
+        if binding.store.exclusion == "condition":
+            # Before another writer reserves the place.
+            _clear_grown(binding, grown.before)
+            _shorten(growth, grown, noted)
+            return
+        with growth.where.lock():
+            _shorten(growth, grown, noted)
+            if _has_shape(growth, grown.stored):
+                _clear_outside(binding, grown.before)
 
 
 @conflicts.retried
-def _shorten(growth: Growth, grown: Grown) -> None:
+def _shorten(growth: Growth, grown: Grown, noted: Change) -> None:
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
         return with_shape(metadata, grown.stored) if metadata.shape == grown.document.shape else metadata
 
     with growth.where.lock():
-        hierarchy.update_locked(growth.where, ArrayMetadata, change, growth.zarr_format)
+        hierarchy.update_locked(growth.where, ArrayMetadata, change, noted, growth.zarr_format)
 
 
 def _half_shrunk(where: StorePath, shape: Shape, error: OmnizarrError) -> OmnizarrError:

@@ -486,6 +486,10 @@ class Store(ABC):
         """
         return id(self), ""
 
+    def above(self) -> tuple[Store, str] | None:
+        """Return a store that begins one directory further up, and the name of that of this store; None if unknown."""
+        return None
+
     @property
     def sets_unlocked(self) -> bool:
         """Whether `set_in_new_folder` can set a value whose lock another writer holds.

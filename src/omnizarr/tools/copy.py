@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -21,6 +21,7 @@ from omnizarr.nodes import creating, detection, hierarchy, holdings, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
+from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore, pool, resolve
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.tools.streaming.progress import Progress, Shows
@@ -286,8 +287,18 @@ def _copy_store(
         written = [copy_values(old, new, _told(chunks, log), executor)]
         for _, level in groupby(last, _height):  # the deepest first
             written.append(copy_values(old, new, _told(level, log), executors.Local()))
+    if wanted:
+        _renew(new)
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
     return Copied(copied, len(keys) - len(wanted), nbytes)
+
+
+def _renew(place: StorePath) -> None:
+    """Renew consolidated metadata at a place and above it."""
+    there = None
+    with suppress(MetadataError):  # keys are copied, whatever they belong to
+        there = detection.detect(place, kind="group")
+    renew(place if there is None else there.where, own=True)
 
 
 def _refuse_unreachable(place: StorePath) -> None:

@@ -40,7 +40,7 @@ from omnizarr.metadata import ArrayMetadata
 from omnizarr.model import ArrayMetadata as ModelOfArray
 from omnizarr.model import GroupMetadata as ModelOfGroup
 from omnizarr.model import Metadata
-from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes.array import Array as CoreArray
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
@@ -526,7 +526,6 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
             super().__delitem__(path)
         else:
             hierarchy.delete(self._where)
-            creating.note_change(self._snapshot, self._where)
 
     @property
     def _async_group(self) -> AsyncGroup:

@@ -817,6 +817,13 @@ class LocalStore(Store):
         """Return the real path of the directory."""
         return "files", os.path.normcase(os.path.realpath(self.root)).replace(os.sep, "/").strip("/")
 
+    def above(self) -> tuple[Store, str] | None:
+        """Return the directory that this one is in; None for one that belongs to no hierarchy."""
+        higher, name = os.path.split(self.root)
+        if not name or name.startswith(RESERVED):
+            return None
+        return LocalStore(higher, read_only=self.read_only), name
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": set()}
 

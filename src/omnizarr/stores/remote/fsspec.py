@@ -497,6 +497,11 @@ class FsspecStore(Store):
 
     # -- the store itself ---------------------------------------------------------
 
+    def above(self) -> tuple[Store, str] | None:
+        """Return the directory that this one is in; None for a bucket."""
+        higher, _, name = self.path.rpartition("/")
+        return (FsspecStore(self.fs, higher, read_only=self.read_only), name) if higher and name else None
+
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the service, without credentials, and the path."""
         if isinstance(self.fs, _local.LocalFileSystem):

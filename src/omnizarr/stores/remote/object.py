@@ -7,6 +7,7 @@ Spec: Zarr v3 core, "Stores" and "Abstract store interface"; conditions: RFC 911
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -807,6 +808,15 @@ class ObjectStore(Store):
     def origin(self) -> tuple[Hashable, str]:
         """Return the bucket, by endpoint and name, and the prefix in it."""
         return self._data, f"{self._below}{self._prefix}".strip("/")
+
+    def above(self) -> tuple[Store, str] | None:
+        """Return a store with a shorter prefix; None for a bucket."""
+        higher, _, name = self._prefix[:-1].rpartition("/")
+        if not higher:
+            return None
+        store = copy.copy(self)
+        store._prefix = as_prefix(higher)  # noqa: SLF001 - of its kind
+        return store, name
 
     def __eq__(self, other: object) -> bool:
         return (

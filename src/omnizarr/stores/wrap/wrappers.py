@@ -169,6 +169,10 @@ class WrapperStore(Store):
         """Pass the request on."""
         return self.store.origin()
 
+    def above(self) -> tuple[Store, str] | None:
+        """Pass the request on. The result has no wrapper, which may know this store only."""
+        return self.store.above()
+
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
         """Return the same wrapper around a read-only store, or (False) around a writable one."""
         clone = copy.copy(self)
@@ -350,6 +354,11 @@ class PrefixStore(WrapperStore):
         """Return the origin of the store, with the prefix appended."""
         data, path = self.store.origin()
         return data, f"{path}/{self.prefix[:-1]}".strip("/")
+
+    def above(self) -> tuple[Store, str] | None:
+        """Return a store with a shorter prefix, or none."""
+        prefix, _, name = self.prefix[:-1].rpartition("/")
+        return (PrefixStore(self.store, prefix) if prefix else self.store), name
 
     def __repr__(self) -> str:
         return f"PrefixStore({self.store!r}, {self.prefix!r})"

@@ -18,6 +18,7 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import consolidated, detection, stored
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.renewing import Change
 from omnizarr.nodes.wording import format_name
 from omnizarr.tools.converting.planning import Plan, Step
 from omnizarr.tools.streaming.chunks import Chunks
@@ -63,8 +64,10 @@ def run(plan: Plan, *, remove_old: bool, overwrite: bool, dry_run: bool) -> tupl
         [key for step in reversed(plan.steps) for key in _old_keys(step, old, plan.dialect)] if is_removing else []
     )
     if not dry_run:
-        _write(plan, missing)
-        plan.source.where.store.delete_many(removed)
+        with Change(plan.source.where, "new") as change:
+            change.begin()
+            _write(plan, missing)
+            plan.source.where.store.delete_many(removed)
         for step in reversed(plan.steps):
             if step.has_copies and step in missing and step.target is not None:
                 consolidated.consolidate(_where(step))

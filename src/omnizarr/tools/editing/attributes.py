@@ -1,6 +1,6 @@
 """Change attributes of a node at a place, and update other documents that contain them.
 
-Consolidated metadata is renewed. Where NCZarr notes the types of attributes, numbers and text are set as netCDF sets
+Where NCZarr notes the types of attributes, numbers and text are set as netCDF sets
 them, so that the notes stay right, too.
 """
 
@@ -70,7 +70,6 @@ def update(where: StorePath, values: Mapping[str, Any], nc_type: str | None = No
     else:
         new = to_json(values)
         _change(where, lambda old: {**old, **new})
-    mentions.refresh(where, own=True)
 
 
 def delete(where: StorePath, names: tuple[str, ...]) -> None:
@@ -93,7 +92,6 @@ def delete(where: StorePath, names: tuple[str, ...]) -> None:
                 node.delncattr(name)
     else:
         _change(where, without)
-    mentions.refresh(where, own=True)
 
 
 def put(where: StorePath, new: Mapping[str, Any], known: Mapping[str, Any]) -> None:
@@ -114,7 +112,6 @@ def put(where: StorePath, new: Mapping[str, Any], known: Mapping[str, Any]) -> N
         return dict(changed)
 
     _change(where, replaced)
-    mentions.refresh(where, own=True)
 
 
 def _change(where: StorePath, change: Callable[[Attributes], Attributes]) -> None:

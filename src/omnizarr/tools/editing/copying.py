@@ -15,6 +15,7 @@ from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import detection, erasing, hierarchy, holdings
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
+from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.urls import scheme_of
@@ -183,10 +184,10 @@ class Copy:
             return outcome
         with shown(progress, nbytes, f"copy {self.source.path or self.source.store}") as tick:
             copied = self._begin(tick)
+            renew(self.target)
         marks = mentions.listed(self.source).marks
         mentions.enter(self.target, kind, marks)
         remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self.left)
-        mentions.refresh(self.target)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _compare(self, tick: Tick) -> None:

@@ -16,6 +16,7 @@ from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.nodes import detection, erasing, hierarchy, holdings
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
+from omnizarr.nodes.renewing import Change, renew
 from omnizarr.stores import LocalStore, Store, ZipStore
 from omnizarr.tools.editing import mentions, places, unfinished
 from omnizarr.tools.editing.outcome import Edited
@@ -131,7 +132,8 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show = No
     )
     if dry_run:
         return outcome
-    with where.lock():
+    with Change(where, "gone") as change, where.lock():
+        change.begin()
         if unfinished.has_place(where):
             unfinished.of_deletion(found).write(where)
         is_document = hierarchy.document_test(where)
@@ -139,7 +141,6 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show = No
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
         where.store.delete_many(dict.fromkeys((*own, *below)))
     mentions.enter(where, None)
-    mentions.refresh(where)
     _delete_rest(where, sizes, progress)
     return outcome
 
@@ -164,7 +165,7 @@ def finish(where: StorePath, *, dry_run: bool = False, progress: Show = None) ->
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)
     if not dry_run:
         mentions.enter(where, None)
-        mentions.refresh(where)
+        renew(where, "gone")
         _delete_rest(where, sizes, progress)
     return outcome
 

@@ -29,7 +29,6 @@ def make(
         else:
             node = create_array(where, **options)
         mentions.enter(node.store_path, kind)
-        mentions.refresh(node.store_path)
         return node
 
 

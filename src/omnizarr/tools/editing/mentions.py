@@ -1,12 +1,11 @@
 """References in groups to the nodes below them: copies of documents, NCZarr's lists, references of conventions.
 
-Groups above a node that was added, removed or changed are updated where no guessing is necessary: their consolidated
-metadata and NCZarr's lists of members. Other references to a removed node are reported.
+Groups above a node that was added, removed or changed are updated where no guessing is necessary: NCZarr's lists of
+members, besides consolidated metadata (`omnizarr.nodes.renewing`). Other references to a removed node are reported.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
@@ -28,25 +27,6 @@ _GROUP_OBJECT: Final = ".nczgroup"
 _LISTS: Final[Mapping[str, NodeType]] = {"arrays": "array", "vars": "array", "groups": "group", "subgroups": "group"}
 _MOST_LOOKED_AT: Final = 1000
 """Conventions are held against hierarchies of at most so many nodes."""
-
-
-def refresh(where: StorePath, *, own: bool = False) -> None:
-    """Update a node, and everything below it, in the consolidated metadata of the groups above.
-
-    With `own`, only the document of the node has changed: update its own consolidated metadata, too.
-    """
-    passed: list[str] = []
-    for place in (*([where] if own else []), *reversed(list(where.ancestors()))):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # leave broken documents as they are: `check` reports them
-            copies = consolidated.snapshot(place, None)
-        if copies is not None:
-            known = {f"{place.prefix}{path}".rstrip("/") for path in copies.nodes}
-            below = [] if own else [path for path in known if path.startswith(where.prefix)]
-            now = [] if own else [each.path for each in _below(where)]
-            new = [path for path in passed if path not in known]
-            copies.refresh(dict.fromkeys((where.path, *new, *below, *now)))
-        passed.append(place.path)
 
 
 # -- NCZarr ------------------------------------------------------------------------

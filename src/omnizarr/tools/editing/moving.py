@@ -19,6 +19,7 @@ from omnizarr.model import Metadata
 from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore
 from omnizarr.tools.editing import copying, deleting, mentions, places, unfinished
 from omnizarr.tools.editing.copying import Copy
@@ -88,10 +89,10 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show) -> E
     for where, kind, noted in ((found.where, None, None), (copy.target, found.metadata.node_type, marks)):
         # An open store remembers directories.
         there = replace(where, store=LocalStore(where.store.root)) if isinstance(where.store, LocalStore) else where
+        renew(there, "gone" if kind is None else "new")
         mentions.enter(there, kind, noted)
         if kind is not None:
             remarks = (*remarks, *mentions.rebase(found.where, there))
-        mentions.refresh(there)
     return replace(outcome, remarks=remarks)
 
 

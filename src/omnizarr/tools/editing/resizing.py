@@ -12,7 +12,6 @@ from omnizarr.model import ArrayMetadata, dimensions
 from omnizarr.nodes import detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
-from omnizarr.tools.editing import mentions
 from omnizarr.tools.streaming.chunks import Chunks
 
 Shape = tuple[int, ...]
@@ -90,7 +89,6 @@ def run(resize: Resize) -> None:
             expected=str(resize.old),
         )
     Array(found.where, found.metadata).resize(resize.new)
-    mentions.refresh(resize.where, own=True)
 
 
 def _stored(chunks: Chunks) -> Iterator[Any]:

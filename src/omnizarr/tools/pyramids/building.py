@@ -23,7 +23,7 @@ from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import pool
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.journal import Journal
-from omnizarr.tools.editing import copying, deleting, mentions, places, unfinished
+from omnizarr.tools.editing import copying, deleting, places, unfinished
 from omnizarr.tools.editing.showing import Show, shown
 from omnizarr.tools.pyramids import images
 from omnizarr.tools.pyramids.images import Image, Level
@@ -201,7 +201,6 @@ def _copy_first(
             if there is None and next(holdings.keys(place), None) is None:  # nothing to continue with
                 hierarchy.clear(new)
         raise
-    mentions.refresh(new)
 
 
 def _is_new(there: Found[Metadata]) -> bool:
@@ -270,9 +269,6 @@ class _Building:
         self._name_dimensions(self.where / self.image.first.path)
         self._announce(self.levels)
         journal.remove(self.where)
-        for level in self.levels:
-            mentions.refresh(self.where / level.path)
-        mentions.refresh(self.where, own=True)
 
     def _journal(self, first: ArrayMetadata) -> Journal:
         nameless = replace(first, dimension_names=None, spellings={})  # they may get some

@@ -1,0 +1,333 @@
+"""Consolidated metadata after a change: every change of a node's documents renews the copies in all groups above it.
+
+All functions that create, change, replace, copy, move or delete a node do this through `Change`, below the functions
+that users call. Whether a node was reached through a group, through its path or by another handle makes no
+difference. The documents are changed first, then each group above is looked at, and those that keep copies get new
+ones under their locks. In Zarr v3 this costs one read per group above, all at once; in v2, one question for
+``.zmetadata``. Groups that were read anyway, to create a node, are not read again.
+
+A store can begin below a group, as that of ``open("era.zarr/temp")`` does. Groups above the store are found by going
+up from it as long as there are documents of groups (`Store.above`). If their copies cannot be changed, a warning says
+so: the change itself is made.
+
+Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
+from omnizarr.formats import documents
+from omnizarr.formats.consolidated import Copy
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.spelling import in_order_of
+from omnizarr.nodes import consolidated, stored
+from omnizarr.nodes.consolidated import Held, Nodes
+from omnizarr.nodes.detection import Documents
+from omnizarr.nodes.location import StorePath, dialects_at
+from omnizarr.stores import Store, conflicts, pool
+
+Below: TypeAlias = Literal["same", "gone", "new"]
+"""What a change means for the nodes below: nothing; they are not there any more; they are others."""
+Place: TypeAlias = tuple[StorePath, Dialect]
+
+_GROUPS: Final = ("zarr.json", ".zgroup", ".zmetadata")
+_INLINE: Final = b'"consolidated_metadata"'
+
+
+class Change:
+    """A change of the node at a place. At the end of the block, the copies in the groups above are renewed.
+
+    This happens only if the change began, and also if it failed then. The caller holds no lock of a group above.
+
+    Parameters
+    ----------
+    where : StorePath
+    below : {"same", "gone", "new"}
+        What it means for the nodes below.
+    own : bool
+        Whether copies in the node itself are renewed, too.
+    """
+
+    __slots__ = ("_begun", "_start", "below", "formats", "known", "own", "where")
+
+    def __init__(self, where: StorePath, below: Below = "same", *, own: bool = False) -> None:
+        self.where = where
+        self.below: Below = below
+        self.own = own
+        self.formats: Sequence[Dialect] | None = None
+        """The formats of the documents that are changed, if they are known."""
+        self.known: Mapping[str, Sequence[Dialect]] = {}
+        """The formats in which groups above may keep copies, by path, as far as these groups have been read."""
+        self._begun = False
+        self._start = 0
+        """How long the paths of the groups above are at most; 0 for any length."""
+
+    def begin(self, below: Below | None = None) -> None:
+        """Note that documents are changed from now on."""
+        self._begun = True
+        self.below = below or self.below
+
+    def begins_in(self, dialect: Dialect) -> None:
+        """Note that documents of one format are changed from now on, of which only groups of that have copies."""
+        self.formats = (dialect,)
+        self.begin()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._begun:
+            return
+        if error is not None:
+            with suppress(OmnizarrError):
+                self._renew()
+            return
+        self._renew()
+        outside = _outside(self.where)
+        if outside is not None:
+            try:
+                self._seen_from(outside)._renew()  # noqa: SLF001 - of its kind
+            except OmnizarrError as failure:
+                warnings.warn(
+                    f"the groups above {self.where} may have consolidated metadata that is now stale: {failure}",
+                    UserWarning,
+                    stacklevel=3,
+                )
+
+    def _seen_from(self, outside: StorePath) -> Change:
+        """Return the same change in a store that begins further up, for the groups that this store does not reach."""
+        seen = Change(outside, self.below)
+        seen.formats = self.formats
+        seen._start = len(outside.path) - len(self.where.prefix)
+        return seen
+
+    def _renew(self) -> None:
+        for place, dialect in self._holders():
+            _renew(place, dialect, None, self)
+        for snapshot in consolidated.opened():  # copies under a name of their own
+            root = snapshot.root
+            if snapshot.name is not None and any(map(snapshot.is_of, self._places())):
+                _renew(root, None, snapshot.name, self)
+
+    def _places(self) -> Iterator[StorePath]:
+        for place in self.where.ancestors():
+            if not self._start or len(place.path) < self._start:
+                yield place
+        if self.own:
+            yield self.where
+
+    def _holders(self) -> Iterator[Place]:
+        """Yield the places above that keep copies, and in which format."""
+        asked: list[Place] = []
+        known: list[Place] = []
+        for place in self._places():
+            for dialect in self.formats or self.known.get(place.path, dialects_at(place)):
+                if self._may_hold(place, dialect):
+                    (known if _is_opened(place, dialect) else asked).append((place, dialect))
+        yield from known
+        holds = dict(pool.gather(_holds, asked, self.where.store.concurrency)) if asked else {}
+        yield from (one for position, one in enumerate(asked) if holds[position])
+
+    def _may_hold(self, place: StorePath, dialect: Dialect) -> bool:
+        """Return whether copies of the node can be in a group, and not in the document that has just been written."""
+        is_written = place.path == self.where.path and self.below == "same"
+        is_apart = dialect.consolidated.document is not None
+        return dialect.consolidated.is_possible and (is_apart or not is_written) and _key(place, dialect) is not None
+
+
+def _outside(where: StorePath) -> StorePath | None:
+    """Return the same place in a store that begins at the outermost group above its store; None if there is none."""
+    store = where.store
+    if where.home is not None or store.above() is None:
+        return None
+    if store.concurrency == 1:
+        found = _outermost(store)
+    else:
+        enclosing = consolidated.enclosing
+        found = enclosing[store] if store in enclosing else enclosing.setdefault(store, _outermost(store))
+    return None if found is None else StorePath(found[0], f"{found[1]}/{where.path}".rstrip("/"))
+
+
+def _outermost(store: Store) -> tuple[Store, str] | None:
+    """Return a store that begins at the outermost group above a store, and the path of the store there."""
+    found, path = None, ""
+    while (higher := store.above()) is not None:
+        store, name = higher
+        path = f"{name}/{path}".rstrip("/")
+        if not any(is_there for _, is_there in pool.gather(partial(_exists, store), _GROUPS, store.concurrency)):
+            break
+        found = store, path
+    return found
+
+
+def _exists(store: Store, key: str) -> bool:
+    try:
+        return store.exists(key)
+    except StoreAccessError:
+        return False  # of others
+
+
+def renew(where: StorePath, below: Below = "new", *, own: bool = False) -> None:
+    """Renew the copies of a node in the groups above it, after something else has changed its documents."""
+    with Change(where, below, own=own) as change:
+        change.begin()
+
+
+def _key(place: StorePath, dialect: Dialect) -> str | None:
+    """Return the key of the document in which a group keeps copies; None if it can keep none."""
+    name = dialect.consolidated.document or dialect.group_document
+    return dialect.keyspace.documents(place.path).get(name)
+
+
+def _is_opened(place: StorePath, dialect: Dialect) -> bool:
+    """Return whether this process uses the copies of the group at a place, so that there is no need to ask."""
+    return any(
+        snapshot.name is None
+        and snapshot.known
+        and snapshot.is_of(place)
+        and consolidated.format_of(place, snapshot.known) == dialect.name
+        for snapshot in consolidated.opened()
+    )
+
+
+def _holds(one: Place) -> bool:
+    place, dialect = one
+    key = _key(place, dialect) or ""
+    if dialect.consolidated.document is not None:
+        return _exists(place.store, key)
+    try:
+        return _INLINE in bytes(place.store.get(key) or b"")
+    except StoreAccessError:
+        return False  # of others
+
+
+@conflicts.retried
+def _renew(root: StorePath, dialect: Dialect | None, name: str | None, change: Change) -> None:
+    """Renew the copies that a group keeps of a node that has changed."""
+    with root.lock():
+        try:
+            held = consolidated.held_at(root, name, dialect)
+        except StoreError:
+            raise
+        except OmnizarrError:
+            return  # broken: `check` reports it
+        if held is None:
+            return  # another writer has removed the consolidated metadata
+        nodes = _renewed_in_text(root, held, change)
+        if nodes is None:
+            held = held.parsed()
+            nodes = _renewed(root, held, change)
+            consolidated.write(root, held.dialect, nodes, held.group, name, held.nodes)
+    for snapshot in consolidated.opened():
+        if snapshot.name == name and snapshot.is_of(root):
+            snapshot.adopt(nodes)
+
+
+def _renewed(root: StorePath, held: Held, change: Change) -> dict[str, Documents]:
+    """Return all copies, with those that a change concerns as the documents are now."""
+    nodes, skip = dict(held.nodes), len(root.prefix)
+    for place in change.where.ancestors():
+        if len(place.path) > len(root.path) and place.path[skip:] not in nodes:
+            nodes.update(_copy_of(place, held.dialect, skip))  # it may have been created on the way
+    where = change.where
+    own = _copy_of(where, held.dialect, skip) if where.path != root.path or held.group is None else {}
+    if change.below != "same" or not (own or where.path == root.path):
+        nodes = {path: node for path, node in nodes.items() if not _is_in(path, where.path[skip:])}
+    nodes.update(own)
+    if change.below == "new":
+        below = consolidated.gather_below(where, held.dialect.name)
+        nodes.update(
+            (f"{where.prefix}{path}"[skip:], node)
+            for path, node in below.items()
+            if consolidated.is_of(held.dialect, node)
+        )
+    return nodes
+
+
+def _copy_of(place: StorePath, dialect: Dialect, skip: int) -> dict[str, Documents]:
+    """Return the documents of a node of a format by its path below a group; nothing for nodes of other formats."""
+    found = consolidated.documents_in(place, dialect)
+    return {place.path[skip:]: found} if found else {}
+
+
+def _is_in(path: str, top: str) -> bool:
+    return not top or path == top or path.startswith(f"{top}/")
+
+
+def _renewed_in_text(root: StorePath, held: Held, change: Change) -> Nodes | None:
+    """Renew the copies of a few nodes within the text of the others, and return all.
+
+    The document is changed as if it held only those copies and their neighbours. The others are put back into its
+    text then. None if this is not possible: parse all copies.
+    """
+    if held.source is None:
+        return None
+    dialect, nodes, (key, members) = held.dialect, held.nodes, held.source
+    before = _paths_by_name(dialect, nodes)
+    if list(before) != members.names:
+        return None
+    changed: Nodes = _renewed(root, held, change)
+    touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
+    if held.group is not None:
+        fitting = consolidated.inline_copies(dialect, {path: changed[path] for path in touched if path in changed})
+        changed = {path: node for path, node in changed.items() if path not in touched or path in fitting}
+    after = _paths_by_name(dialect, changed)
+    kept = _neighbourhood(touched, before, after)
+    some = consolidated.held_from(dialect, key, members.only(kept))
+    if some is None:
+        return None
+    few = {
+        path: node if path in touched else some.nodes[path]
+        for path, node in changed.items()
+        if path in touched or path in some.nodes
+    }
+    result = members.restored(kept, _rendered(root, few, some))
+    if result is None or result[1] != list(after):
+        return None
+    text = result[0]
+    if text != members.text:
+        root.store.set(key, text)
+    return changed
+
+
+def _rendered(where: StorePath, nodes: Nodes, held: Held) -> bytes:
+    """Return the document of copies, as a revision of what was read."""
+    if held.group is not None:
+        found = stored.dump(where, replace(held.group.metadata, consolidated=nodes))
+        return documents.render(found[held.dialect.group_document])
+    replaced = held.nodes.document if isinstance(held.nodes, consolidated.Copies) else None
+    return documents.render(in_order_of(held.dialect.consolidated.dump(nodes), replaced))
+
+
+def _paths_by_name(dialect: Dialect, nodes: Nodes) -> dict[str, str]:
+    """Return the paths of copies by the names that they have in consolidated metadata, in their order there."""
+    written: Any = dialect.consolidated.dump(
+        {path: dict.fromkeys(node.texts if isinstance(node, Copy) else node, path) for path, node in nodes.items()}
+    )
+    return written["metadata"]  # type: ignore[no-any-return]
+
+
+def _neighbourhood(touched: Container[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[int]:
+    """Return which copies of those `before` a change concerns, by number.
+
+    They are those of the paths `touched`, the ones beside these, and the first two, which show the spacing, and the
+    last.
+    """
+    wanted: set[str] = set()
+    for those in (before, after):
+        names = list(those)
+        for number, path in enumerate(those.values()):
+            if path in touched:
+                wanted.update(names[max(number - 1, 0) : number + 2])
+    ends = {0, 1, len(before) - 1}
+    return [number for number, name in enumerate(before) if name in wanted or number in ends]
