@@ -48,6 +48,17 @@ class _StorageOption(click.Option):
     section = "Storage options"
 
 
+def references_option(command: Function) -> Function:
+    """Add the option by which a user trusts the files that a file names."""
+    return click.option(
+        "--trust-references",
+        "references",
+        flag_value="trusted",
+        default="inside",
+        help="Read files outside its directory, to which an HDF5 file leads.",
+    )(command)
+
+
 # -- places ----------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from omnizarr.tools.converting.conversion_report import Conversion
@@ -39,6 +39,7 @@ def convert(
     temporary: Any = None,
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
+    references: Literal["inside", "trusted"] = "inside",
 ) -> Conversion:
     """Convert an array, or a group with everything below it, to another format; or a netCDF file to Zarr, and back.
 
@@ -114,6 +115,9 @@ def convert(
         each increase.
     storage_options : mapping, optional
         For stores that take them: source and target, if they are URLs.
+    references : {"inside", "trusted"}
+        Which other files an HDF5 file may use, by external links, external storage and virtual datasets: those in its
+        own directory and below, or, if you trust it, all that you can read.
 
     Returns
     -------
@@ -178,6 +182,7 @@ def convert(
                 dry_run=dry_run,
                 strict=strict,
                 progress=progress,
+                references=references,
                 refused={**others, "remove_old": remove_old, "storage_options": storage_options, **options},
             )
             return account

@@ -32,6 +32,8 @@ from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsErr
 from omnizarr.model import Loss
 from omnizarr.netcdf.files.planning import Format, StoredOtherwise, plan
 from omnizarr.netcdf.header import Source
+from omnizarr.stores import trust
+from omnizarr.stores.trust import References
 
 __all__ = ["Format", "Loss", "StoredOtherwise", "is_netcdf", "open_file", "plan", "write_file"]
 
@@ -73,7 +75,7 @@ def _kind(path: Path) -> str | None:
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
+def open_file(path: str | os.PathLike[str], *, references: References = "inside") -> Iterator[Source]:
     """Open a file of netCDF-3 (classic, 64-bit offset, 64-bit data) or netCDF-4 to read.
 
     You get everything that ``ncdump -s`` shows, with the exact types and bytes of attributes, and values in
@@ -85,16 +87,22 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
     ----------
     path : path
         A local file.
+    references : {"inside", "trusted"}
+        Which other files an HDF5 file may use, by external links, external storage and virtual datasets: those in its
+        own directory and below, or, if you trust it, all that you can read.
 
     Raises
     ------
     NodeNotFoundError
-        If there is no file.
+        If there is no file, or an external link or external storage leads to nothing.
+    StoreAccessError
+        If an HDF5 file leads out of its directory, and `references` is not "trusted".
     MetadataError
         If it is not netCDF, or is broken.
     MissingDependencyError
         If the extra ``netcdf`` is not installed.
     """
+    is_trusted = trust.is_trusted(references)
     place = Path(path).absolute()
     kind = _kind(place)
     if kind is None:
@@ -104,7 +112,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
 
     if kind == "classic":
         classic.check(place)
-    with reading.opened(str(place), is_hdf5=kind == "hdf5") as source:
+    with reading.opened(str(place), is_hdf5=kind == "hdf5", is_trusted=is_trusted) as source:
         yield source
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import BoundsCheckError, ChunkError, MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.model import Note
 from omnizarr.netcdf import types
-from omnizarr.netcdf.files import elements
+from omnizarr.netcdf.files import elements, outside
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.elements import Read
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
@@ -68,10 +68,11 @@ codecs.register(_find_codec)
 
 
 @contextmanager
-def opened(path: str, *, is_hdf5: bool) -> Iterator[Source]:
-    """Open a file that is known to be there, and to be of netCDF."""
+def opened(path: str, *, is_hdf5: bool, is_trusted: bool = False) -> Iterator[Source]:
+    """Open a file that is known to be there, and to be of netCDF; `is_trusted`: it may lead to any other."""
     with ExitStack() as stack:
         try:
+            missing = outside.check(path, is_trusted=is_trusted) if is_hdf5 else {}
             hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
             if hdf5 is not None:
                 files_hdf5.check_properties(hdf5)
@@ -80,7 +81,7 @@ def opened(path: str, *, is_hdf5: bool) -> Iterator[Source]:
                 dataset = stack.enter_context(netCDF4.Dataset(path, "r"))
             dataset.set_auto_maskandscale(False)
             dataset.set_auto_chartostring(False)
-            file = _File(dataset, hdf5)
+            file = _File(dataset, hdf5, missing)
         except OmnizarrError as error:
             raise error.add(store=path)
         except _FAILURES as error:
@@ -91,7 +92,8 @@ def opened(path: str, *, is_hdf5: bool) -> Iterator[Source]:
 class _File:
     """An open file: its header, and for each variable what reads it."""
 
-    def __init__(self, dataset: Any, hdf5: Any) -> None:
+    def __init__(self, dataset: Any, hdf5: Any, missing: Mapping[str, str]) -> None:
+        self._missing = missing
         self._readers: dict[str, tuple[tuple[int, ...], Read]] = {}
         self._named_types: list[tuple[Any, UserType]] = []
         self._sizes: dict[str, int] = {}
@@ -138,7 +140,7 @@ class _File:
             return {name: self._classic_variable(each, path) for name, each in group.variables.items()}
         objects = files_hdf5.members(hdf5)
         variables = {
-            name: self._variable(each, objects[name], path, self._dimensions_of(each, objects[name], path))
+            name: self._variable(each, objects[name], name, path, self._dimensions_of(each, objects[name], path))
             for name, each in group.variables.items()
         }
         unseen = [name for name, each in objects.items() if self._is_unseen(each, name, group)]
@@ -147,7 +149,7 @@ class _File:
             if dimensions is None or files_hdf5.user_type_of(objects[name], self._named_types) is None:
                 notes.append(Note(f"/variables/{name}", "left out: netCDF has no such type, or no such dimensions"))
             else:
-                variables[name] = self._variable(None, objects[name], path, dimensions)
+                variables[name] = self._variable(None, objects[name], name, path, dimensions)
         if unseen:
             variables = {name: variables[name] for name in objects if name in variables}
         return variables
@@ -192,9 +194,15 @@ class _File:
         self._readers[f"{path}/{variable.name}"] = variable.shape, _numbers(variable, header.type)
         return header
 
-    def _variable(self, variable: Any, dataset: Any, path: str, dimensions: tuple[str, ...]) -> VariableHeader:
-        name = files_hdf5.plain_name(dataset)
+    def _variable(
+        self, variable: Any, dataset: Any, name: str, path: str, dimensions: tuple[str, ...]
+    ) -> VariableHeader:
         attributes, notes = _attributes(variable, dataset)
+        if f"{path}/{name}" in self._missing:
+            file = self._missing[f"{path}/{name}"]
+            notes.append(
+                Note("/values", f"left out: they are in the file {file}, which is missing; fill values are there")
+            )
         special = files_hdf5.storage(dataset)
         special |= {each: attributes.pop(each) for each in _QUANTIZE if each in attributes}
         told = getattr(getattr(variable, "datatype", None), "name", None)

@@ -27,6 +27,7 @@ from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.stores.trust import References
 from omnizarr.tools import strangers
 from omnizarr.tools.converting import netcdf_planning as planning
 from omnizarr.tools.converting.conversion_report import Conversion, How, NodeReport
@@ -105,13 +106,14 @@ def run(
     strict: bool,
     progress: Shows,
     refused: Mapping[str, Any],
+    references: References = "inside",
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `refused` are the keywords that mean nothing here."""
     began = time.monotonic()
     is_file_wanted = is_target(target)
     wanted = _checked(refused, target, zarr_format, dry_run=dry_run)
     _refuse_overlap(source, target)
-    with _opened(source) as (found, kind):
+    with _opened(source, references) as (found, kind):
         opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
         plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
         if kind != _FILE:
@@ -194,10 +196,10 @@ def _shown(place: Any) -> str:
 
 
 @contextmanager
-def _opened(place: Any) -> Iterator[tuple[Source, str]]:
+def _opened(place: Any, references: References) -> Iterator[tuple[Source, str]]:
     path = _path(place)
     if path is not None and (is_file(place) or _is_meant(place)):
-        with files.open_file(path) as source:
+        with files.open_file(path, references=references) as source:
             yield source, _FILE
         return
     with Dataset(place) as dataset:

@@ -1,0 +1,152 @@
+"""HDF5 files that lead to other files: nothing outside their directory is read unless the user trusts them."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import omnizarr
+from omnizarr.cli.dump import dump
+from omnizarr.errors import MetadataError, NodeNotFoundError, NotRepresentableError, SettingError, StoreAccessError
+from omnizarr.netcdf import files
+
+VALUES = np.frombuffer(b"root:x:0:0:secret:::", "u1")
+
+
+@pytest.fixture
+def places(tmp_path):
+    """A directory with a file beside, and one outside with what must not be read."""
+    for name in ("own", "outside"):
+        (tmp_path / name / "below").mkdir(parents=True)
+        for place in ("raw.bin", "below/raw.bin"):
+            (tmp_path / name / place).write_bytes(VALUES.tobytes())
+        for place in ("other.h5", "below/other.h5"):
+            with h5py.File(tmp_path / name / place, "w") as file:
+                file["d"] = VALUES
+    return tmp_path
+
+
+def external_link(file, other):
+    file["v"] = h5py.ExternalLink(other, "d")
+
+
+def group_link(file, other):
+    file["g"] = h5py.ExternalLink(other, "/")
+
+
+def soft_link(file, other):
+    file["v"] = h5py.SoftLink("/z/d")
+    file["z"] = h5py.ExternalLink(other, "/")
+
+
+def virtual(file, other):
+    layout = h5py.VirtualLayout((20,), "u1")
+    layout[:] = h5py.VirtualSource(other, "d", (20,))
+    file.create_virtual_dataset("v", layout, fillvalue=7)
+
+
+def storage(file, other):
+    file.create_dataset("v", (20,), "u1", external=[(other.replace("other.h5", "raw.bin"), 0, 20)])
+
+
+KINDS = [external_link, group_link, soft_link, virtual, storage]
+OUTSIDE = ["{outside}/other.h5", "../outside/other.h5", "linked.h5", "linked/other.h5", "below/../../outside/other.h5"]
+
+
+def made(places, kind, other, *, below=""):
+    path = places / "own" / below / "evil.h5"
+    for name, target in {"linked.h5": "other.h5", "raw.bin.link": "raw.bin", "linked": ""}.items():
+        link = places / "own" / name
+        if not os.path.lexists(link):
+            link.symlink_to(places / "outside" / target)
+    with h5py.File(path, "w") as file:
+        file["own"] = np.arange(3)
+        kind(file, other.format(outside=places / "outside", own=places / "own"))
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", OUTSIDE)
+def test_nothing_outside_is_read_unless_trusted(places, kind, other, monkeypatch):
+    if kind is storage and other == "linked.h5":
+        other = "linked/other.h5"
+    monkeypatch.chdir(places / "own")  # HDF5 looks for external storage here
+    path = made(places, kind, other)
+    for try_it in (
+        lambda: omnizarr.convert(path, places / "x.zarr"),
+        lambda: omnizarr.convert(path, dry_run=True),
+    ):
+        with pytest.raises(StoreAccessError, match="trust-references"):
+            try_it()
+    assert not (places / "x.zarr").exists()
+    dumped = CliRunner().invoke(dump, [str(path)])
+    assert dumped.exit_code
+    assert "114, 111" not in dumped.output
+    done = omnizarr.convert(path, places / "x.zarr", references="trusted")
+    assert not done.losses
+    name = {"group_link": "g/d"}.get(kind.__name__, "v")
+    np.testing.assert_array_equal(omnizarr.open(places / "x.zarr")[name][:], VALUES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", ["other.h5", "below/other.h5", "{own}/other.h5"])
+def test_files_in_the_same_directory_are_read(places, kind, other, monkeypatch):
+    monkeypatch.chdir(places / "own")
+    path = made(places, kind, other)
+    assert not omnizarr.convert(path, places / "x.zarr", strict=True).losses
+    name = {"group_link": "g/d"}.get(kind.__name__, "v")
+    np.testing.assert_array_equal(omnizarr.open(places / "x.zarr")[name][:], VALUES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_file_inside_leads_to_is_checked_too(places, kind, monkeypatch):
+    monkeypatch.chdir(places / "own")
+    with h5py.File(places / "own" / "other.h5", "w") as file:
+        kind(file, str(places / "outside" / "other.h5"))
+        file.move("v" if "v" in file else "g", "d")
+    for outer in (external_link, group_link, virtual):
+        with pytest.raises(StoreAccessError), files.open_file(made(places, outer, "other.h5")):
+            pass
+
+
+def test_a_virtual_dataset_without_its_file_is_a_loss(places):
+    path = made(places, virtual, "missing.h5")
+    done = omnizarr.convert(path, places / "x.zarr")
+    assert [(each.path, "missing.h5" in each.why) for each in done.losses] == [("v", True)]
+    assert omnizarr.open(places / "x.zarr")["v"][:].tolist() == [7] * 20
+    with pytest.raises(NotRepresentableError, match=r"missing\.h5"):
+        omnizarr.convert(path, places / "y.zarr", strict=True)
+
+
+def test_a_virtual_dataset_of_its_own_file_is_read(places):
+    path = places / "own" / "self.h5"
+    with h5py.File(path, "w") as file:
+        file["d"] = VALUES
+        layout = h5py.VirtualLayout((20,), "u1")
+        layout[:] = h5py.VirtualSource(file["d"])
+        file.create_virtual_dataset("v", layout)
+    assert omnizarr.convert(path, places / "x.zarr").is_lossless
+    np.testing.assert_array_equal(omnizarr.open(places / "x.zarr")["v"][:], VALUES)
+
+
+@pytest.mark.parametrize("kind", [external_link, group_link, storage])
+def test_links_to_nothing_are_named(places, kind, monkeypatch):
+    monkeypatch.chdir(places / "own")
+    with pytest.raises(NodeNotFoundError, match="missing"), files.open_file(made(places, kind, "below/missing.h5")):
+        pass
+
+
+@pytest.mark.parametrize("target", ["/", "/g", "/nothing"])
+def test_links_in_a_circle_or_to_nothing_end(places, target):
+    path = places / "own" / "circle.h5"
+    with h5py.File(path, "w") as file:
+        file.create_group("g")["up"] = h5py.SoftLink(target)
+    with pytest.raises((MetadataError, NodeNotFoundError), match="link"), files.open_file(path):
+        pass
+
+
+def test_other_words_of_trust_are_refused(places):
+    with pytest.raises(SettingError, match="trusted"), files.open_file(places / "own" / "other.h5", references="yes"):
+        pass
