@@ -44,7 +44,7 @@ BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/w
 ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-installed servers lint format docs links bench bench-installed native page dist release clean
+.PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links bench bench-installed native page dist release clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -55,6 +55,7 @@ help:
 	@echo "make test-upstream tests with the main branches of zarr-python, numcodecs, xarray and dask"
 	@echo "make coverage which lines and branches the tests run"
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
+	@echo "make downstream-newest the same with the newest Python that is there and the newest releases, through accelerate()"
 	@echo "make lint   ruff, mypy --strict, basedpyright, codespell, zizmor, rustfmt, clippy; actionlint and vale where they are"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html, and manual pages of the commands, in docs/_build/man"
@@ -158,6 +159,7 @@ test-upstream:
 
 # The tests of other packages, in an environment of their own: they need libraries that nothing here does.
 DOWNSTREAM_VENV ?= .venv-downstream
+DOWNSTREAM ?= downstream-oldest
 
 downstream:
 	@$(MAKE) --no-print-directory VENV=$(DOWNSTREAM_VENV) downstream-installed
@@ -167,8 +169,17 @@ downstream-installed: $(STAMPS)/native-$(NATIVE) $(STAMPS)/downstream
 
 $(STAMPS)/downstream: $(STAMPS)/venv pyproject.toml
 	$(PIP) install uv
-	OMNIZARR_BUILD_NATIVE=never $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[all,downstream]'
+	OMNIZARR_BUILD_NATIVE=never $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[all,$(DOWNSTREAM)]'
 	@touch $@
+
+# The same with the newest Python that is there, and the newest releases of the packages.
+NEWEST_PYTHON ?= $(shell for candidate in python3.14 python3.13 python3.12; do \
+	if $$candidate -c 'import venv, ensurepip' >/dev/null 2>&1; then echo $$candidate; break; fi; done)
+
+downstream-newest:
+	@test -n "$(NEWEST_PYTHON)" || { echo "NOT TESTED: newest releases of other packages (no Python >= 3.12)" >&2; exit 1; }
+	@$(MAKE) --no-print-directory VENV=$(DOWNSTREAM_VENV)-newest PYTHON=$(NEWEST_PYTHON) DOWNSTREAM=downstream downstream-installed
+	$(DOWNSTREAM_VENV)-newest/bin/python -m tests.downstream --workers $(WORKERS) $(or $(ARGS),'codec pipeline')
 
 # What tests start, see tests/servers.py. None of them is required: what cannot be had is said so, and its tests are skipped.
 # moto is installed with the other libraries of the tests.
@@ -278,7 +289,7 @@ release: dist
 	$(BIN)/python -m tests.release dist
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(SERVERS) build dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(DOWNSTREAM_VENV)* $(SERVERS) build dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES) viewer/node_modules src/omnizarr/web/page
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
