@@ -53,7 +53,7 @@ from omnizarr.tools.streaming.progress import Progress, Shows
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
-_AGAIN: Final = "converted again: its files have changed since the conversion began, or shortly before"
+_AGAIN: Final = "converted again: its chunks have changed since the conversion began"
 _NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
 _UNFINISHED: Final = "continue it with resume=True, or start again with overwrite=True"
 
@@ -469,17 +469,17 @@ class _Work:
         if step.target is None:
             return report
         is_there = self._is_there(step)
-        is_changed = is_there and isinstance(step.target, ArrayMetadata) and self._is_changed(step)
-        if is_changed:
-            hierarchy.clear(self._at(step))
-            report = replace(report, remarks=(*report.remarks, _AGAIN))
-            is_there = False
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
                 hierarchy.create(self._at(step), explicit(step.target))
             return report
         move = self._move(step)
         self._expect(step)
+        is_changed = self._is_changed(step) if is_there else None
+        if is_changed and self.verify and not self._is_equal(move, report, shown):
+            hierarchy.clear(self._at(step))
+            report = replace(report, remarks=(*report.remarks, _AGAIN))
+            is_there = False
         if is_there:
             self._remove_temporary()
             report = replace(report, how="done before")
@@ -488,7 +488,7 @@ class _Work:
                 report = replace(report, **broken)
             elif not self.verify or self.resumed is None or not self.resumed.verify:
                 report = self._verified(move, report, shown)
-            elif is_changed is False:
+            elif is_changed is not None:  # unchanged, or compared above
                 report = replace(report, verified="values")
             elif self.plan.source.where.store.concurrency > 1:  # to read it all again would take long
                 report = replace(report, remarks=(*report.remarks, _NOT_AGAIN))
@@ -509,6 +509,13 @@ class _Work:
         if len(report.passes) > 1:
             move.discard()
         return report
+
+    def _is_equal(self, move: Move, report: NodeReport, shown: Progress) -> bool:
+        """Return whether a finished array is still equal to its source."""
+        try:
+            return bool(self._verified(move, report, shown).verified)
+        except ChunkError:
+            return False
 
     def _is_changed(self, step: Step) -> bool | None:
         """Return whether chunks of the source have changed since an interrupted conversion began; None if unknown."""
