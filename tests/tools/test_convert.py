@@ -42,6 +42,8 @@ BROKEN_ON_PURPOSE = {"interrupted"}
 class Unlisted(WrapperStore):
     """A store that cannot be listed, such as a web server."""
 
+    supports_listing = False
+
     def list_prefix(self, prefix):
         raise NotImplementedError
 
