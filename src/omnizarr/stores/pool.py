@@ -106,8 +106,7 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
         return
     crew = _Crew(task, chain(first, iterator), len(first))
     try:
-        while (landed := crew.land()) is not None:
-            yield landed
+        yield from crew.results()  # no loop here: Python 3.13 leaves its jump back out of the block that is guarded
     finally:
         try:
             crew.dismiss()
@@ -129,6 +128,11 @@ class _Crew(Generic[T, R]):
         self._at_work = 0  # items taken whose result is not in the queue yet
         self._pending = 0  # items taken and not yet returned to the caller
         self._more = True
+
+    def results(self) -> Iterator[tuple[int, R]]:
+        """Yield the results until the end."""
+        while (landed := self.land()) is not None:
+            yield landed
 
     def land(self) -> tuple[int, R] | None:
         """Return the next result; None at the end."""
