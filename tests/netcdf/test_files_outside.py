@@ -150,3 +150,10 @@ def test_links_in_a_circle_or_to_nothing_end(places, target):
 def test_other_words_of_trust_are_refused(places):
     with pytest.raises(SettingError, match="trusted"), files.open_file(places / "own" / "other.h5", references="yes"):
         pass
+
+
+def test_a_dataset_without_a_shape_is_named(places):
+    with h5py.File(places / "own" / "empty.h5", "w") as file:
+        file["g/nothing"] = h5py.Empty("f4")
+    with pytest.raises(MetadataError, match="g/nothing"), files.open_file(places / "own" / "empty.h5"):
+        pass

@@ -75,6 +75,8 @@ def read_attribute(owner: Any, name: str) -> Attribute | None:
         if count:
             stored.read(text, h5_type)  # its own type: any other conversion would end at a NUL
         return Attribute(types.CHAR, decode(text.tobytes() if count else b""))
+    if is_boolean(owner, name):
+        return Attribute(types.BYTE, np.asarray(owner.attrs[name] if count else [], types.BYTE.dtype).ravel())
     if not isinstance(h5_type, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
         return None
     try:
@@ -105,6 +107,12 @@ def strings(items: Iterable[bytes]) -> NDArray[Any]:
     made = np.empty(len(texts), object)
     made[:] = texts
     return made
+
+
+def is_boolean(owner: Any, name: str) -> bool:
+    """Return whether an attribute is of h5py's type for booleans, an enumeration of FALSE and TRUE."""
+    h5_type = h5py.h5a.open(owner.id, name.encode()).get_type()
+    return isinstance(h5_type, h5py.h5t.TypeEnumID) and h5_type.dtype.kind == "b"
 
 
 def check_properties(root: Any) -> None:

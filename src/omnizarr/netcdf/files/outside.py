@@ -39,7 +39,7 @@ def check(path: str, *, is_trusted: bool) -> dict[str, str]:
     NodeNotFoundError
         If a link leads to nothing, or a file of external storage is missing.
     MetadataError
-        If links lead to a group above: netCDF-C would never end.
+        If links lead to a group above, where netCDF-C would never end, or if a dataset has no shape.
     """
     found = _Check(Path(path), is_trusted=is_trusted)
     found.file(Path(path))
@@ -108,6 +108,10 @@ class _Check:
             self._dataset(found, path, name)
 
     def _dataset(self, dataset: Any, path: Path, name: str) -> None:
+        if dataset.shape is None:
+            raise self._odd(
+                MetadataError, "netCDF-C opens no file with an empty dataset (h5py.Empty)", name, "no shape"
+            )
         created = dataset.id.get_create_plist()
         for number in range(created.get_external_count()):
             file = os.fsdecode(created.get_external(number)[0])

@@ -274,7 +274,9 @@ def _numbers(variable: Any, nc_type: AnyType) -> Read:
 
 def _attributes(owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
     """Return the attributes of a variable or group, and a note for each that is of a user-defined type."""
-    names = owner.ncattrs() if owner is not None else [each for each in hdf5.attrs if each not in _HIDDEN]
+    names = owner.ncattrs() if owner is not None else []
+    if hdf5 is not None:  # netCDF-C skips those of types that it does not know
+        names += [each for each in hdf5.attrs if each not in _HIDDEN and each not in names]
     found, notes = {}, []
     for name in names:
         if hdf5 is not None and name in hdf5.attrs:
@@ -285,6 +287,8 @@ def _attributes(owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]
             notes.append(Note(f"/attributes/{name}", "left out: an attribute of a user-defined type"))
         else:
             found[name] = attribute
+            if hdf5 is not None and name in hdf5.attrs and files_hdf5.is_boolean(hdf5, name):
+                notes.append(Note(f"/attributes/{name}", f"attribute {name} is boolean in HDF5, and 0 or 1 in netCDF"))
     return found, notes
 
 
