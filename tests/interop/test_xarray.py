@@ -332,7 +332,7 @@ class TestErrors:
         {"overwrite_encoded_chunks": True}, {"chunks": {}}, {"consolidated": False}, {"group": "/"},
         {"storage_options": None}, {"backend_kwargs": {"mode": "r"}},
     ],
-    ids=str,
+    ids=", ".join,
 )  # fmt: skip
 def test_keywords_of_the_engine_zarr_are_taken(options, tmp_path):
     data = xr.Dataset({"a": ("x", [1.5, 2.5])})

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from omnizarr.errors import StoreError
 from omnizarr.formats.paths import prefix
-from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import erasing, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store
@@ -42,11 +42,10 @@ class Strangers(NamedTuple):
     Attributes
     ----------
     files : tuple of str
-        Files of other programs.
+        Files of other programs. Chunks of arrays that no longer exist are among them: their names do not tell them
+        from files that somebody numbered.
     unnamed : tuple of str
         Files whose names cannot be keys; links that lead out of the store.
-    chunks : tuple of str
-        Chunks of arrays that do not exist, or no longer.
     leftovers : tuple of str
         Locks and temporary files of writers.
     is_known : bool
@@ -55,19 +54,15 @@ class Strangers(NamedTuple):
 
     files: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
-    chunks: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     is_known: bool = True
 
     @property
     def remark(self) -> str:
         """What a copy leaves out: leftovers; "" if there are none."""
-        told = []
-        if self.chunks:
-            told.append(f"{wording.plural(len(self.chunks), 'chunk')} of no array ({some(self.chunks)})")
-        if self.leftovers:
-            told.append(f"{wording.plural(len(self.leftovers), 'lock or temporary file')} ({some(self.leftovers)})")
-        return f"not carried: {', '.join(told)}" if told else ""
+        if not self.leftovers:
+            return ""
+        return f"not carried: {wording.plural(len(self.leftovers), 'lock or temporary file')} ({some(self.leftovers)})"
 
 
 def some(keys: Iterable[str]) -> str:
@@ -139,14 +134,14 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
         if _can_list(where):
             raise
         return Strangers(is_known=False)
-    kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "chunks": [], "leftovers": []}
+    kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "leftovers": []}
     skip = len(where.prefix)
     for key in sorted(keys):
         kind, name = _kind_of(key[skip:]), key[skip:].rstrip("\0")
         if kind != "unnamed" or name not in nodes:  # else it is a node that cannot be read, and is reported so
             kinds[kind].append(name)
-    files, unnamed, chunks, leftovers = (tuple(found) for found in kinds.values())
-    return Strangers(files, unnamed, chunks, leftovers)
+    files, unnamed, leftovers = (tuple(found) for found in kinds.values())
+    return Strangers(files, unnamed, leftovers)
 
 
 def _can_list(where: StorePath) -> bool:
@@ -164,8 +159,7 @@ def _kind_of(key: str) -> str:
         return "unnamed"
     if is_on_its_way(key) or TEMPORARY.fullmatch(name) or LOCK.fullmatch(name):
         return "leftovers"
-    is_chunk = NUMBERS.fullmatch(key) and ("/" in key or "." in key or key.isdigit())
-    return "chunks" if is_chunk else "files"
+    return "files"
 
 
 def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[str]:
@@ -189,9 +183,14 @@ def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[
     data: list[str] = []
     own: tuple[str, ...] = ()
     if where.home is not None:
-        data = [where.home.chunk_prefix(f"{where.prefix}{path}".rstrip("/")) for path in nodes]
+        data = [
+            where.home.chunk_prefix(f"{where.prefix}{path}".rstrip("/"))
+            for path, node in nodes.items()
+            if not isinstance(node, GroupMetadata)
+        ]
         own = (where.home.entry_key, *where.home.documents(where.path).values())
-    is_ours = erasing.recogniser(where.store, own, [rest], data, known if where.home is None else {})
+        known = {where.home.entry_key.rpartition("/")[0]: False}  # its document is not that of a node
+    is_ours = erasing.recogniser(where.store, own, [rest], data, known)
     return [key for key in rest if not is_ours(key)]
 
 
