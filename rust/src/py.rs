@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
-use pyo3::exceptions::PyNotImplementedError;
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
@@ -1016,7 +1016,7 @@ impl Engine {
         let &Limits { threads, stop, shared } = limits;
         let py = array.py();
         let Some(plan) = plan(pieces)? else { return Ok(None) };
-        let buffer = PyUntypedBuffer::get(array)?;
+        let buffer = buffer_of(array, verb)?;
         let elements = buffer.item_count();
         // SAFETY: the buffer is held until all threads are done.
         let memory = unsafe { memory_of(&buffer, &plan) };
@@ -1097,6 +1097,15 @@ impl Engine {
 fn asked() -> EngineResult<()> {
     calls::attached(|py: Python<'_>| py.check_signals())
         .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
+}
+
+/// The memory of an array. Memory that is read-only is never filled: it may be that of constants, or of a file.
+fn buffer_of(array: &Bound<'_, PyAny>, verb: Verb) -> PyResult<PyUntypedBuffer> {
+    let buffer = PyUntypedBuffer::get(array)?;
+    if verb == Verb::Read && buffer.readonly() {
+        return Err(PyValueError::new_err("the array to fill is read-only"));
+    }
+    Ok(buffer)
 }
 
 /// The caller's array, to be filled or read by a plan.

@@ -300,7 +300,7 @@ class ValueTypeError(OmnizarrError, TypeError, ValueError):
 
 
 class ReadOnlyError(OmnizarrError, PermissionError, RuntimeError, ValueError):
-    """The store is read-only, or was opened for reading only."""
+    """The store is read-only, or was opened for reading only; or the memory that should be filled is read-only."""
 
 
 class SettingError(OmnizarrError, ValueError):

@@ -615,3 +615,14 @@ def test_reads_that_run_at_the_same_time_leave_the_event_loop_to_each_other(monk
     np.testing.assert_array_equal(asyncio.run(both()), values)
     assert alone not in threads
     assert all(name.startswith("omnizarr") for name in threads)
+
+
+def test_memory_that_is_read_only_is_left_alone():
+    buffers = pytest.importorskip("zarr.core.buffer.cpu")
+    with accelerate():
+        array = zarr.create_array({}, shape=(4,), chunks=(2,), dtype="i4")
+    array[...] = 7
+    constant = bytes(16)
+    with pytest.raises(ValueError, match="read-only"):
+        array.get_basic_selection(out=buffers.NDBuffer.from_numpy_array(np.frombuffer(constant, "i4")))
+    assert constant == bytes(16)

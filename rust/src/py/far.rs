@@ -8,7 +8,9 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 
-use super::{Engine, Rest, asked, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown};
+use super::{
+    Engine, Rest, asked, buffer_of, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown,
+};
 use crate::error::{Error, Kind};
 use crate::plan::Plan;
 use crate::remote::batch::{Batch, Bell, Outcome};
@@ -203,7 +205,7 @@ impl PyBatch {
         for (engine, pieces, array) in requests {
             let far = engine.far.as_ref().ok_or_else(|| unknown("an array that is near"))?;
             let plan = plan(&pieces)?.unwrap_or(Plan::Product(vec![crate::plan::Part::Fixed(Vec::new())]));
-            let buffer = PyUntypedBuffer::get(&array)?;
+            let buffer = buffer_of(&array, verb)?;
             // SAFETY: the buffer is held until all is done.
             let memory = unsafe { memory_of(&buffer, &plan) };
             orders.push(order(&engine, far, plan, memory));

@@ -198,6 +198,8 @@ class _Bound(NamedTuple):
             return False
         if run is engine.write:
             buffer = self._as_stored(buffer)
+        elif not buffer.flags.writeable:
+            return False  # zarr-python raises its own error
         if not buffer.ndim and run is engine.write:
             buffer = np.broadcast_to(buffer, found.plan.buffer_shape)
         elif buffer.ndim == len(found.plan.buffer_shape) - len(found.dropped):

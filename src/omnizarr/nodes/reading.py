@@ -12,9 +12,9 @@ import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr.engine import Binding, budget, reference
-from omnizarr.errors import ShapeError
+from omnizarr.errors import ReadOnlyError, ShapeError, ValueTypeError
 from omnizarr.indexing import Plan
-from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, select_fields
+from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, fields_dtype, select_fields
 from omnizarr.stores import pool
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ class Prepared(NamedTuple):
             result = select_fields(result, self.fields)
         if out is None:
             return result if self.plan.shape else result[()]
-        if out.shape != self.plan.shape:
-            raise ShapeError("out has another shape than the selection", found=out.shape, expected=self.plan.shape)
         np.copyto(out, result, casting="same_kind")
         return out
 
@@ -54,11 +52,58 @@ class Prepared(NamedTuple):
 def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fields: Fields) -> Prepared:
     """Return a planned selection with memory to read it into: `out` itself if possible."""
     dtype = binding.spec.dtype
-    if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
-        view = as_buffer(out, plan)
-        if view is not None:
+    if out is not None:
+        _check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
+        if fields is None and out.dtype == dtype and (view := as_buffer(out, plan)) is not None:
             return Prepared(binding, plan, view, out, None, is_in_place=True)
     return Prepared(binding, plan, np.empty(plan.buffer_shape, dtype, order), out, fields)
+
+
+def _check_out(out: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    """Raise an error unless elements of `dtype` can be put into `out`, so that no engine writes where it must not."""
+    if not isinstance(out, np.ndarray):
+        raise ValueTypeError("out is not an array of NumPy", found=type(out).__name__, expected="numpy.ndarray")
+    if not out.flags.writeable:
+        raise ReadOnlyError(
+            "out is read-only",
+            found=_read_only(out),
+            expected="memory that can be written",
+            remedy="pass an array of your own, or map the file with mode 'r+'",
+        )
+    shape, dtype = shape + dtype.shape, dtype.base  # a field may be an array
+    if out.shape != shape:
+        raise ShapeError("out has another shape than the selection", found=out.shape, expected=shape)
+    if out.dtype != dtype and not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise ValueTypeError("out has another kind of data type than the array", found=out.dtype, expected=dtype)
+    if _overlaps_itself(out):
+        raise ShapeError(
+            "several elements of out lie in the same memory",
+            found=f"strides {out.strides} of shape {out.shape}",
+            expected="memory of its own for each element",
+            remedy="pass out.copy()",
+        )
+
+
+def _read_only(out: AnyArray) -> str:
+    """Return what `out` is a view of: the object that owns its memory."""
+    owner: object = out
+    kind = type(out).__name__
+    while (base := getattr(owner, "base", None)) is not None:
+        owner = base
+    return kind if isinstance(owner, np.ndarray) else f"{kind} of {type(owner).__name__}"
+
+
+def _overlaps_itself(out: AnyArray) -> bool:
+    """Return whether two elements share memory, which only strides that were made by hand can cause."""
+    if out.flags.forc:
+        return False
+    end = out.itemsize
+    for stride, length in sorted((abs(stride), length) for stride, length in zip(out.strides, out.shape, strict=True)):
+        if length > 1:
+            if stride < end:
+                return out.size > 0
+            end += stride * (length - 1)
+    return False
 
 
 def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any] | None] | None) -> list[Prepared]:
