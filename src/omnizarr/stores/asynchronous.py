@@ -46,6 +46,8 @@ def asynchronous(store: Store) -> AsyncVerbs | None:
     >>> asynchronous(MemoryStore())
     """
     if type(store) is ObjectStore:
+        if not store.is_of_obstore:
+            return None
         _rest_at_exit()
         return ObjectVerbs(store)
     wrapped = WRAPPERS.get(type(store))

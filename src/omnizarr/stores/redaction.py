@@ -8,6 +8,9 @@ from typing import Any
 
 HIDDEN = "***"
 
+HARMLESS = frozenset({"accept", "accept-encoding", "if-match", "if-none-match", "range", "user-agent"})
+"""Headers of a request that another server may see, when the first one redirects to it."""
+
 _SHORTEST = 3  # shorter values occur in half of all messages, and protect nothing
 
 # Words in the names of options that hold credentials, in any library.

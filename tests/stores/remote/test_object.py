@@ -1,6 +1,5 @@
 """Object stores by way of obstore: the contract on servers of three clouds, and what they are asked on the wire."""
 
-import asyncio
 import base64
 import itertools
 import multiprocessing
@@ -23,7 +22,6 @@ from omnizarr.errors import (
     StoreTimeoutError,
 )
 from omnizarr.stores import LocalStore, resolve
-from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.remote.object import ObjectStore
 from tests.stores.contract import VALID_KEYS, LikeADictionary, StoreContract, in_threads
 from tests.stores.recording import FAST, recording
@@ -370,8 +368,7 @@ def test_http_is_written_by_put_and_lists_nothing(server, web):
             verb()
 
 
-@pytest.mark.parametrize("is_awaited", [False, True])
-def test_credentials_do_not_follow_to_another_host(server, is_awaited):
+def test_secrets_do_not_follow_to_another_host(server):
     with recording() as other:
         other.values["/data/a"] = b"abc"
         server.answer = lambda handler: handler.respond(302, Location=other.url("/data/a")) or True
@@ -379,17 +376,15 @@ def test_credentials_do_not_follow_to_another_host(server, is_awaited):
         url = f"http://me:secret-pass%40word@127.0.0.1:{server.server_port}/data?sig=secret-signature"
         plain = ObjectStore.from_url(server.url("/data"), options)
         for store in (plain, ObjectStore.from_url(url, FAST)):
-            assert (asyncio.run(asynchronous(store).get("a")) if is_awaited else store.get("a")) == b"abc"
+            assert store.get("a") == b"abc"
         (_, _, first), (_, path, second) = server.requests()
         forwarded = other.requests()
     assert first["authorization"] == "Bearer secret-token"
     assert second["authorization"] == "Basic " + base64.b64encode(b"me:secret-pass@word").decode()
     assert path == "/data/a?sig=secret-signature"
-    # As the manual warns: nothing else goes along.
-    assert forwarded[0][2].pop("x-own") == "1"
-    assert "secret-signature" in forwarded[1][2].pop("referer")
+    assert first["x-own"] == "1"
     assert "secret" not in str(forwarded)
-    assert not any("authorization" in headers for _, _, headers in forwarded)
+    assert not {"authorization", "cookie", "x-own", "referer"} & {name for asked in forwarded for name in asked[2]}
 
 
 def test_redirects_that_do_not_end_are_an_error(server, web):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from omnizarr.errors import StoreError
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED, Span, cut
+from omnizarr.stores.redaction import HARMLESS, redact
 from omnizarr.stores.remote import loops
 from omnizarr.support.lazy import Lazy
 
@@ -216,6 +217,7 @@ class WebFiles(AsyncFiles):
         """Await a method of the filesystem, or request the size of a file."""
         if verb == "info":
             return loops.run(self._info(*arguments), self.loop)
+        loops.run(self._session(), self.loop)
         return super().call(verb, *arguments, fresh=fresh, **options)
 
     async def _info(self, path: str) -> Info:
@@ -226,12 +228,43 @@ class WebFiles(AsyncFiles):
             length = response.headers.get("Content-Length")
             return {"type": "file", "size": int(length) if length else None}
 
-    async def _ask(self, method: str, path: str, headers: dict[str, str]) -> Any:
+    async def _session(self) -> Any:
+        """Return the session, which tells nothing to other servers."""
         session = await self.fs.set_session()
+        traces = getattr(session, "trace_configs", None)
+        if traces is not None and not any(getattr(trace, "is_discreet", False) for trace in traces):
+            traces.append(_discreet())
+        return session
+
+    async def _ask(self, method: str, path: str, headers: dict[str, str]) -> Any:
+        session = await self._session()
         options = {"allow_redirects": True, **self.fs.kwargs}
         # The stored bytes, not a compressed form of them.
         options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
         return getattr(session, method)(self.fs.encode_url(path), **options)
+
+
+def _discreet() -> Any:
+    """Return what aiohttp calls at each redirect: it withholds headers from other servers, and refuses plain http."""
+
+    async def redirected(_: Any, __: Any, told: Any) -> None:
+        response = told.response
+        place = response.headers.get("Location") or response.headers.get("URI") or ""
+        old = response.url
+        new = old.join(type(old)(place))
+        if (old.scheme, new.scheme) == ("https", "http"):
+            response.close()
+            raise StoreError("a redirect from https to http is refused", found=redact(str(new)))
+        if old.origin() != new.origin():
+            for name in list(told.headers):
+                if name.lower() not in HARMLESS:
+                    told.headers.pop(name, None)
+
+    made = class_of("aiohttp", "TraceConfig")()
+    made.on_request_redirect.append(redirected)
+    made.is_discreet = True
+    made.freeze()
+    return made
 
 
 def _check_response(response: Any) -> None:

@@ -68,13 +68,14 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     import obstore
 
-    from omnizarr.stores.remote import deadlines, object_access, object_errors, object_urls
+    from omnizarr.stores.remote import deadlines, object_access, object_errors, object_urls, web_requests
 else:
     obstore = Lazy("obstore")
     deadlines = Lazy("omnizarr.stores.remote.deadlines")
     object_access = Lazy("omnizarr.stores.remote.object_access")
     object_errors = Lazy("omnizarr.stores.remote.object_errors")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
+    web_requests = Lazy("omnizarr.stores.remote.web_requests")
 
 CONCURRENCY: Final = 192
 """Concurrent requests. A thousand values of 16 KiB, 20 ms away: 64 take 350 ms, 128 190, 192 and 256 140, 384 160."""
@@ -150,8 +151,8 @@ class ObjectStore(Store):
     *Keys.* obstore does not support keys with control characters; they raise `InvalidKeyError`. Objects whose
     names are not valid keys (a leading slash, two slashes in a row, ``..``) are not listed.
 
-    *Redirects.* At most 10 are followed. ``Authorization`` and ``Cookie`` are not sent to another host; your
-    other headers are, and the query of the URL is sent as ``Referer``.
+    *Redirects.* At most 10 are followed, none from https to http. Another web server gets neither your headers nor
+    the query of your URL: see `omnizarr.stores.remote.web_requests`.
 
     Examples
     --------
@@ -194,6 +195,7 @@ class ObjectStore(Store):
         self._is_honest = self._kind != "HTTPStore"  # sends all bytes that it announces
         self._ignores_ranges = False
         self._data, self._below = object_urls.origin(store, self._kind)
+        self._web = web_requests.client_of(store) if self._kind == "HTTPStore" and _has_words(store) else None
 
     @classmethod
     def from_url(
@@ -227,6 +229,11 @@ class ObjectStore(Store):
     def lists_everything(self) -> bool:
         """The same: an object store lists every object."""
         return self.supports_listing
+
+    @property
+    def is_of_obstore(self) -> bool:
+        """Whether obstore sends the requests: not if other servers could hear of secrets."""
+        return self._web is None
 
     @property
     def _has_conditions(self) -> bool:
@@ -296,6 +303,8 @@ class ObjectStore(Store):
     def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if self._kind != "MemoryStore":
             object_errors.check_fork()
+        if self._web is not None:
+            function = getattr(self._web, getattr(function, "__name__", ""), function)
         try:
             if self._kind == "MemoryStore":
                 with _in_memory.enter():
@@ -835,6 +844,11 @@ class ObjectStore(Store):
 def _copied(store: Any, path: str, target: str) -> bool:
     obstore.copy(store, path, target)
     return True
+
+
+def _has_words(store: Any) -> bool:
+    """Return whether a web server gets more than its URL without a query."""
+    return "?" in store.url or bool((store.client_options or {}).get("default_headers"))
 
 
 def _has_control_character(key: str) -> bool:
