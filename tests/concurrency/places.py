@@ -44,7 +44,7 @@ def _references(path: str) -> Store:
     """Return references to a file for each key of a directory; they cannot be written."""
     create(LocalStore(path))
     keys = list(LocalStore(path).list())
-    return ReferenceStore({"version": 1, "refs": {key: [f"{path}/{key}"] for key in keys}})
+    return ReferenceStore({"version": 1, "refs": {key: [f"{path}/{key}"] for key in keys}}, references=[path])
 
 
 STORES: dict[str, Callable[[str], Store]] = {

@@ -20,7 +20,6 @@ from omnizarr.cli.options import (
     max_memory_option,
     one_of,
     quiet_option,
-    references_option,
     scheduler_option,
     storage_options,
 )
@@ -92,7 +91,6 @@ PROBLEM: Final = 1
 @concurrency_option
 @scheduler_option
 @max_memory_option
-@references_option
 @storage_options
 @quiet_option
 @json_option

@@ -12,11 +12,10 @@ import click
 
 from omnizarr.cli import trace
 from omnizarr.cli.locate import Storage, storage_of, watched
-from omnizarr.cli.options import command, path_argument, references_option, storage_options
+from omnizarr.cli.options import command, path_argument, storage_options
 from omnizarr.cli.text import one_line
 from omnizarr.cli.trace import traced
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores.trust import References
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
@@ -87,7 +86,6 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
     help="Maximum length of lines.",
 )
 @click.option("--notes", is_flag=True, help="Print mistakes of writers on stderr, and how they are read.")
-@references_option
 @storage_options
 @traced
 def dump(
@@ -99,7 +97,6 @@ def dump(
     *,
     notes: bool,
     storage: Storage,
-    references: References,
     **options: Any,
 ) -> None:
     """Print a dataset as CDL, as ncdump does.
@@ -116,18 +113,16 @@ def dump(
         raise click.UsageError("use either -b or -f, not both")
     if brief or full:
         options |= {"comments": "full" if full else "brief", "language": full or brief}
-    with opened(path, storage, notes=notes, references=references) as source:
+    with opened(path, storage, notes=notes) as source:
         _print(writing.dump(source, name=name or urls.parse(path).name, times=_SEPARATORS[times], **options))
 
 
 @contextmanager
-def opened(
-    path: str, storage: Storage | None = None, *, notes: bool = False, references: References = "inside"
-) -> Iterator[Source]:
+def opened(path: str, storage: Storage | None = None, *, notes: bool = False) -> Iterator[Source]:
     """Open a dataset, or a netCDF file, to be read."""
     location = urls.parse(path)
     if location.is_local and files.is_netcdf(location.place):
-        with files.open_file(location.place, references=references) as source:
+        with files.open_file(location.place) as source:
             yield source
         return
     with datasets.Dataset(_place(path, location, storage)) as dataset:

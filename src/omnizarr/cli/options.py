@@ -25,12 +25,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from omnizarr.cli import help  # noqa: A004 - what a command calls it
+from omnizarr.settings import config
+from omnizarr.stores import trust
+from omnizarr.stores.urls import scheme_of
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[str]
@@ -46,17 +50,6 @@ class _StorageOption(click.Option):
     """An option that help pages list under "Storage options"."""
 
     section = "Storage options"
-
-
-def references_option(command: Function) -> Function:
-    """Add the option by which a user trusts the files that a file names."""
-    return click.option(
-        "--trust-references",
-        "references",
-        flag_value="trusted",
-        default="inside",
-        help="Read files outside its directory, to which an HDF5 file leads.",
-    )(command)
 
 
 # -- places ----------------------------------------------------------------------
@@ -160,6 +153,35 @@ def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     return pairs
 
 
+def _trust_options(command: Function) -> Function:
+    """Give a command the options by which a user trusts what references and HDF5 files lead to."""
+
+    @click.option(
+        "--trust-references",
+        "is_trusting",
+        cls=_StorageOption,
+        is_flag=True,
+        help="Read whatever references and HDF5 files lead to.",
+    )
+    @click.option(
+        "--trust-root",
+        "roots",
+        cls=_StorageOption,
+        metavar="ROOT",
+        multiple=True,
+        help="Read what they lead to below this directory or URL. Can be repeated.",
+    )
+    @functools.wraps(command)
+    def run(*args: Any, is_trusting: bool, roots: tuple[str, ...], **kwargs: Any) -> Any:
+        if not is_trusting and not roots:
+            return command(*args, **kwargs)
+        absolute = [root if scheme_of(root) else str(Path(root).expanduser().absolute()) for root in roots]
+        with config.set({"references": trust.TRUSTED if is_trusting else absolute}):
+            return command(*args, **kwargs)
+
+    return run
+
+
 def _storage(*names: str) -> Callable[[Function], Function]:
     def decorate(command: Function) -> Function:
         @click.option(
@@ -174,6 +196,7 @@ def _storage(*names: str) -> Callable[[Function], Function]:
         @click.option("--anon", cls=_StorageOption, is_flag=True, help="Read public data without credentials.")
         @click.option("--endpoint", cls=_StorageOption, metavar="URL", help="URL of a server other than Amazon's.")
         @click.option("--region", cls=_StorageOption, metavar="NAME", help="Region of the bucket.")
+        @_trust_options
         @functools.wraps(command)
         def run(
             *args: Any, pairs: dict[str, Any], anon: bool, endpoint: str | None, region: str | None, **kwargs: Any

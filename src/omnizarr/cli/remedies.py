@@ -32,6 +32,8 @@ _PHRASES: Final[Mapping[str, str]] = {
     " (your own store sets `is_shared`)": "",
     "; or no scheduler": "; or leave out --scheduler",
     "give them in `storage_options`, or in the environment": "give them by -o key=value, or in the environment",
+    "pass storage_options={'references': 'trusted'} (--trust-references)": "pass --trust-references",
+    'pass references="trusted" (--trust-references)': "pass --trust-references",
     "{'anon': True}": "--anon",
     "open with use_consolidated=False": "see omnizarr check",
     "open with use_consolidated=None, or make it with consolidate_metadata": "make it with omnizarr consolidate",

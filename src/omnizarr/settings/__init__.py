@@ -29,6 +29,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "display.thumbnails": False,
     "engine": None,
     "fetch": None,
+    "references": None,
 }
 
 # Two settings of zarr-python (tasks of an event loop, threads) that mean the same here: chunks in flight.

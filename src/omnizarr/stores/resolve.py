@@ -84,6 +84,7 @@ _SCHEMES: Final = {
 # Endings of the names of files with references of Kerchunk, and of directories with references in Parquet.
 _REFERENCES: Final = (".json", ".json.gz", ".json.zst")
 _REFERENCE_SETS: Final = (".parq", ".parquet")
+_TRUST: Final = "references"
 _REFERENCE_SET_FILE: Final = ".zmetadata"
 _FILES_OF_OTHERS: Final = (_REFERENCE_SET_FILE, _LMDB_FILE)  # in directories that are something else
 _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
@@ -187,14 +188,14 @@ def resolve(
         return _from_url(storelike, mode, options)
     libraries = _libraries_of(type(storelike))  # type: ignore[arg-type]  # classes can be hashed
     if libraries and not isinstance(storelike, Store):
-        adapted = _adapted(storelike, libraries, mode, options)
+        adapted = _adapted(storelike, libraries, mode, _of_store(options))
         if adapted is not None:
             return _in_mode(adapted[0], mode), adapted[1]
     if isinstance(storelike, (str, os.PathLike)):
         return _from_pathlike(storelike, mode, options)
     if isinstance(storelike, Mapping):
         return _from_mapping(storelike, mode, options)
-    if options:
+    if _of_store(options):
         raise _meaningless(options)
     if isinstance(storelike, Store):
         return _in_mode(storelike, mode), ""
@@ -228,11 +229,16 @@ def _are_references(values: dict[str, Any]) -> bool:
 def _from_mapping(values: Mapping[str, Any], mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if isinstance(values, dict) and _are_references(values):
         return references.open_document(values, mode, options)
-    if options:
+    if _of_store(options):
         raise _meaningless(options)
     if isinstance(values, MutableMapping):
         return MemoryStore(values, read_only=mode == "r"), ""
     return _in_mode(MemoryStore(values, read_only=True), mode), ""
+
+
+def _of_store(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options without the trust in references, which may be given for any hierarchy."""
+    return {name: value for name, value in options.items() if name != _TRUST} if _TRUST in options else options
 
 
 def _meaningless(options: Mapping[str, Any]) -> StoreError:
@@ -318,7 +324,7 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
     if not chained and scheme in urls.LOCAL:
         return _from_path(urls.path_of(url), mode, options)
     if not chained and scheme == "memory":
-        if options:
+        if _of_store(options):
             raise _meaningless(options)
         path = parse.unquote(parts.path).strip("/")
         return _named_memory(parts.netloc, mode), as_prefix(path).removesuffix("/")
@@ -333,7 +339,7 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
     if module is None:
         _check_known(scheme, url)
         module = "remote.fsspec"
-    return import_module(f"omnizarr.stores.{module}").open_url(url, mode, options)  # type: ignore[no-any-return]
+    return import_module(f"omnizarr.stores.{module}").open_url(url, mode, _of_store(options))  # type: ignore[no-any-return]
 
 
 def _archive_in(store: Store, key: str, mode: str) -> tuple[Store, str] | None:
@@ -392,8 +398,8 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
         return _from_directory(directory, files, path, mode, options) if files or options else (directory, "")
     is_file = os.path.isfile(path)
     if is_file and _holds_references(path):
-        return references.open_path(path, mode, options)
-    if options:
+        return references.open_path(path, mode, options, is_named=path.lower().endswith(_REFERENCES))
+    if _of_store(options):
         raise _meaningless(options)
     database = _database_at(path, is_file=is_file)
     if database is not None:
@@ -414,8 +420,9 @@ def _from_directory(
     directory: LocalStore, files: Sequence[str], path: str, mode: str, options: dict[str, Any]
 ) -> tuple[Store, str]:
     if _REFERENCE_SET_FILE in files and _is_reference_set(path):
-        return references.open_path(path, mode, options)
-    if options:
+        is_named = path.lower().rstrip("/\\").endswith((*_REFERENCES, *_REFERENCE_SETS))
+        return references.open_path(path, mode, options, is_named=is_named)
+    if _of_store(options):
         raise _meaningless(options)
     if _LMDB_FILE in files:
         ending = os.path.splitext(path)[1].lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +39,7 @@ def convert(
     temporary: Any = None,
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
-    references: Literal["inside", "trusted"] = "inside",
+    references: Literal["inside", "trusted"] | Sequence[str] | None = None,
 ) -> Conversion:
     """Convert an array, or a group with everything below it, to another format; or a netCDF file to Zarr, and back.
 
@@ -115,9 +115,11 @@ def convert(
         each increase.
     storage_options : mapping, optional
         For stores that take them: source and target, if they are URLs.
-    references : {"inside", "trusted"}
-        Which other files an HDF5 file may use, by external links, external storage and virtual datasets: those in its
-        own directory and below, or, if you trust it, all that you can read.
+    references : {"inside", "trusted"} or list of str, optional
+        Which other files the source may use: references of Kerchunk, and external links, external storage and virtual
+        datasets of an HDF5 file. "inside": those in its own directory and below; "trusted": all that you can read; a
+        list: those below these paths and URLs too, if they are references. The default of references is what
+        `ReferenceStore` says, that of HDF5 files is "inside".
 
     Returns
     -------
@@ -186,6 +188,8 @@ def convert(
                 refused={**others, "remove_old": remove_old, "storage_options": storage_options, **options},
             )
             return account
+    if references is not None:
+        storage_options = {**(storage_options or {}), "references": references}
     run = import_module("omnizarr.tools.converting.converter").run
     report: Conversion = run(
         source,

@@ -123,7 +123,6 @@ def test_a_json_file_opens_by_its_path(folder, kind):
         ("refs.json.gz", gzip.compress),
         ("refs.json.zst", lambda data: numcodecs.Zstd(3).encode(data)),
         ("packed.json", gzip.compress),
-        ("a file", bytes),
     ],
 )
 def test_a_json_file_may_be_compressed_and_be_called_otherwise(folder, name, pack):
@@ -174,7 +173,7 @@ def test_rules_make_references(tmp_path):
         ],
         "refs": {},
     }
-    store = ReferenceStore(document)
+    store = ReferenceStore(document, references=[str(tmp_path)])
     assert sorted(store.list()) == ["a/0.1", "a/0.2", "a/2.1", "a/2.2", "whole7"]
     assert bytes(store.get("a/2.1")) == CONTENT[500:510]
     assert bytes(store.get("whole7")) == CONTENT
@@ -368,7 +367,7 @@ def test_all_ways_to_read_give_the_same_bytes(content, parts, spans):
     values = {f"a/{number}": CONTENT[start : start + length] for number, (start, length) in enumerate(parts)}
     refs |= {"a/8": [content], "a/9": "inline"}
     values |= {"a/8": CONTENT, "a/9": b"inline"}
-    store = ReferenceStore({"version": 1, "refs": refs})
+    store = ReferenceStore({"version": 1, "refs": refs}, references="trusted")
     requests = [(f"a/{number}", span) for number, span in spans]
     answers = dict(store.get_many(requests))
     assert sorted(answers) == list(range(len(requests)))
@@ -437,7 +436,8 @@ def test_neighbouring_parts_of_a_file_are_fetched_together(tmp_path, monkeypatch
     (tmp_path / "x.bin").write_bytes(data)
     places = [number * (10 + gap) for number in range(20)]
     refs = {f"{number}": [str(tmp_path / "x.bin"), place, 10] for number, place in enumerate(places)}
-    answers = dict(ReferenceStore({"version": 1, "refs": refs}).get_many((str(number), None) for number in range(20)))
+    store = ReferenceStore({"version": 1, "refs": refs}, references=[str(tmp_path)])
+    answers = dict(store.get_many((str(number), None) for number in range(20)))
     assert {position: bytes(part) for position, part in answers.items()} == {
         number: data[place : place + 10] for number, place in enumerate(places)
     }
@@ -529,7 +529,7 @@ def test_urls_of_fsspec_mean_the_same(folder):
     document = json.loads((folder / "refs.json").read_text())
     for opened in (
         omnizarr.open("reference://", storage_options={"fo": fo, "remote_protocol": "file"}),
-        omnizarr.open("reference://", storage_options={"fo": document, "asynchronous": True}),
+        omnizarr.open("reference://", storage_options={"fo": document, "references": [str(folder)], "loop": None}),
         omnizarr.open(f"reference::{fo}"),
         omnizarr.open(
             f"reference::file://{fo}", storage_options={"reference": {"remote_protocol": "file"}, "file": {}}
@@ -558,7 +558,7 @@ def test_the_filesystem_of_the_targets_can_be_given(folder):
     memory = fsspec.filesystem("memory")
     memory.pipe("/omnizarr-references/a.h5", (folder / "a.h5").read_bytes())
     for url, options in (
-        ("memory://omnizarr-references/a.h5", {}),
+        ("memory://omnizarr-references/a.h5", {"references": ["memory://omnizarr-references"]}),
         ("memory://omnizarr-references/a.h5", {"fs": memory}),
         ("/omnizarr-references/a.h5", {"fs": memory}),
         ("omnizarr-references/a.h5", {"remote_protocol": "memory"}),
@@ -586,7 +586,11 @@ def test_references_and_files_may_be_on_a_web_server(folder, web):
     group = omnizarr.open(f"{web.url}/refs.json", storage_options=web.options)
     assert same_as_h5py(group, folder / "a.h5")
     assert group["packed"].store.concurrency > 1
-    local = omnizarr.open(folder / "refs.json", storage_options={"remote_options": web.options})
+    with pytest.raises(StoreAccessError, match="--trust-root http://127"):
+        omnizarr.open(folder / "refs.json", storage_options={"remote_options": web.options})["plain"][...]
+    local = omnizarr.open(
+        folder / "refs.json", storage_options={"remote_options": web.options, "references": [web.url]}
+    )
     assert same_as_h5py(local, folder / "a.h5")
     assert same_as_h5py(pickle.loads(pickle.dumps(local)), folder / "a.h5")
 
@@ -605,11 +609,12 @@ def test_references_from_elsewhere_read_no_file_of_this_machine_unless_they_may(
     path = rewritten(folder, "local.json", with_urls(lambda _: url.format(folder / "a.h5")))
     (web.directory / "local.json").write_bytes(path.read_bytes())
     group = omnizarr.open(f"{web.url}/local.json", storage_options=web.options)
-    with pytest.raises(StoreAccessError, match="another machine"):
+    with pytest.raises(StoreAccessError, match="if you trust them"):
         group["plain"][...]
     if not url.startswith("memory"):
-        group = omnizarr.open(f"{web.url}/local.json", storage_options={**web.options, "allow_local": True})
-        assert same_as_h5py(group, folder / "a.h5")
+        for trust in ({"allow_local": True}, {"references": "trusted"}):
+            group = omnizarr.open(f"{web.url}/local.json", storage_options={**web.options, **trust})
+            assert same_as_h5py(group, folder / "a.h5")
 
 
 def test_relative_paths_of_references_from_elsewhere_stay_there(folder, web):

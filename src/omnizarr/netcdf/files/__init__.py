@@ -75,7 +75,7 @@ def _kind(path: Path) -> str | None:
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str], *, references: References = "inside") -> Iterator[Source]:
+def open_file(path: str | os.PathLike[str], *, references: References | None = None) -> Iterator[Source]:
     """Open a file of netCDF-3 (classic, 64-bit offset, 64-bit data) or netCDF-4 to read.
 
     You get everything that ``ncdump -s`` shows, with the exact types and bytes of attributes, and values in
@@ -87,9 +87,10 @@ def open_file(path: str | os.PathLike[str], *, references: References = "inside"
     ----------
     path : path
         A local file.
-    references : {"inside", "trusted"}
+    references : {"inside", "trusted"}, optional
         Which other files an HDF5 file may use, by external links, external storage and virtual datasets: those in its
-        own directory and below, or, if you trust it, all that you can read.
+        own directory and below, or, if you trust it, all that you can read. The default is the setting, and
+        "inside" without it.
 
     Raises
     ------

@@ -76,6 +76,12 @@ _CLIENT: Final = _words(
 
 _RETRY: Final = frozenset({"max_retries", "retry_timeout", "backoff"})
 
+_OF_SERVER: Final = _words(
+    "endpoint base_url region default_region virtual_hosted_style_request account_name use_emulator "
+    "allow_http connect_timeout read_timeout timeout proxy_url proxy_ca_certificate proxy_excludes root_certificate"
+)
+"""Options that tell which server is asked, and how; not by whom."""
+
 _OPTIONS: Final = {
     "s3": _words(
         "access_key_id checksum_algorithm conditional_put container_credentials_relative_uri "
@@ -159,6 +165,22 @@ def own_options(options: dict[str, Any]) -> dict[str, Any]:
         if name not in _OWN:
             raise _unknown(name, _OWN, "a store of obstore has its options already")
     return options
+
+
+def anonymous(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options by which anybody can read what is public: those about the server and its client.
+
+    >>> anonymous("s3", {"key": "a", "secret": "b", "endpoint_url": "https://example.org"})
+    {'endpoint_url': 'https://example.org', 'skip_signature': True}
+    >>> anonymous("https", {"headers": {"Authorization": "x"}})
+    {}
+    """
+    backend = _BACKENDS[scheme.lower()]
+    if backend == "http":
+        return {}
+    flat = {**(options.get("client_kwargs") or {}), **(options.get("config") or {}), **options}
+    kept = {name: value for name, value in flat.items() if _name(backend, name) in _OF_SERVER | _RETRY | _OWN}
+    return {**kept, "skip_signature": True}
 
 
 def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:

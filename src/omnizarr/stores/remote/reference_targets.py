@@ -12,8 +12,9 @@ Options
     that holds the references, and of targets in the same service.
 
 Trust
-    References from another machine may not read files of this one, and may use only HTTP and object stores.
-    `allow_local` removes this restriction.
+    References may lead to their own directory, to their own server or bucket, and to what is public: other buckets
+    anonymously, and other web servers. What else they may lead to, `references` says: see `omnizarr.stores.trust`. The
+    user's credentials are used where the user says so: in `remote_options`, in `fs`, by trust.
 """
 
 from __future__ import annotations
@@ -24,11 +25,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr.errors import StoreAccessError, StoreError
-from omnizarr.stores import registered
+from omnizarr.errors import StoreError
+from omnizarr.stores import registered, trust
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.redaction import redact
 from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
@@ -67,6 +67,7 @@ class Options:
     fs: Any = None
     template_overrides: Mapping[str, str] | None = None
     allow_local: bool | None = None
+    references: Any = None
     rest: Mapping[str, Any] = field(default_factory=dict)
     """Options of the store that holds the references."""
 
@@ -110,6 +111,7 @@ class Targets:
         self._base = base
         scheme = scheme_of(base)
         self._is_remote = scheme is not None and scheme not in _OF_THIS_MACHINE
+        self._trust = trust.of(trust.TRUSTED if options.allow_local else options.references, trust.PUBLIC)
         self._service = _service(options.remote_protocol or scheme_of(sample or ""))
         self._start()
 
@@ -130,7 +132,7 @@ class Targets:
         Raises
         ------
         StoreAccessError
-            If references from another machine name a file of this one, or use a protocol that you did not allow.
+            If you did not say that the references may lead there.
         StoreError, MissingDependencyError
             If the URL does not lead to a store.
         """
@@ -171,19 +173,21 @@ class Targets:
     # -- this machine ---------------------------------------------------------------
 
     def _on_this_machine(self, path: str) -> tuple[Store, str]:
-        is_asked_for = self._options.allow_local or self._options.remote_protocol in LOCAL
-        if self._is_remote and not is_asked_for:
-            raise StoreAccessError(
-                "references that came from another machine lead to a file of this one",
-                found=path,
-                remedy="if you trust them, pass storage_options={'allow_local': True}",
-            )
         path = os.path.abspath(path if os.path.isabs(path) or self._is_remote else self._relative(path))
-        drive, below = os.path.splitdrive(path)
-        # Not the directory of the file: links may lead anywhere.
-        root = drive + os.sep
-        store = self._stores.setdefault(root, LocalStore(root, read_only=True))
-        return store, below.replace(os.sep, "/").lstrip("/")
+        if self._trust.is_complete:
+            drive, below = os.path.splitdrive(path)
+            # Not the directory of the file: links may lead anywhere.
+            root, key = drive + os.sep, below.replace(os.sep, "/").lstrip("/")
+        else:
+            found = trust.root_of(path, [*self._own_directories(), *self._trust.directories])
+            if found is None:
+                raise trust.refused_target(path)
+            root, key = found
+        return self._stores.setdefault(root, LocalStore(root, read_only=True)), key
+
+    def _own_directories(self) -> list[str]:
+        """Return the directory of the references; for references in memory, the current one."""
+        return [self._base or os.curdir] if scheme_of(self._base) is None else []
 
     def _relative(self, path: str) -> str:
         """Return the file of a relative path: beside the references, otherwise in the current directory."""
@@ -213,16 +217,10 @@ class Targets:
     def _elsewhere(self, url: str, scheme: str) -> tuple[Store, str]:
         service = object_urls.backend_of(scheme)
         is_object = service is not None and "::" not in url.partition("?")[0]
-        is_asked_for = self._options.allow_local or scheme in {scheme_of(self._base), self._options.remote_protocol}
-        if self._is_remote and not is_object and not is_asked_for:
-            raise StoreAccessError(
-                "references that came from another machine use a protocol that was not asked for",
-                found=redact(url),
-                remedy=f"if you trust them, pass storage_options={{'remote_protocol': {scheme!r}}}",
-            )
+        has_credentials = self._is_trusted(url, scheme, is_object=is_object)
         if not is_object:
             # Also `memory`, which means something else to fsspec.
-            return files.file_at(url, self._options_for(scheme, ""))
+            return files.file_at(url, self._options_for(scheme, url))
         head, _, rest = url.partition("://")
         host, _, key = rest.partition("/")
         root = f"{head}://{host}"
@@ -231,27 +229,46 @@ class Targets:
             root, key = parts._replace(path="/", fragment="").geturl(), parse.unquote(parts.path).strip("/")
         store = self._stores.get(root)
         if store is None:
-            store = registered.resolve(root, "r", self._options_for(scheme, host))[0]
+            options = self._options_for(scheme, url, has_credentials=has_credentials)
+            store = registered.resolve(root, "r", options)[0]
             if len(self._stores) >= _MOST_KEPT:
                 self._stores.clear()
             self._stores[root] = store
         return store, key
 
-    def _options_for(self, scheme: str, host: str) -> dict[str, Any]:
-        """Return the options of the store that holds the targets of a scheme, on a host."""
-        options, own = self._options, self._base
+    def _is_trusted(self, url: str, scheme: str, *, is_object: bool) -> bool:
+        """Return whether a URL may be read with the credentials of the user; False: only without any.
+
+        Raises StoreAccessError if it may not be read at all.
+        """
+        options = self._options
+        if self._trust.covers(url) or trust.is_same_place(url, self._base):
+            return True
+        named = {options.remote_protocol, *(options.fs if isinstance(options.fs, Mapping) else ())}
+        if scheme in named and not is_object and "::" not in url.partition("?")[0]:
+            return True
+        if is_object and self._trust.word == trust.PUBLIC and trust.is_public(url):
+            return False
+        raise trust.refused_target(url)
+
+    def _options_for(self, scheme: str, url: str, *, has_credentials: bool = True) -> dict[str, Any]:
+        """Return the options of the store that holds the targets of a scheme, in the bucket or on the host of a URL."""
+        options = self._options
         service = _service(scheme)
         by_scheme = options.fs.get(scheme) if isinstance(options.fs, Mapping) else None
+        given: Mapping[str, Any] | None = None
         if isinstance(by_scheme, Mapping):
-            given: Mapping[str, Any] = by_scheme
+            given = by_scheme
         elif options.remote_options is not None:
-            given = options.remote_options if service == self._service else {}
+            given = options.remote_options if service == self._service else None
         elif not self._is_remote:
-            given = options.rest if service == self._service else {}
-        else:
+            given = options.rest if options.rest and service == self._service else None
+        elif trust.is_same_place(url, self._base) or (has_credentials and service == _service(scheme_of(self._base))):
             # Headers and tokens are for the host of the references.
-            is_same = service == _service(scheme_of(own)) and (service != "http" or host == parse.urlsplit(own).netloc)
-            given = options.of_references if is_same else {}
+            given = options.of_references if service != "http" or trust.is_same_place(url, self._base) else {}
+        if given is None:
+            own = options.of_references if service == _service(scheme_of(self._base)) else {}
+            given = {} if has_credentials else object_urls.anonymous(scheme, own)
         return {name: value for name, value in given.items() if name not in _OF_THE_LOOP}
 
 

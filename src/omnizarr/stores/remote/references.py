@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreAccessError, StoreError
-from omnizarr.stores import pool
+from omnizarr.stores import pool, trust
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -99,8 +99,12 @@ class ReferenceStore(Store):
         The file for references that do not name one.
     template_overrides : mapping, optional
         Values that replace those of templates.
+    references : {"inside", "trusted"} or list of str, optional
+        What the references may lead to. The default is their own directory, bucket or server, other buckets
+        anonymously, and other public web servers; "inside": no others; "trusted": everything, as also files of this
+        machine elsewhere, and private networks; a list: "inside", and what is below these paths and URLs.
     allow_local : bool, optional
-        Whether references from another machine may name files of this one.
+        True: an older spelling of ``references="trusted"``.
     **options
         Options of the store that holds the references.
 
@@ -115,8 +119,8 @@ class ReferenceStore(Store):
 
     Notes
     -----
-    The options are those of fsspec's ``ReferenceFileSystem``, except `allow_local`. You can also pass them as
-    `storage_options`.
+    The options are those of fsspec's ``ReferenceFileSystem``, except `references` and `allow_local`. You can also pass
+    them as `storage_options`.
 
     Examples
     --------
@@ -124,7 +128,8 @@ class ReferenceStore(Store):
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = pathlib.Path(folder.name, "a.bin")
     >>> _ = file.write_bytes(b"header and data")
-    >>> store = ReferenceStore({"version": 1, "refs": {"a/0": [str(file), 11, 4], "a/1": "text"}})
+    >>> refs = {"version": 1, "refs": {"a/0": [str(file), 11, 4], "a/1": "text"}}
+    >>> store = ReferenceStore(refs, references=[folder.name])
     >>> bytes(store.get("a/0")), bytes(store.get("a/0", (1, None))), store.get("a/1"), store.get("a/2")
     (b'data', b'ata', b'text', None)
     >>> folder.cleanup()
@@ -134,7 +139,7 @@ class ReferenceStore(Store):
 
     lists_everything = True
 
-    def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> None:
+    def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], /, **options: Any) -> None:
         given = Options.of(options)
         if isinstance(references, Mapping):
             self._set: References = reference_sets.of_document(references, given.template_overrides)
@@ -392,7 +397,7 @@ def _url_of(references: str, options: Options) -> str:
 
 def _place(url: str, options: Options) -> tuple[Store, str]:
     """Return the store that holds the references, and their key or that of their directory."""
-    return Targets(Options(rest=options.of_references), "", url).locate(url.rstrip("/"))
+    return Targets(Options(rest=options.of_references, references=trust.TRUSTED), "", url).locate(url.rstrip("/"))
 
 
 def _load(url: str, options: Options) -> tuple[str, str, References]:
@@ -461,10 +466,13 @@ def _set_of(references: Any) -> tuple[References, str]:
 # -- called by `omnizarr.stores.resolve` ------------------------------------------------------
 
 
-def open_path(path: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store for references in a file or a directory."""
+def open_path(path: str, mode: str, options: Mapping[str, Any], *, is_named: bool = True) -> tuple[Store, str]:
+    """Return the store for references in a file or a directory. If their name does not say so, they need trust."""
     if mode != "r":
         raise cannot_write(path)
+    given = Options.of(options)
+    if not is_named and not given.allow_local and trust.of(given.references) == trust.Trust(trust.INSIDE):
+        raise trust.refused_set(path)
     return ReferenceStore(path, **options), ""
 
 

@@ -106,7 +106,7 @@ def run(
     strict: bool,
     progress: Shows,
     refused: Mapping[str, Any],
-    references: References = "inside",
+    references: References | None = None,
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `refused` are the keywords that mean nothing here."""
     began = time.monotonic()
@@ -196,7 +196,7 @@ def _shown(place: Any) -> str:
 
 
 @contextmanager
-def _opened(place: Any, references: References) -> Iterator[tuple[Source, str]]:
+def _opened(place: Any, references: References | None) -> Iterator[tuple[Source, str]]:
     path = _path(place)
     if path is not None and (is_file(place) or _is_meant(place)):
         with files.open_file(path, references=references) as source:
