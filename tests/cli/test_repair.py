@@ -90,9 +90,11 @@ def test_undo_puts_back_with_yes_only(run, store, tmp_path):
     before = tree(folder)
     run(folder, "--yes", "--backup", tmp_path / "old")
     after = tree(folder)
-    assert run("--undo", tmp_path / "old")[0] == 1
+    assert run(folder, "--undo", tmp_path / "old")[0] == 1
+    code, _, err = run("--undo", tmp_path / "old")
+    assert (code, "does not lie beside it" in err) == (2, True)
     assert tree(folder) == after
-    code, out, _ = run("--undo", tmp_path / "old" / "account.json", "--yes")
+    code, out, _ = run(folder, "--undo", tmp_path / "old" / "account.json", "--yes")
     assert (code, out) == (0, "/a\n  did missing-filters: a/.zarray: put the old value back\n1 repair made\n")
     assert tree(folder) == before
 

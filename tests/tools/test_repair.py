@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from itertools import count
+from pathlib import Path
 
 import google_crc32c
 import numpy as np
@@ -698,8 +699,7 @@ def test_old_values_of_a_node_within_are_beside_the_whole_hierarchy(tmp_path):
 def test_account_alone_is_enough_to_undo(name, tmp_path):
     folder = written(v2(filters=...), tmp_path)
     before = tree(folder)
-    place = tmp_path / "old"
-    mend(folder, backup=place)
+    place = Path(mend(folder).backup)
     dry = omnizarr.undo_repair(place / name)
     assert tree(folder) != before
     assert [action.key for action in dry] == [A2]
@@ -707,6 +707,39 @@ def test_account_alone_is_enough_to_undo(name, tmp_path):
     assert omnizarr.undo_repair(place / name, dry_run=False).ok
     assert tree(folder) == before
     assert omnizarr.undo_repair(place / name, dry_run=False).actions == ()
+
+
+def test_account_elsewhere_is_enough_to_undo_for_the_program_that_made_it(tmp_path):
+    folder = written(v2(filters=...), tmp_path)
+    before = tree(folder)
+    assert omnizarr.undo_repair(mend(folder, backup=tmp_path / "old"), dry_run=False).ok
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize("elsewhere", ["old", "a/x.zarr.omnizarr-repair-1", "y.zarr.omnizarr-repair-1"])
+def test_account_elsewhere_needs_the_store_to_undo(elsewhere, tmp_path):
+    folder = written(v2(filters=...), tmp_path)
+    before = tree(folder)
+    mend(folder, backup=tmp_path / elsewhere)
+    now = tree(folder)
+    with pytest.raises(StoreError, match=r"does not lie beside .*give the store"):
+        omnizarr.undo_repair(tmp_path / elsewhere, dry_run=False)
+    assert tree(folder) == now
+    assert omnizarr.undo_repair(tmp_path / elsewhere, folder, dry_run=False).ok
+    assert tree(folder) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+@pytest.mark.parametrize("link", ["x.zarr", "x.zarr/a"])
+def test_store_that_is_a_link_is_named_to_undo(link, tmp_path):
+    folder = written(v2(filters=...), tmp_path)
+    other = tmp_path / "elsewhere" / link
+    other.parent.mkdir(parents=True)
+    account = mend(folder, backup=None).backup
+    (tmp_path / link).rename(other)
+    (tmp_path / link).symlink_to(other, target_is_directory=True)
+    with pytest.raises((StoreError, omnizarr.errors.InvalidKeyError)):
+        omnizarr.undo_repair(account, dry_run=False)
 
 
 def test_store_that_was_moved_is_named_to_undo(tmp_path):
@@ -747,16 +780,19 @@ def test_what_is_no_account_cannot_be_undone(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [{"kept": "../secret"}, {"kept": "/etc/passwd"}, {"is_file": True, "key": "../x"}, {"is_file": True, "key": "/x"},
-     {"is_file": True, "key": "../.omnizarr-x"}, {"unknown": 1}],
+     {"is_file": True, "key": "../.omnizarr-x"}, {"unknown": 1}, {"key": "../x"}, {"key": "/etc/x"}, {"key": ""},
+     {"lock": "../x"}, {"key": 1}, {"before": 1}, {"kept": ["values/000000"]}, {"is_file": 1}, {"is_file": "x"}],
     ids=str,
 )  # fmt: skip
 def test_account_that_leads_elsewhere_is_refused(changes, tmp_path):
-    mend(written(v2(filters=...), tmp_path), backup=tmp_path / "old")
+    folder = written(v2(filters=...), tmp_path)
+    mend(folder, backup=tmp_path / "old")
     journal = tmp_path / "old" / "journal.jsonl"
     first, second = journal.read_text().splitlines()
     journal.write_text(f"{first}\n{json.dumps({**json.loads(second), **changes})}\n")
-    with pytest.raises(StoreError, match="no account of a repair"):
-        omnizarr.undo_repair(tmp_path / "old", dry_run=False)
+    for store in (None, folder, MemoryStore()):
+        with pytest.raises(StoreError, match="no account of a repair"):
+            omnizarr.undo_repair(tmp_path / "old", store, dry_run=False)
 
 
 def test_key_that_was_changed_twice_is_undone_twice(tmp_path):
@@ -820,7 +856,7 @@ def test_archive_is_mended_when_it_is_closed(tmp_path):
 
     assert entries() == tree(folder)
     omnizarr.undo_repair(account, dry_run=False)
-    omnizarr.undo_repair(tmp_path / "other", dry_run=False)
+    omnizarr.undo_repair(tmp_path / "other", folder, dry_run=False)
     assert entries() == tree(folder)
 
 
@@ -948,7 +984,7 @@ def test_repair_that_is_killed_between_journal_and_change_can_be_undone(tmp_path
         omnizarr.repair(store, dry_run=False, data=True, backup=tmp_path / "old")
     with (tmp_path / "old" / "journal.jsonl").open("ab") as journal:
         journal.write(b'{"code": "x", "pa')
-    omnizarr.undo_repair(tmp_path / "old", dry_run=False)
+    omnizarr.undo_repair(tmp_path / "old", folder, dry_run=False)
     assert tree(folder) == before
 
 

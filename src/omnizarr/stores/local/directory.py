@@ -51,6 +51,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import filelocks, files
+from omnizarr.stores.local.folders import Folder
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -427,53 +428,98 @@ class LocalStore(Store):
 
     def delete(self, key: str) -> None:
         """Remove the file, and directories that are empty then."""
-        if self._remove(key):
-            self._prune(key.rpartition("/")[0])
+        self.delete_many((key,))
 
     def delete_many(self, keys: Iterable[str]) -> None:
         """Remove the files, in their order. A directory that may be empty is removed when the next one has its turn.
 
         Removing a directory that is not empty costs more, the more files it had: it is tried once, not for each file.
         """
-        emptied = ""
+        self.check_writable()
+        parent: str | None = None
+        opened: _List[Folder] = []  # at most one
+        is_emptied = False
         try:
             for key in keys:
-                parent = key.rpartition("/")[0]
-                if parent != emptied:
-                    self._prune(emptied)
-                    emptied = ""
-                if self._remove(key):
-                    emptied = parent
+                check_key(key)
+                above, _, name = key.rpartition("/")
+                if above != parent:
+                    self._leave(opened, parent, is_emptied=is_emptied)
+                    parent, is_emptied = above, False
+                    try:
+                        opened.extend(map(self.opened, (above,)))
+                    except StoreError:
+                        raise
+                    except OSError as error:
+                        if not files.is_absence(error):
+                            raise self._failure(error, key) from error
+                if opened and self._remove(key, opened[0], name):
+                    is_emptied = True
         finally:
-            self._prune(emptied)
+            self._leave(opened, parent, is_emptied=is_emptied)
 
-    def _remove(self, key: str) -> bool:
-        """Remove a file, and return whether it existed."""
-        self.check_writable()
-        check_key(key)
+    def _remove(self, key: str, folder: Folder, name: str) -> bool:
+        """Remove a file from an open directory, and return whether it existed."""
         try:
-            self._admit(key.rpartition("/")[0])
-            os.unlink(self._base + key)
-        except StoreError:
-            raise
+            folder.unlink(name)
         except OSError as error:
-            if not files.is_absence(error) and not os.path.isdir(self._base + key):
+            if not files.is_absence(error) and not folder.is_folder(name):
                 raise self._failure(error, key) from error
             return False
         return True
+
+    def _leave(self, opened: _List[Folder], parent: str | None, *, is_emptied: bool) -> None:
+        """Close the open directory `parent`, and remove it and those above it that are empty."""
+        for folder in opened:
+            is_gone = False
+            try:
+                if is_emptied and parent and folder.names == parent.split("/"):  # not by a link
+                    with suppress(OSError):
+                        folder.remove()
+                        is_gone = True
+            finally:
+                folder.close()
+            if is_gone and parent:
+                self._known.discard(parent)
+                self._prune(parent.rpartition("/")[0])
+        opened.clear()
+
+    def opened(self, parent: str) -> Folder:
+        """Open the directory `parent`. Links on the way to it must stay inside the root.
+
+        Raises OSError if it does not exist.
+        """
+        try:
+            return Folder(self._base, parent.split("/") if parent else [])
+        except NotADirectoryError:  # perhaps a link
+            target = self._inside(parent)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EMLINK):
+                raise
+            target = self._inside(parent)
+        root = os.path.realpath(self._base)
+        return Folder(root, [name for name in target[len(root) :].split(os.sep) if name])
 
     def delete_prefix(self, prefix: str) -> None:
         """Remove the directory and everything in it. Links are removed, not followed."""
         self.check_writable()
         folder = as_prefix(prefix)[:-1]
         self._admit(folder)
+        above, _, name = folder.rpartition("/")
         try:
-            files.remove_tree(self._base + folder, keep=not folder)
+            with self.opened(above) as opened:
+                if name:
+                    opened.remove_tree(name)
+                else:
+                    opened.clear()
+        except StoreError:
+            raise
         except OSError as error:
-            raise self._failure(error, prefix) from error
+            if not files.is_absence(error):
+                raise self._failure(error, prefix) from error
         self._known.clear()
         if folder:
-            self._prune(folder.rpartition("/")[0])
+            self._prune(above)
 
     def move_prefix(self, prefix: str, target: str) -> bool:
         """Rename the directory, unless it is a link, or the target exists."""
@@ -481,20 +527,29 @@ class LocalStore(Store):
         folder, new = as_prefix(prefix)[:-1], as_prefix(target)[:-1]
         if not folder or not new or not self._admit(folder) or os.path.lexists(self._base + new):
             return False
-        parents = [each.rpartition("/")[0] for each in (folder, new)]
+        return self._renamed(folder, self, new)
+
+    def _renamed(self, folder: str, other: LocalStore, new: str) -> bool:
+        """Rename a directory, which need not stay in this store; return whether that was possible."""
+        (above, _, name), (parent, _, fresh) = folder.rpartition("/"), new.rpartition("/")
         try:
-            if os.path.islink(self._base + folder):
-                return False
-            self._make_parent(parents[1])
-            os.rename(self._base + folder, self._base + new)
+            with self.opened(above) as source:
+                if not source.is_folder(name):
+                    return False
+                other._make_parent(parent)
+                with other.opened(parent) as target:
+                    if target.has(fresh):
+                        return False
+                    source.rename(name, target, fresh)
         except OSError:  # another file system, or another writer was faster
             return False
         finally:
             self._known.clear()
+            other._known.clear()
         if self.fsync:
-            for parent in parents:
-                files.sync_directory(self._base + parent)
-        self._prune(parents[0])
+            files.sync_directory(self._base + above)
+            files.sync_directory(other._base + parent)
+        self._prune(above)
         return True
 
     @contextmanager
@@ -619,7 +674,8 @@ class LocalStore(Store):
         """Remove the directory `parent` and those above it that are empty, up to the root."""
         while parent:
             try:
-                os.rmdir(self._base + parent)
+                with Folder(self._base, parent.split("/")) as folder:
+                    folder.remove()
             except OSError:
                 return
             self._known.discard(parent)

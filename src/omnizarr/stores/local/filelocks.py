@@ -25,6 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
@@ -227,15 +228,19 @@ def _close(taken: _Taken) -> None:
         any(map(os.close, map(taken.descriptors.pop, (-1,))))  # in one call: see `interrupts`
 
 
-def discard(path: str) -> None:
-    """Remove a lock file that is not held. A held one stays, so that there is only one holder."""
+def discard(path: str, folder: int | None = None) -> None:
+    """Remove a lock file that is not held. A held one stays, so that there is only one holder.
+
+    `folder` is the descriptor of the directory that `path` is relative to.
+    """
     with suppress(OSError):
         if msvcrt is None:
-            (descriptor,) = map(os.open, (path,), (_OPEN & ~os.O_CREAT,))  # see `interrupts`
+            # see `interrupts`
+            (descriptor,) = map(partial(os.open, dir_fd=folder), (path,), (_OPEN & ~os.O_CREAT,))
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is_at(path, descriptor):
-                    os.unlink(path)
+                if _is_at(path, descriptor, folder):
+                    os.unlink(path, dir_fd=folder)
             finally:
                 os.close(descriptor)
         else:
@@ -286,15 +291,15 @@ def _lock_file(descriptor: int) -> None:
             return
 
 
-def _is_at(path: str, descriptor: int) -> bool:
+def _is_at(path: str, descriptor: int, folder: int | None = None) -> bool:
     """Return whether `path` still leads to the open file."""
-    return _status_at(path, descriptor) is not None
+    return _status_at(path, descriptor, folder) is not None
 
 
-def _status_at(path: str, descriptor: int) -> os.stat_result | None:
+def _status_at(path: str, descriptor: int, folder: int | None = None) -> os.stat_result | None:
     """Return the status of the open file, if `path` still leads to it."""
     try:
-        there = os.lstat(path)
+        there = os.lstat(path, dir_fd=folder)
     except FileNotFoundError:
         return None
     return there if os.path.samestat(there, os.fstat(descriptor)) else None

@@ -9,8 +9,7 @@ import time
 from collections.abc import Hashable
 from contextlib import suppress
 
-from omnizarr.stores.base import RESERVED, Buffer, fill
-from omnizarr.stores.local import filelocks
+from omnizarr.stores.base import Buffer, fill
 
 WINDOWS = os.name == "nt"
 HAS_PREADV = hasattr(os, "preadv")
@@ -102,9 +101,9 @@ def stamp(file: int) -> Hashable | None:
     return status.st_dev, status.st_ino, status.st_size, modified, changed
 
 
-def write_new(path: str, value: Buffer, *, fsync: bool) -> None:
-    """Write `value` to a file that must not exist yet."""
-    (file,) = map(os.open, (path,), (_CREATE,), (0o666,))  # see `interrupts`
+def write_new(path: str, value: Buffer, *, fsync: bool, folder: int | None = None) -> None:
+    """Write `value` to a file that must not exist yet. `folder` is the open directory that the path is relative to."""
+    (file,) = map(_create, (path,), (folder,))  # see `interrupts`
     try:
         if (written := os.write(file, value)) != len(value):
             _write_rest(file, value, written)
@@ -112,6 +111,10 @@ def write_new(path: str, value: Buffer, *, fsync: bool) -> None:
             os.fsync(file)
     finally:
         os.close(file)
+
+
+def _create(path: str, folder: int | None) -> int:
+    return os.open(path, _CREATE, 0o666, dir_fd=folder)
 
 
 def _write_rest(file: int, value: Buffer, written: int) -> None:
@@ -147,30 +150,6 @@ def is_in_the_way(path: str) -> bool:
         return not stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
         return os.path.islink(path)
-
-
-def remove_tree(top: str, *, keep: bool) -> None:
-    """Remove the directory `top` (or, with `keep`, only its content). What others create meanwhile may stay."""
-    if not keep and os.path.islink(top):
-        discard(top)
-        return
-    folders = [top]
-    for folder in folders:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    elif entry.name.startswith(RESERVED) and entry.name.endswith(filelocks.SUFFIX):
-                        filelocks.discard(entry.path)
-                    else:
-                        with suppress(FileNotFoundError):
-                            os.unlink(entry.path)
-        except (FileNotFoundError, NotADirectoryError):  # a value is not below a prefix
-            continue
-    for folder in reversed(folders[1:] if keep else folders):
-        with suppress(OSError):
-            os.rmdir(folder)
 
 
 def _replace_patiently(source: str, target: str) -> None:

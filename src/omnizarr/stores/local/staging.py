@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from omnizarr.stores.base import RESERVED, as_prefix
 from omnizarr.stores.interrupts import contextmanager
-from omnizarr.stores.local import files
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.local.folders import Folder
 
 try:
     import fcntl
@@ -22,6 +22,7 @@ except ImportError:  # Windows: what a killed writer leaves is not removed there
     fcntl = None  # type: ignore[assignment]
 
 _SUFFIX = ".new"
+_FRESH, _OLD = "new", "old"
 
 
 @contextmanager
@@ -48,8 +49,7 @@ class Staging:
     def __init__(self, store: LocalStore) -> None:
         self._target = store
         self._folder = os.path.join(store.root, f"{RESERVED}{os.urandom(8).hex()}{_SUFFIX}")
-        self._fresh = os.path.join(self._folder, "new")
-        self._old = os.path.join(self._folder, "old")
+        self._fresh = os.path.join(self._folder, _FRESH)
         self._files: list[int] = []  # at most one
         self._is_undone = False  # whether old values may be in the directory
         self.store = LocalStore(self._fresh, fsync=store.fsync)
@@ -87,65 +87,67 @@ class Staging:
         bool
             False, with nothing done, if the file system cannot rename from here to there.
         """
-        folder = os.path.join(self._target.root, as_prefix(prefix)[:-1])
-        os.mkdir(self._old)
-        self._is_undone = True
-        done: list[tuple[str, str]] = []
+        with ExitStack() as stack:
+            folder = stack.enter_context(self._target.opened(as_prefix(prefix)[:-1]))
+            own = stack.enter_context(Folder(self._target.root, [os.path.basename(self._folder)]))
+            fresh = stack.enter_context(own.below(_FRESH))
+            own.mkdir(_OLD)
+            self._is_undone = True
+            old = stack.enter_context(own.below(_OLD))
+            try:
+                return self._exchanged(folder, fresh, old, turn)
+            finally:
+                if not self._is_undone:
+                    with suppress(OSError):  # it has the old values, if all went well
+                        own.rmdir(_OLD)
+                self._target.forget()
+
+    def _exchanged(self, folder: Folder, fresh: Folder, old: Folder, turn: Callable[[str], int]) -> bool:
+        done: list[tuple[str, Folder, Folder]] = []
         try:
-            for name in sorted(_names(folder), key=turn, reverse=True):
-                _rename(os.path.join(folder, name), os.path.join(self._old, name), done)
-            for name in sorted(_names(self._fresh), key=turn):
-                _rename(os.path.join(self._fresh, name), os.path.join(folder, name), done)
+            for names, source, target in ((_names(folder), folder, old), (_names(fresh), fresh, folder)):
+                for name in sorted(names, key=turn, reverse=source is folder):
+                    done.append((name, source, target))
+                    source.rename(name, target, name)
             self._is_undone = False
         except BaseException as error:
-            for old, new in reversed(done):
+            for name, source, target in reversed(done):
                 with suppress(FileNotFoundError):  # interrupted before it was renamed
-                    os.rename(new, old)
-            os.rmdir(self._old)
+                    target.rename(name, source, name)
             self._is_undone = False
             if isinstance(error, OSError):
                 return False
             raise
-        finally:
-            self._target.forget()
         if self._target.fsync:
-            files.sync_directory(folder)
+            folder.sync()
         return True
 
 
-def _rename(old: str, new: str, done: list[tuple[str, str]]) -> None:
-    done.append((old, new))
-    os.rename(old, new)
-
-
-def _names(folder: str) -> list[str]:
+def _names(folder: Folder) -> list[str]:
     """Return the names of all that is in a directory, without locks and temporary files."""
-    return [name for name in os.listdir(folder) if not name.startswith(RESERVED)]
+    return [entry.name for entry in folder.scan() if not entry.name.startswith(RESERVED)]
 
 
-def _remove(folder: str) -> None:
-    with suppress(OSError):
-        files.remove_tree(folder, keep=False)
+def _remove(path: str) -> None:
+    root, name = os.path.split(path)
+    with suppress(OSError), Folder(root, []) as folder:
+        folder.remove_tree(name)
 
 
 def _sweep(root: str) -> None:
     """Remove what killed writers have left."""
     if fcntl is None:
         return
-    with suppress(OSError):
-        for name in os.listdir(root):
-            if name.startswith(RESERVED) and name.endswith(_SUFFIX):
-                _remove_left(os.path.join(root, name))
+    with suppress(OSError), Folder(root, []) as folder:
+        for entry in list(folder.scan()):
+            if entry.name.startswith(RESERVED) and entry.name.endswith(_SUFFIX):
+                _remove_left(folder, entry.name)
 
 
-def _remove_left(folder: str) -> None:
-    with suppress(OSError):
-        (file,) = map(os.open, (folder,), (os.O_RDONLY,))
-        try:
-            if _try_lock([file]) and not os.path.exists(os.path.join(folder, "old")):
-                _remove(folder)
-        finally:
-            os.close(file)
+def _remove_left(folder: Folder, name: str) -> None:
+    with suppress(OSError), folder.below(name) as left:
+        if left.file is not None and _try_lock([left.file]) and not left.has(_OLD):
+            folder.remove_tree(name)
 
 
 def _try_lock(opened: list[int]) -> bool:

@@ -109,6 +109,8 @@ def changed_since(store: Store, prefix: str, began: float) -> bool | None:
                 return True
             with os.scandir(folder) as entries:
                 for entry in entries:
+                    if entry.is_symlink():  # which may lead in circles, or to what changes for other reasons
+                        return None
                     if entry.is_dir():
                         pending.append(entry.path)
                     elif _changed(entry.stat(), began):
@@ -135,7 +137,7 @@ def read(root: StorePath) -> Journal | None:
         document: Any = documents.parse(data, strict)
         entries = dict(document["omnizarr_conversion"])
         if entries.get("version") == _VERSION:
-            return Journal(**entries)
+            return _checked(Journal(**entries))
         reason = f"of version {entries.get('version')!r}"
     except (OmnizarrError, TypeError, KeyError, ValueError) as error:
         reason = f"broken: {error}"
@@ -147,6 +149,23 @@ def read(root: StorePath) -> Journal | None:
         found=reason,
         remedy="start again with overwrite=True",
     )
+
+
+def _checked(found: Journal) -> Journal:
+    """Return a journal that may come from anywhere. Raises TypeError if something in it is of another kind."""
+    texts = (found.source, found.source_format, found.target_format, found.source_digest, found.target_digest)
+    kinds = [*((text, str) for text in texts), (found.verify, bool), (found.began, int | float)]
+    for value, kind in (*kinds, (found.options, Mapping), (found.broken, Mapping)):
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} in the place of something else")
+    for text in (*found.options.values(), *found.options):
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} in the place of an option")
+    for path, told in found.broken.items():
+        is_list = isinstance(told, Mapping) and isinstance(told.get("unreadable"), Mapping)
+        if not is_list or not isinstance(told.get("stored"), int):
+            raise TypeError(f"{told!r} said of {path!r}")
+    return found
 
 
 def remove(root: StorePath) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -25,6 +25,12 @@ ACCOUNT: Final = "account.json"
 JOURNAL: Final = "journal.jsonl"
 _VERSION: Final = 1
 _KEPT: Final = re.compile(r"values/[0-9]+").fullmatch
+_OURS: Final = re.compile(re.escape(RESERVED) + r"[^/\\\0]+").fullmatch
+_MARK: Final = ".omnizarr-repair-"
+"""In the names of directories beside a hierarchy, after its name."""
+_KINDS: Final = ("directory", "zip")
+_WINDOW: Final = 2**20
+"""Bytes of a journal that are read at once. No line is longer."""
 _MARKERS: Final = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
@@ -162,7 +168,7 @@ def _beside(store: Store) -> Path:
     while place.parent != place and any((place.parent / name).exists() for name in _MARKERS):
         place = place.parent
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    name = f"{place.name}.omnizarr-repair-{stamp}"
+    name = f"{place.name}{_MARK}{stamp}"
     folder, number = place.parent / name, 1
     while folder.exists():
         number += 1
@@ -193,36 +199,88 @@ def read(account: str | os.PathLike[str]) -> tuple[Path, dict[str, str] | None, 
     if not folder.is_dir():
         folder = folder.parent
     try:
-        first, *lines = _lines((folder / JOURNAL).read_bytes())
-        _check_version(first)
+        first, *lines = _lines(folder)
+        place = _checked_place(first)
         entries = [Entry(**line) for line in lines]
         for entry in entries:
             _check_entry(entry)
-        return folder, first["store"], entries
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, StoreError) as error:
         raise StoreError(
             "there is no account of a repair here",
             store=str(account),
             found=str(error),
             expected=f"the directory that a repair has left, or {ACCOUNT} in it",
         ) from error
+    return folder, place, entries
 
 
-def _check_version(first: dict[str, Any]) -> None:
+def kept_value(folder: Path, entry: Entry) -> bytes | None:
+    """Return the old value of a change. Raises StoreError if it is not the one that was kept."""
+    old = None if entry.kept is None else LocalStore(folder, read_only=True).get(entry.kept)
+    if digest(old) != entry.before:
+        raise StoreError("an old value that was kept is damaged", store=str(folder), key=entry.key)
+    return None if old is None else bytes(old)
+
+
+def lies_beside(folder: Path, place: Mapping[str, str]) -> bool:
+    """Return whether a directory with old values lies and is called as a repair of this hierarchy would have it.
+
+    Anybody can write an account, and name any place in it. Only the hierarchy beside is taken from it.
+    """
+    name, mark, _ = os.path.realpath(folder).rpartition(_MARK)
+    path = place["path"]
+    # Neither the hierarchy nor a directory on the way to the place in it may be a link.
+    there = os.path.realpath(path)
+    if not mark or not Path(path).is_absolute() or (there != name and not there.startswith(name + os.sep)):
+        return False
+    if place["kind"] == "zip":
+        return Path(there).is_file()
+    return Path(there).is_dir() and any((Path(name) / marker).is_file() for marker in _MARKERS)
+
+
+def _checked_place(first: dict[str, Any]) -> dict[str, str] | None:
+    """Return the hierarchy of the first line."""
     if first.get("omnizarr_repair") != _VERSION:
         raise ValueError("an account of another version")
+    place = first["store"]
+    if place is None:
+        return None
+    kind, path, prefix = place["kind"], place["path"], place["prefix"]
+    if kind not in _KINDS or not isinstance(path, str) or "\0" in path or not isinstance(prefix, str):
+        raise ValueError(f"no place of a store: {place!r}")
+    if prefix and not is_key(prefix):
+        raise ValueError(f"no path in a store: {prefix!r}")
+    return {"kind": kind, "path": path, "prefix": prefix}
 
 
 def _check_entry(entry: Entry) -> None:
     """Refuse paths that lead out of the backup or the store: a report may come from anywhere."""
+    texts = (entry.code, entry.path, entry.key, entry.lock)
+    optional = (entry.kept, entry.before, entry.after)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(text, str | None) for text in optional):
+        raise ValueError(f"not text: {(*texts, *optional)!r}")
+    if not isinstance(entry.is_file, bool):
+        raise TypeError(f"neither a file nor a key: {entry.is_file!r}")
     if entry.kept is not None and not _KEPT(entry.kept):
         raise ValueError(f"no place of an old value: {entry.kept!r}")
-    folder, _, name = entry.key.rpartition("/")
-    if entry.is_file and not (name.startswith(RESERVED) and "/" not in name and (not folder or is_key(folder))):
-        raise ValueError(f"no file of omnizarr: {entry.key!r}")
+    if entry.is_file:
+        folder, _, name = entry.key.rpartition("/")
+        if not _OURS(name) or (folder and not is_key(folder)):
+            raise ValueError(f"no file of omnizarr: {entry.key!r}")
+    elif not is_key(entry.key) or not is_key(entry.lock):
+        raise ValueError(f"no key of a store: {entry.key!r}, {entry.lock!r}")
 
 
-def _lines(data: bytes) -> Iterator[dict[str, Any]]:
-    whole, _, _ = data.rpartition(b"\n")  # what comes after was torn, and its change was never made
-    for line in whole.split(b"\n"):
-        yield json.loads(line)
+def _lines(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a journal that are whole. What comes after was torn, and its change was never made."""
+    store = LocalStore(folder, read_only=True)
+    at, rest = 0, b""
+    while window := store.get(JOURNAL, (at, at + _WINDOW)):
+        at += len(window)
+        *whole, rest = (rest + bytes(window)).split(b"\n")
+        for line in whole:
+            yield json.loads(line)
+        if len(rest) > _WINDOW:
+            raise ValueError("a line that is too long")
+    if not at:
+        raise ValueError(f"no {JOURNAL}")

@@ -14,7 +14,7 @@ from omnizarr.errors import StoreError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import PrefixStore, Store, resolve
+from omnizarr.stores import LocalStore, PrefixStore, Store, resolve
 from omnizarr.support.lazy import Lazy
 from omnizarr.tools.check import check
 from omnizarr.tools.checking import Finding, documents, inventory
@@ -140,13 +140,16 @@ def _left(bench: Bench, found: list[Finding]) -> tuple[Finding, ...]:
 
 def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool) -> Account:
     """Undo a repair; see `omnizarr.undo_repair`."""
+    is_own = isinstance(account, Account)  # of a repair that this program has made
     if isinstance(account, Account):
         if account.backup is None:
             raise StoreError("the repair has kept no old values", store=account.store)
         account = account.backup
     folder, place, entries = backups.read(account)
     is_open = isinstance(store, _OPEN)
-    opened = _store_of(store, place, folder, "r" if dry_run else "r+")
+    if store is None:
+        place = _place_of(place, folder, is_own=is_own)
+    opened = _store_of(store, place, "r" if dry_run else "r+")
     try:
         bench = Overlay(opened) if dry_run else opened
         actions = [_put_back(bench, folder, entry, dry_run=dry_run) for entry in reversed(entries)]
@@ -163,24 +166,39 @@ def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool
     )
 
 
-def _store_of(store: Any, place: dict[str, str] | None, folder: Path, mode: Literal["r", "r+"]) -> Store:
-    """Return the store that was repaired: the given one, or the one in the report."""
-    if isinstance(store, _OPEN):
-        return opening.locate(store, None, mode, None)[0].store
-    if store is not None:
-        return resolve(store, mode)[0]
+def _place_of(place: dict[str, str] | None, folder: Path, *, is_own: bool) -> dict[str, str]:
+    """Return the place of the hierarchy in a report. Raises StoreError if the report may have been made up."""
     if place is None:
         raise StoreError("the account does not say where the store is", found=str(folder), remedy="give the store")
-    opened = resolve(place["path"], mode)[0]
+    if not is_own and not backups.lies_beside(folder, place):
+        raise StoreError(
+            "the account names a store, but does not lie beside it as a repair would have left it, so that anybody"
+            " may have written it",
+            store=str(folder),
+            found=place["path"],
+            remedy="give the store that is to be changed, if you trust the account",
+        )
+    return place
+
+
+def _store_of(store: Any, place: dict[str, str] | None, mode: Literal["r", "r+"]) -> Store:
+    """Return the store that was repaired: the given one, or the one at a place."""
+    if isinstance(store, _OPEN):
+        return opening.locate(store, None, mode, None)[0].store
+    if place is None or store is not None:
+        return resolve(store, mode)[0]
+    opened: Store
+    if place["kind"] == "zip":
+        opened = resolve(place["path"], mode)[0]
+    else:  # which is not taken for anything else by what is in it
+        opened = LocalStore(place["path"], read_only=mode == "r")
     return PrefixStore(opened, place["prefix"]) if place["prefix"] else opened
 
 
 def _put_back(store: Store, folder: Path, entry: backups.Entry, *, dry_run: bool) -> Action | None:
     """Put one old value back, if what the repair wrote is still there; None if there is nothing to do."""
     action = Action(code=entry.code, path=entry.path, key=entry.key, what="put the old value back")
-    old = None if entry.kept is None else (folder / entry.kept).read_bytes()
-    if backups.digest(old) != entry.before:
-        raise StoreError("an old value that was kept is damaged", store=str(folder), key=entry.key)
+    old = backups.kept_value(folder, entry)
     if entry.is_file:
         return _put_file_back(store, entry, old, action, dry_run=dry_run)
     with store.lock(entry.lock):
@@ -206,16 +224,19 @@ def _compare(store: Store, entry: backups.Entry, action: Action) -> Action | Non
 def _put_file_back(
     store: Store, entry: backups.Entry, old: bytes | None, action: Action, *, dry_run: bool
 ) -> Action | None:
-    root = backups.directory_of(store)
-    if root is None or old is None:
+    base, root = backups.base_of(store), backups.directory_of(store)
+    if root is None or old is None or not isinstance(base, LocalStore):
         return None
-    file = root / entry.key
-    if file.exists():
-        return None
-    if dry_run:
-        return action
+    above = (root / entry.key).parent.relative_to(base.root).as_posix()
+    name = entry.key.rpartition("/")[2]
     try:
-        file.write_bytes(old)
+        with base.opened("" if above == "." else above) as folder:
+            if folder.has(name):
+                return None
+            if not dry_run:
+                folder.write_new(name, old)
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(f"cannot be put back: {error.strerror}", store=str(store), key=entry.key) from error
-    return replace(action, done=True)
+    return replace(action, done=not dry_run)
