@@ -130,7 +130,7 @@ def _(field: Field) -> None:
 ODD = (None, [], {}, 1, "a", {"kind": "directory"}, place("s3://bucket/x"), place("x", kind="url"), place("/", "zip"))
 
 
-@attack("files", "undo of a repair of what is no place", *(f"omnizarr repair --undo {{x}}/{n} --yes" for n in range(9)),
+@attack("files", "undo of a repair of an odd place", *(f"omnizarr repair --undo {{x}}/{n} --yes" for n in range(9)),
         refused=True)  # fmt: skip
 def _(field: Field) -> None:
     for number, odd in enumerate(ODD):

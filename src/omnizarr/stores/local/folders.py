@@ -223,14 +223,16 @@ class _Way:
 def _cleared(folder: Folder) -> list[str]:
     """Remove the files in a directory, and return the names of directories in it."""
     folders = []
+    file, above = folder.file, folder.place("")
     for entry in folder.scan():
+        name = entry.name
         if entry.is_dir(follow_symlinks=False):
-            folders.append(entry.name)
-        elif entry.name.startswith(RESERVED) and entry.name.endswith(filelocks.SUFFIX):
-            filelocks.discard(folder.place(entry.name), folder.file)
+            folders.append(name)
+        elif name.startswith(RESERVED) and name.endswith(filelocks.SUFFIX):
+            filelocks.discard(above + name, file)
         else:
             with suppress(FileNotFoundError):
-                folder.unlink(entry.name)
+                os.unlink(above + name, dir_fd=file)
     return folders
 
 
