@@ -100,7 +100,7 @@ def test_a_new_token_is_part_of_the_address(serve, place):
         (["--token", "a;b", "old.zarr"], 2, "letters, digits"),
         (["--port", "70000", "old.zarr"], 2, "70000"),
         (["none.zarr"], 1, "none.zarr"),
-        (["--origin", "viewer.example.org", "old.zarr"], 2, "--origin: not an origin: found 'viewer.example.org'"),
+        (["--cors", "viewer.example.org", "old.zarr"], 2, "--cors: not an origin: found 'viewer.example.org'"),
         (["--origin", "https://viewer.example.org/", "old.zarr"], 2, "expected one as in https://viewer.example.org"),
         (["--allow-host", "http://data.example.org", "old.zarr"], 2, "--allow-host: not the name of a host"),
         (["--allow-host", "data.example.org:80", "old.zarr"], 2, "expected one as in data.example.org"),

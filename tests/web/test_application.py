@@ -129,8 +129,30 @@ def preflight(app, origin, **fields):
     return ask(app, "/zarr.json", "OPTIONS", Origin=origin, Access_Control_Request_Method="GET", **fields)
 
 
-def test_every_page_may_read():
-    app = application(hierarchy(3))
+@pytest.mark.parametrize("token", [None, "s3cret"])
+def test_no_page_may_read_unless_it_is_named(token):
+    app = application(hierarchy(3), token=token)
+    for answer in (
+        ask(app, "/zarr.json?token=s3cret", Origin="https://example.org"),
+        preflight(app, "https://example.org"),
+    ):
+        assert not [name for name in answer.fields if name.startswith("access-control")]
+        assert answer.fields["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("origins", [["*"], ["http://localhost:3000"]])
+def test_cookie_does_not_count_for_pages_of_others(origins):
+    app = application(hierarchy(3), token="s3cret", origins=origins)
+    cookie = ask(app, "/zarr.json?token=s3cret").fields["set-cookie"].partition(";")[0]
+    assert ask(app, "/zarr.json", Cookie=cookie).status == 200
+    for fields in ({"Origin": "http://localhost:3000"}, {"Sec_Fetch_Site": "same-site"}):
+        answer = ask(app, "/zarr.json", Cookie=cookie, **fields)
+        assert answer.status == 401
+        assert "access-control-allow-credentials" not in answer.fields
+
+
+def test_every_page_may_read_if_asked_for():
+    app = application(hierarchy(3), origins=["*"])
     answer = ask(app, "/zarr.json", Origin="https://example.org")
     assert answer.fields["access-control-allow-origin"] == "*"
     exposed = answer.fields["access-control-expose-headers"].split(", ")
@@ -149,7 +171,7 @@ def test_pages_of_other_origins_may_not():
 
 
 def test_a_page_learns_that_a_token_is_missing():
-    app = application(hierarchy(3), token="s3cret")
+    app = application(hierarchy(3), token="s3cret", origins=["*"])
     assert preflight(app, "https://example.org").status == 200
     answer = ask(app, "/zarr.json", Origin="https://example.org")
     assert (answer.status, answer.fields["access-control-allow-origin"]) == (401, "*")

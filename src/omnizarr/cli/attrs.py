@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from typing import Any
 
@@ -12,6 +13,7 @@ from omnizarr.cli.locate import Storage, open_node, storage_of
 from omnizarr.cli.options import Command, path_argument, quiet_option, storage_options
 from omnizarr.cli.text import to_json
 from omnizarr.errors import OmnizarrError
+from omnizarr.support.text import visible_lines
 from omnizarr.tools.editing import attributes, places
 
 _ALL = "get"
@@ -49,7 +51,7 @@ def attrs() -> None:
 @attrs.command(name="get")
 @path_argument
 @click.argument("name", required=False)
-@click.option("--raw", is_flag=True, help="Print text without quotes.")
+@click.option("--raw", is_flag=True, help="Print text without quotes; a terminal gets control characters escaped.")
 @storage_options
 def get_(path: str, name: str | None, storage: Storage, *, raw: bool) -> int:
     """Print one attribute, or all, as JSON.
@@ -67,7 +69,11 @@ def get_(path: str, name: str | None, storage: Storage, *, raw: bool) -> int:
     if name not in found:
         raise click.ClickException(_missing(path, name, found))
     value = found[name]
-    click.echo(value if raw and isinstance(value, str) else to_json(value, indent=2))
+    if raw and isinstance(value, str):
+        # A terminal obeys control characters. click would drop some of them elsewhere.
+        sys.stdout.write(f"{visible_lines(value) if sys.stdout.isatty() else value}\n")
+    else:
+        click.echo(to_json(value, indent=2))
     return 0
 
 

@@ -10,11 +10,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from omnizarr.cli.commands import omnizarr
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.stores import redaction
+else:
+    redaction = Lazy("omnizarr.stores.redaction")
 
 _VALUE: Final = r"(?P<value>\{[^{}]*\}|\([^()]*\)|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
 _keyword: Final = re.compile(rf"(?<![\w'-])(?P<name>(?!storage_options)[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
@@ -78,7 +84,9 @@ def typed_command() -> str:
 
 
 def in_words(text: str) -> str:
-    """Return a message of the library in terms of the typed command."""
+    """Return a message of the library in terms of the typed command, without passwords and signatures in URLs."""
+    if "://" in text:  # first: a query looks like keywords
+        text = redaction.redact(text)
     return as_typed(text, _command.get(), lambda name: _command_named(name) is not None)
 
 

@@ -13,13 +13,15 @@ import click
 
 from omnizarr.cli import completion, interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
-from omnizarr.cli.text import one_line
+from omnizarr.cli.text import Discreet, one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    from omnizarr.stores import redaction
     from omnizarr.support import suggestions
-else:  # imported when something is misspelt
+else:  # imported when a URL is typed, or something is misspelt
+    redaction = Lazy("omnizarr.stores.redaction")
     suggestions = Lazy("omnizarr.support.suggestions")
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -31,7 +33,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.register()
     words = sys.argv[1:] if arguments is None else arguments
-    with _somewhere_to_print(), _short_warnings(), remedies.typed(words), interrupts.twice(words):
+    with _somewhere_to_print(), _discreet(words), _short_warnings(), remedies.typed(words), interrupts.twice(words):
         return _run(arguments)
 
 
@@ -150,6 +152,21 @@ def _somewhere_to_print() -> Iterator[None]:
             yield
     finally:
         sys.stdout = None
+
+
+@contextmanager
+def _discreet(words: Sequence[str]) -> Iterator[None]:
+    """Show no password and no signature of a URL that was typed, wherever a command prints it."""
+    hidings = redaction.hidings(words) if any("://" in word for word in words) else {}
+    if not hidings:
+        yield
+        return
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (Discreet(stream, hidings) for stream in streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
 
 
 @contextmanager

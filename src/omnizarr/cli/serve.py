@@ -65,7 +65,7 @@ def checked_token(host: str, token: str | None, *, public: bool) -> str | None:
 
 def check_names(hosts: Sequence[str], origins: Sequence[str] = ()) -> None:
     """Raise click.UsageError if a name of a host or an origin is not valid."""
-    for option, check, given in (("--allow-host", "check_hosts", hosts), ("--origin", "check_origins", origins)):
+    for option, check, given in (("--allow-host", "check_hosts", hosts), ("--cors", "check_origins", origins)):
         try:
             getattr(guards, check)(given)
         except ValueError as error:
@@ -93,11 +93,12 @@ def address(url: str, token: str | None) -> str:
 @public_option
 @hosts_option
 @click.option(
+    "--cors",
     "--origin",
     "origins",
-    metavar="URL",
+    metavar="ORIGIN",
     multiple=True,
-    help="Origin of web pages that may read the data. Can be repeated. Default: every page.",
+    help="Origin of web pages that may read the data, or '*'. Can be repeated. Default: none.",
 )
 @storage_options
 def serve(
@@ -155,7 +156,7 @@ def serve(
         token=token,
         public=public,
         hosts=hosts,
-        origins=origins or guards.EVERYWHERE,
+        origins=origins,
         started=tell,
     )
     return 0

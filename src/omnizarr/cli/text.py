@@ -57,6 +57,30 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split("\n")))
 
 
+class Discreet:
+    """A stream that shows other text in place of secrets.
+
+    Parameters
+    ----------
+    stream : TextIO
+    hidings : mapping
+        What to write instead of each secret, the longest first.
+    """
+
+    def __init__(self, stream: TextIO, hidings: Mapping[str, str]) -> None:
+        self._stream = stream
+        self._hidings = hidings
+
+    def write(self, text: str) -> int:
+        """Write text without the secrets."""
+        for secret, shown in self._hidings.items():
+            text = text.replace(secret, shown)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def shorten(text: str, limit: int) -> str:
     """Return text that is no longer than `limit` characters.
 

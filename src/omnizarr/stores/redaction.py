@@ -34,6 +34,19 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _query.sub(rf"\1?{HIDDEN}", _user.sub("", text))
 
 
+def hidings(texts: Iterable[str]) -> dict[str, str]:
+    """Return what to write instead of the secret parts of URLs: their users and queries.
+
+    >>> hidings(["https://me:pw@example.org/a?sig=x", "b.zarr"])
+    {'me:pw@': '', '?sig=x': '?***'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        found |= dict.fromkeys(_user.findall(text), "")
+        found |= {each.group()[each.end(1) - each.start() :]: f"?{HIDDEN}" for each in _query.finditer(text)}
+    return dict(sorted(found.items(), key=lambda item: len(item[0]), reverse=True))
+
+
 def secrets_of(options: Mapping[str, Any]) -> frozenset[str]:
     """Return the values in `options` that may be credentials, at any depth.
 

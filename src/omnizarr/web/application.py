@@ -20,10 +20,11 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
 from omnizarr.tools.translated import TranslatedStore
 from omnizarr.web.compression import Compressed
-from omnizarr.web.guards import EVERYWHERE, KnownHost, TokenRequired, check_hosts, check_origins, check_token
+from omnizarr.web.guards import KnownHost, SafeHeaders, TokenRequired, check_hosts, check_origins, check_token
 from omnizarr.web.keys import DOCUMENTS, Keys
 
 _EXPOSED: Final = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
+_NO_OTHERS: Final = {"Cross-Origin-Resource-Policy": "same-origin"}
 FEW: Final = 1_000
 """Default limit of nodes below a group for which consolidated metadata is made."""
 _ALLOWED: Final = ("Authorization", "If-Match", "If-None-Match", "If-Range", "Range")
@@ -39,7 +40,7 @@ def application(
     consolidated: bool | int = FEW,
     token: str | None = None,
     hosts: Iterable[str] | None = None,
-    origins: Iterable[str] = EVERYWHERE,
+    origins: Iterable[str] = (),
     allow_pickle: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Starlette:
@@ -148,7 +149,7 @@ def guarded(
     *,
     token: str | None = None,
     hosts: Iterable[str] | None = None,
-    origins: Iterable[str] = EVERYWHERE,
+    origins: Iterable[str] = (),
 ) -> Starlette:
     """Return an application with these routes that only permitted clients can use: by token, host name and origin.
 
@@ -160,7 +161,8 @@ def guarded(
     hosts : iterable of str, optional
         See `omnizarr.web.guards.KnownHost`; None: every name is allowed.
     origins : iterable of str
-        Origins of web pages that may read the data, such as ``https://example.org``; ``"*"`` means every page.
+        Origins of web pages that may read the data, such as ``https://example.org``; ``"*"`` means every page. By
+        default, none may.
 
     Raises
     ------
@@ -169,9 +171,11 @@ def guarded(
     """
     origins = tuple(origins)
     check_origins(origins)
-    middleware = [
-        Middleware(CORSMiddleware, origins, ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)
-    ]
+    middleware = [Middleware(SafeHeaders, {"X-Content-Type-Options": "nosniff"} | ({} if origins else _NO_OTHERS))]
+    if origins:  # never with credentials: a cookie counts for pages of this server only
+        middleware.append(
+            Middleware(CORSMiddleware, origins, ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)
+        )
     if hosts is not None:
         hosts = tuple(hosts)
         check_hosts(hosts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs
@@ -16,8 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omnizarr.web.keys import refusal
 
-EVERYWHERE: Final = ("*",)
-"""The origins of all web pages."""
 _BEARER: Final = "bearer "
 _is_token = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
 _is_origin = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[^\s/?#@:\[\]A-Z]+)(?::\d+)?|null|\*").fullmatch
@@ -28,7 +26,8 @@ class TokenRequired:
     """Middleware that lets requests pass that carry a token; others are answered by 401.
 
     The token is in the query (``?token=...``), in the header ``Authorization: Bearer ...``, or in a cookie, which a
-    request with the token in its query sets. Cookies do not tell ports apart, so the name of this one has the port.
+    request with the token in its query sets, and which counts for pages of this server only. Cookies do not tell
+    ports apart, so the name of this one has the port.
 
     Parameters
     ----------
@@ -53,7 +52,8 @@ class TokenRequired:
             return
         authorization = headers.get("authorization", "")
         bearer = authorization[len(_BEARER) :].strip() if authorization.lower().startswith(_BEARER) else ""
-        if self._is_right(bearer) or self._is_right(cookie_parser(headers.get("cookie", "")).get(cookie, "")):
+        crumb = cookie_parser(headers.get("cookie", "")).get(cookie, "")
+        if self._is_right(bearer) or (self._is_right(crumb) and is_own_page(headers)):
             await self._app(scope, receive, send)
             return
         text = "this server wants a token: ?token=... in the URL, or the header 'Authorization: Bearer ...'"
@@ -96,6 +96,17 @@ def cookie_name(scope: Scope) -> str:
     return f"omnizarr-{server[1] if server else 0}"
 
 
+def is_own_page(headers: Headers) -> bool:
+    """Return whether a request comes from no page, or from one of this server, as far as the browser says.
+
+    >>> is_own_page(Headers({"host": "localhost:8000", "origin": "http://localhost:3000"}))
+    False
+    """
+    origin = headers.get("origin")
+    is_own = origin is None or origin.partition("://")[2] == headers.get("host", "")
+    return is_own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+
+
 def _setting(cookie: str, token: str, scope: Scope, send: Send) -> Send:
     path = scope.get("root_path") or "/"
 
@@ -106,6 +117,32 @@ def _setting(cookie: str, token: str, scope: Scope, send: Send) -> Send:
         await send(message)
 
     return sending
+
+
+class SafeHeaders:
+    """Middleware that adds fields to the header of each answer, which tell browsers what pages may do with it.
+
+    Parameters
+    ----------
+    app : ASGI application
+    headers : mapping
+    """
+
+    def __init__(self, app: ASGIApp, headers: Mapping[str, str]) -> None:
+        self._app = app
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
 
 
 class KnownHost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,12 +12,19 @@ from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from omnizarr.errors import ServerError
 from omnizarr.support import workers
 from omnizarr.web.application import FEW, application
-from omnizarr.web.guards import EVERYWHERE, is_loopback
+from omnizarr.web.guards import is_loopback
 
+MOST_CONNECTIONS: Final = 512
+"""Connections that are open at the same time. A process may usually have 1,024 files, and reads some itself."""
+HEAD_PATIENCE: Final = 10
+"""Seconds that a client has to send the head of a request."""
+_LONGEST_HEAD: Final = 1 << 16
+"""Bytes of the head of a request."""
 _PATIENCE: Final = 3
 """Seconds that responses in progress have to finish when the server stops."""
 
@@ -34,7 +42,7 @@ def serve(
     token: str | None = None,
     public: bool = False,
     hosts: Iterable[str] = (),
-    origins: Iterable[str] = EVERYWHERE,
+    origins: Iterable[str] = (),
     allow_pickle: bool = False,
     storage_options: Mapping[str, Any] | None = None,
     started: Callable[[str], object] | None = None,
@@ -43,7 +51,7 @@ def serve(
 
     Clients see Zarr v3 (or v2), whatever the format of the hierarchy. Documents are translated when they are
     requested. Chunks are passed on unchanged if their bytes mean the same, and encoded again otherwise, as in
-    `omnizarr.storage.TranslatedStore`. The server supports ranges, ETags and CORS.
+    `omnizarr.storage.TranslatedStore`. The server supports ranges and ETags, and CORS for the `origins` that you name.
 
     Parameters
     ----------
@@ -73,7 +81,8 @@ def serve(
     hosts : iterable of str
         Host names that a proxy on this machine uses for the server, in addition to those of the loopback.
     origins : iterable of str
-        Origins of web pages that may read the data; ``"*"`` means every page.
+        Origins of web pages that may read the data; ``"*"`` means every page. By default, none may: any page that is
+        open in a browser on this machine can send requests to this machine.
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     storage_options : mapping, optional
@@ -167,12 +176,63 @@ def running(app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0) -> Iterator
             thread.wait()
 
 
+def _bounded() -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with limits for clients that never finish a request.
+
+    uvicorn waits for the rest of a request for ever, so as many connections as a process may have files would block
+    it. If there are too many, the one that has waited longest for its request is closed.
+    """
+    waiting: dict[Any, None] = {}
+
+    class Bounded(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # h11 or httptools, chosen at run time
+        alarm: asyncio.TimerHandle | None = None
+        received = 0
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > MOST_CONNECTIONS:
+                next(iter(waiting), self).give_up()
+            self.watch()
+
+        def data_received(self, data: bytes) -> None:
+            self.received += len(data)
+            super().data_received(data)
+            self.watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.calm()
+            super().connection_lost(exc)
+
+        def watch(self) -> None:
+            """Wait for the head of a request, but not for long, unless one is being answered."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.calm()
+            elif self.transport.is_closing() or self.received > _LONGEST_HEAD:
+                self.give_up()
+            elif self.alarm is None:
+                self.alarm = self.loop.call_later(HEAD_PATIENCE, self.give_up)
+                waiting[self] = None
+
+        def calm(self) -> None:
+            if self.alarm is not None:
+                self.alarm.cancel()
+            self.alarm, self.received = None, 0
+            waiting.pop(self, None)
+
+        def give_up(self) -> None:
+            self.calm()
+            self.transport.close()
+
+    return Bounded
+
+
 class _Server(uvicorn.Server):
     """A server that reports when it has started."""
 
     def __init__(self, app: ASGIApp, started: Callable[[], object]) -> None:
         config = uvicorn.Config(
             app,
+            http=_bounded(),
             lifespan="off",
             ws="none",
             log_config=None,

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message
 
 from omnizarr.api import opening
 from omnizarr.errors import (
@@ -42,7 +41,7 @@ from omnizarr.tools.translated import TranslatedStore
 from omnizarr.web.application import guarded
 from omnizarr.web.compression import Compressed
 from omnizarr.web.facts import Dataset, Stop, StoppedError
-from omnizarr.web.guards import is_loopback
+from omnizarr.web.guards import SafeHeaders, is_loopback
 from omnizarr.web.keys import DOCUMENTS, Keys, refusal
 from omnizarr.web.serving import run
 from omnizarr.web.tiles import DOCUMENT, Steps, Stored, TileArray
@@ -205,7 +204,7 @@ def viewer(
         Mount("/", Compressed(StaticFiles(directory=page, html=True))),
     ]
     app = guarded(routes, token=token, hosts=hosts, origins=())
-    app.add_middleware(_SafeHeaders)
+    app.add_middleware(SafeHeaders, _HEADERS)
     return app
 
 
@@ -216,25 +215,6 @@ def _opened(source: Any, *, allow_pickle: bool, storage_options: Mapping[str, An
     if not isinstance(source, Array | Group):
         node = opening.open(source, mode="r", allow_pickle=allow_pickle, storage_options=storage_options)
     return Dataset(node, str(source if isinstance(source, str | Path) else node.store_path))
-
-
-class _SafeHeaders:
-    """Middleware that tells browsers to load nothing from other sites, and to run only scripts of the page."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
 
 
 class _Answers:

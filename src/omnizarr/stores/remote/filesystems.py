@@ -9,11 +9,12 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from omnizarr.errors import StoreError
+from omnizarr.errors import StoreError, StoreLimitError
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED, Span, cut
 from omnizarr.stores.redaction import HARMLESS, redact
 from omnizarr.stores.remote import loops
+from omnizarr.stores.remote.object_answers import max_value_bytes_of_machine
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -202,8 +203,10 @@ class WebFiles(AsyncFiles):
             if response.status == 416:
                 return b""
             if response.status != 206:
-                return bytes(cut(await response.read(), (start, stop)))
-            body: bytes = await response.read()
+                # All of the value, whatever was asked for; what comes after the part is not read.
+                return bytes(cut(await _read(response, stop if start >= 0 else None), (start, stop)))
+            wanted = -start if start < 0 else None if stop is None else max(stop, start + 1) - start
+            body = await _read(response, None if wanted is None else wanted + 1)
         if start >= 0 and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
             raise StoreError("another part of the value than was asked for")
         if stop is not None and stop <= start:
@@ -242,6 +245,25 @@ class WebFiles(AsyncFiles):
         # The stored bytes, not a compressed form of them.
         options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
         return getattr(session, method)(self.fs.encode_url(path), **options)
+
+
+async def _read(response: Any, most: int | None) -> bytes:
+    """Return the body, or its first bytes. Raises StoreLimitError if it has more than any value may have."""
+    most_of_all = max_value_bytes_of_machine()
+    pieces: list[bytes] = []
+    size = 0
+    while most is None or size < most:
+        piece = await response.content.readany()
+        if not piece:
+            break
+        pieces.append(piece)
+        size += len(piece)
+        if size > most_of_all:
+            response.close()
+            raise StoreLimitError("the value is too large", found=f"more than {most_of_all} bytes")
+    if most is not None and size >= most:
+        response.close()
+    return b"".join(pieces)[:most]
 
 
 def _discreet() -> Any:

@@ -62,6 +62,7 @@ from omnizarr.stores.remote.object_answers import (
     body_of,
     get_range,
     grouped,
+    max_value_bytes_of_machine,
 )
 from omnizarr.support.lazy import Lazy
 
@@ -84,6 +85,7 @@ MAX_KEYS: Final = 50_000_000
 """Number of keys after which a listing is assumed never to end."""
 
 _LARGE: Final = 32 * 2**20  # bytes above which a value is sent in parts
+_MOST_FOR_A_PART: Final = 256 * 2**20  # bytes of a value that is read for a part of it, if the server ignores ranges
 _PART: Final = 8 * 2**20  # bytes of such a part
 _PARTS_AT_ONCE: Final = 4
 _PAGE: Final = 1000
@@ -186,7 +188,7 @@ class ObjectStore(Store):
         self._asked_concurrency = concurrency
         default = 1 if self._kind == "MemoryStore" else CONCURRENCY
         self._concurrency = default if concurrency is None else concurrency
-        self._max_value_bytes = _max_value_bytes() if max_value_bytes is None else max_value_bytes
+        self._max_value_bytes = max_value_bytes_of_machine() if max_value_bytes is None else max_value_bytes
         self._max_keys = max_keys
         self._list_timeout = list_timeout
         backoff = (getattr(store, "retry_config", None) or {}).get("backoff") or {}
@@ -327,14 +329,26 @@ class ObjectStore(Store):
         # context.
         raise failure.add(store=repr(self))
 
-    def _fetch(self, key: str, wanted: Any = None, **conditions: str) -> Answer | None:
-        """Return the answer to a request for `wanted` (None: everything), with conditions as in RFC 9110."""
+    def _fetch(self, key: str, wanted: Any = None, part: Span | None = None, /, **conditions: str) -> Answer | None:
+        """Return the answer to a request for `wanted` (None: everything), with conditions as in RFC 9110.
+
+        `part`: what is needed of everything, as the server ignores ranges.
+        """
         options = {**conditions} if wanted is None else {**conditions, "range": wanted}
         result = self._ask(key, obstore.get, options=options)
         if result is None:
             return None
         start, stop = result.range
         self._check_size(key, stop - start)
+        if part is not None and stop - start > _MOST_FOR_A_PART:
+            raise StoreLimitError(
+                "the server ignores ranges, and the value is too large to be read for a part of it",
+                store=repr(self),
+                key=key,
+                found=f"{stop - start} bytes",
+                expected=f"at most {_MOST_FOR_A_PART}",
+                remedy="copy the data from a server that knows ranges, or read the whole value",
+            )
         data = self._ask(key, lambda *_: body_of(result))
         if data is None:
             raise self._restless(key)
@@ -343,7 +357,7 @@ class ObjectStore(Store):
     def _part(self, key: str, span: Span | None, **conditions: str) -> Answer | None:
         """Return at least the part of `key` within `span`, with one request if possible."""
         if span is None or self._ignores_ranges:
-            return self._fetch(key, **conditions)
+            return self._fetch(key, None, None if span == _ALL else span, **conditions)
         start, stop = span
         try:
             if start < 0:
@@ -369,7 +383,7 @@ class ObjectStore(Store):
                 return self._fetch(key, (start, start + length), **conditions)
             except object_errors.NoRangesError:
                 self._ignores_ranges = True
-                return self._fetch(key, **conditions)
+                return self._fetch(key, None, span, **conditions)
             except object_errors.RangeError:
                 continue  # it has become shorter meanwhile
         raise self._restless(key)
@@ -853,15 +867,6 @@ def _has_words(store: Any) -> bool:
 
 def _has_control_character(key: str) -> bool:
     return not key.isprintable() and any(character < " " or character == "\x7f" for character in key)
-
-
-def _max_value_bytes() -> int:
-    """Return a quarter of this machine's memory, but at least 1 GiB."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # Windows
-        memory = 0
-    return max(memory // 4, 2**30)
 
 
 def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -19,6 +20,15 @@ MOST_AT_ONCE: Final = 16 * 2**20
 """Bytes up to which parts are fetched as one, and up to which a value is read without requesting its size."""
 FARTHEST: Final = 2**53
 """Some servers cannot parse larger numbers; no object is this large."""
+
+
+def max_value_bytes_of_machine() -> int:
+    """Return a quarter of this machine's memory, but at least 1 GiB."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        memory = 0
+    return max(memory // 4, 2**30)
 
 
 class Version(NamedTuple):
