@@ -10,6 +10,7 @@ The last line of its output is JSON: the number of interrupts, and what went wro
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -22,23 +23,31 @@ from typing import Any
 import numpy as np
 
 import omnizarr
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.base import Buffer, Span
+from omnizarr.interop.as_zarr.core import sync
+from omnizarr.interop.zarr_python import ZarrPythonStore
+from omnizarr.stores import FsspecStore, MemoryStore
+from omnizarr.stores.base import Buffer, Span, Store
+from omnizarr.stores.remote import deadlines
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from tests.concurrency.interruptions import Interrupter
+from tests.concurrency.latecomers import LateFiles, LateStore, Tally
 
 PATIENCE = 100
 """Seconds after which a child hangs; it needs less than one."""
 LATER = 7
-HERE = ("support/workers.py", "stores/pool.py", "/threading.py", "futures/thread.py", "futures/_base.py")
+HERE = (
+    *("support/workers.py", "stores/pool.py", "/threading.py", "futures/thread.py", "futures/_base.py"),
+    *("remote/loops.py", "remote/deadlines.py", "as_zarr/core/sync.py", "asyncio/tasks.py", "asyncio/base_events.py"),
+    *("remote/fsspec.py", "remote/filesystems.py", "remote/zarr_python.py", "zarr/core/sync.py", "fsspec/asyn.py"),
+)
 
 
 class Slow(WrapperStore):
     """A store that takes its time, and counts the threads that are in it."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, tally: Tally) -> None:
         super().__init__(store)
-        self.at_work = 0
+        self.tally = tally
         self._count = threading.RLock()
 
     concurrency = 4
@@ -47,13 +56,14 @@ class Slow(WrapperStore):
         if threading.current_thread() is threading.main_thread():
             return verb()
         with self._count:
-            self.at_work += 1
+            self.tally.begun += 1
+            self.tally.at_work += 1
         try:
             time.sleep(0.01)
             return verb()
         finally:
             with self._count:
-                self.at_work -= 1
+                self.tally.at_work -= 1
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, later."""
@@ -72,14 +82,34 @@ class Slow(WrapperStore):
         return self._take_time(lambda: self.store.size(key))  # type: ignore[no-any-return]
 
 
+def in_threads(values: dict[str, bytes], tally: Tally) -> Store:
+    """Return a store that a thread waits for."""
+    return Slow(MemoryStore(values), tally)
+
+
+def of_fsspec(values: dict[str, bytes], tally: Tally) -> Store:
+    """Return a store whose requests are coroutines on the event loop of fsspec."""
+    return FsspecStore(LateFiles(values, tally))
+
+
+def of_zarr_python(values: dict[str, bytes], tally: Tally) -> Store:
+    """Return a store whose requests are coroutines on the event loop of zarr-python."""
+    return ZarrPythonStore(LateStore(values, tally))
+
+
+STORES = {"threads": in_threads, "fsspec": of_fsspec, "zarr-python": of_zarr_python}
+
+
 class Case:
     """A store with arrays, and the array of the caller."""
 
-    def __init__(self) -> None:
-        self.store = Slow(MemoryStore())
-        self.target = Slow(MemoryStore())
+    def __init__(self, kind: str) -> None:
+        self.tally = Tally()
+        self.held: dict[str, bytes] = {}
+        self.store = STORES[kind](self.held, self.tally)
+        self.target = STORES[kind]({}, self.tally)
         self.values = np.ones((12, 3))
-        group = omnizarr.create_group(self.store)
+        group = omnizarr.create_group(MemoryStore(self.held))
         for name in "abcdefgh":
             group.create_array(name, data=self.values * 2, chunks=(1, 3), compressors=None, config={"concurrency": 1})
         self.group = omnizarr.open_group(self.store, mode="r+")
@@ -87,7 +117,11 @@ class Case:
         self.interrupt = Interrupter()
 
     def stored(self) -> np.ndarray:
-        return omnizarr.open_array(self.store.store, path="a", config={"concurrency": 1})[...]  # type: ignore[no-any-return]
+        return omnizarr.open_array(self.held, path="a", config={"concurrency": 1})[...]  # type: ignore[no-any-return]
+
+    async def wait(self) -> None:
+        async with self.tally.later():
+            await asyncio.sleep(0.03)
 
 
 VERBS: dict[str, Callable[[Case], Any]] = {
@@ -99,10 +133,22 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "resize": lambda case: case.array.resize((4, 3)),
     "check": lambda case: omnizarr.check(case.store, data=True, concurrency=4),
     "digest": lambda case: omnizarr.digest(case.store),
-    "diff": lambda case: omnizarr.diff(case.store, case.store.store),
+    "diff": lambda case: omnizarr.diff(case.store, case.held),
     "copy": lambda case: omnizarr.copy(case.group["a"], omnizarr.create_group(case.target), "z"),
     "convert": lambda case: omnizarr.convert(case.store, case.target),
 }
+
+ON_LOOPS: dict[str, Callable[[Case], Any]] = {
+    "deadline": lambda case: deadlines.within(PATIENCE, case.wait),
+    "sync of as_zarr": lambda case: sync.sync(case.wait()),
+}
+REMOTE = ("write", "read", "read many", "members", "resize", "convert")
+CASES = [
+    *(f"{verb}, threads" for verb in VERBS),
+    *(f"{verb}, {kind}" for kind in ("fsspec", "zarr-python") for verb in REMOTE),
+    *ON_LOOPS,
+]
+"""What can be interrupted: a verb with a store, or a call of its own."""
 
 
 def places_of(case: Case, verb: Callable[[], object]) -> list[int]:
@@ -142,24 +188,29 @@ def in_child(work: Callable[[], str]) -> str:
 def outcome(case: Case, verb: Callable[[], object], at: int) -> str:
     """Interrupt the verb, and return what is wrong then."""
     interrupt = case.interrupt(verb, at)  # kept with its traceback, as by a prompt
-    at_work = case.store.at_work + case.target.at_work
+    at_work, begun = case.tally.at_work, case.tally.begun
     case.values[...] = LATER
     time.sleep(0.03)
     found = []
     if interrupt is not None and at_work:
-        found.append(f"{at_work} threads are at work")
+        found.append(f"{at_work} requests are at work")
+    if case.tally.begun != begun:
+        found.append(f"{case.tally.begun - begun} requests begin later")
     if LATER in case.stored():
         found.append("a later value is stored")
     found += [f"a chunk is half written: {row}" for row in case.stored() if set(row[:2]) not in ({1}, {2}, {0})]
+    case.values[...] = 1
+    verb()  # no loop is stuck
     return "; ".join([f"interrupted at {case.interrupt.where}", *found]) if found else "" if interrupt else "none"
 
 
 def trials(name: str, count: int) -> Iterator[str]:
     """Yield the outcome of each interrupt."""
-    case = Case()
+    verb_name, _, kind = name.partition(", ")
+    case = Case(kind or "threads")
 
     def verb() -> object:
-        return VERBS[name](case)
+        return (VERBS | ON_LOOPS)[verb_name](case)
 
     places = json.loads(in_child(lambda: json.dumps(places_of(case, verb))))
     assert places

@@ -16,7 +16,7 @@ RUNS = os.environ.get("RUNS", "5")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each interrupt takes place in a fork")
-@pytest.mark.parametrize("verb", starting.VERBS)
+@pytest.mark.parametrize("verb", starting.CASES)
 def test_verb_that_is_interrupted_while_it_starts_threads_leaves_none_at_work(verb):
     command = [sys.executable, "-m", "tests.concurrency.starting", verb, RUNS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -52,15 +52,22 @@ class Job:
 
     def run(self) -> None:
         """Make the call, unless it was cancelled."""
-        if self._taken.setdefault("by", self) is not self:
+        if not self._take():
             return
         try:
             self._work()
         except BaseException as error:  # noqa: BLE001 - the caller that waits for the job looks at it
-            self.error = error
-        finally:
-            self.is_over = True
-            self._bell.release()
+            self._end(error)
+        else:
+            self._end()
+
+    def _take(self) -> bool:
+        return self._taken.setdefault("by", self) is self
+
+    def _end(self, error: BaseException | None = None) -> None:
+        self.error = error
+        self.is_over = True
+        self._bell.release()
 
     def cancel(self) -> bool:
         """Return whether no thread has begun the job. None will then. It can be asked again."""
@@ -86,9 +93,8 @@ def rest(jobs: Iterable[Job]) -> None:
     until = 0.0
     while True:
         try:
-            for job in jobs:
-                if not job.cancel():
-                    job.wait()
+            for job in [job for job in jobs if not job.cancel()]:
+                job.wait()
             break
         except BaseException as error:
             until = until or time.monotonic() + _PATIENCE

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
@@ -228,13 +227,12 @@ class FsspecStore(Store):
         def task(request: Request) -> Any:
             return files.read(self._path_of(request[0]), request[1])
 
-        answers = loops.gather(task, requests, self.concurrency, files.loop)
-        for (key, span), position, future in answers:
-            yield position, self._answer(future, key, span)
+        for (key, span), position, call in loops.gather(task, requests, self.concurrency, files.loop):
+            yield position, self._answer(call, key, span)
 
-    def _answer(self, future: Future[bytes], key: str, span: Span | None) -> Buffer | None:
+    def _answer(self, call: loops.Call[bytes], key: str, span: Span | None) -> Buffer | None:
         try:
-            return future.result()
+            return call.result()
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             return self._unread(error, key, span)
 

@@ -6,7 +6,6 @@ import asyncio
 import copy
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from functools import partial
 from operator import itemgetter
@@ -170,8 +169,8 @@ class ZarrPythonStore(Store):
             check_key(request[0])
             return self._read(*request)
 
-        for (key, _), position, future in loops.gather(task, requests, self.concurrency, _get_loop()):
-            yield position, self._result(future, key)
+        for (key, _), position, call in loops.gather(task, requests, self.concurrency, _get_loop()):
+            yield position, self._told(call.result, key)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read one part, or several of a value that cannot change; otherwise cut them from the whole value."""
@@ -300,9 +299,6 @@ class ZarrPythonStore(Store):
     def _await(self, answer: Coroutine[Any, Any, T], key: str = "") -> T:
         """Run a coroutine on the event loop of zarr-python, and return its result."""
         return self._told(partial(loops.run, answer, _get_loop()), key)
-
-    def _result(self, future: Future[T], key: str) -> T:
-        return self._told(future.result, key)
 
     def _told(self, result: Callable[[], T], key: str) -> T:
         try:

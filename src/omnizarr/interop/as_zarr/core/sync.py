@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from omnizarr.stores import threads
 from omnizarr.stores.remote import loops
-from omnizarr.support import workers
 
 T = TypeVar("T")
 
-_running: list[asyncio.AbstractEventLoop] = []
-
-if hasattr(os, "register_at_fork"):
-    # The thread does not exist in the child.
-    os.register_at_fork(after_in_child=_running.clear)
+_own: Final = loops.OwnLoop("omnizarr-as-zarr")
 
 
 class SyncError(Exception):
@@ -26,12 +19,7 @@ class SyncError(Exception):
 
 def _get_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop; start it when it is first asked for."""
-    with threads.lock(__name__):
-        if not _running:
-            loop = asyncio.new_event_loop()
-            _running.append(loop)
-            workers.start(loop.run_forever, "omnizarr-as-zarr")
-        return _running[0]
+    return _own.get()
 
 
 def sync(
