@@ -4,9 +4,9 @@ Symbolic links
     A key cannot leave the root. Keys are checked as text, and each directory is checked once for symbolic links that
     lead out of the root (the root itself may be a link). Such links are refused in reading and writing, and left out of
     listings. Links that stay inside are followed in reading; writing replaces a linked file by a regular file. Listings
-    omit links to a directory above, which would never end. The check protects against data that contains links. It does
-    not protect against someone replacing directories by links while the store is open; such a user could write
-    the files directly.
+    omit links to a directory above, which would never end. The check protects against data that contains links.
+    Someone may also replace directories by links while the store is open. Nothing outside is deleted or moved then
+    (see `omnizarr.stores.local.folders`), but values may be read and written there.
 
 Limits of the file system
     If the file system does not distinguish ``A`` from ``a`` (macOS and Windows by default), these are the same key. If

@@ -1,0 +1,101 @@
+"""Directories that others replace by links while something in them is deleted or moved."""
+
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from omnizarr.stores import LocalStore
+from omnizarr.stores.local import folders
+from omnizarr.stores.local.folders import Folder
+from tests.attacks import racing
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links as POSIX has them")
+
+
+@pytest.mark.parametrize("verb", ["delete_prefix", "clear", "delete_many", "move_prefix", "delete"])
+def test_link_that_takes_the_place_of_a_directory_leads_nothing_outside(verb, tmp_path):
+    tries = list(racing.race(verb, tmp_path / "place", tmp_path / "outside"))
+    assert len(tries) > 20
+    assert [harm for harm in tries if harm] == []
+
+
+def test_nothing_outside_is_deleted_while_another_thread_swaps(tmp_path):
+    outside = tmp_path / "outside"
+    (outside / "b").mkdir(parents=True)
+    kept = [outside / "b" / str(number) for number in range(50)]
+    for path in kept:
+        path.write_bytes(b"kept")
+    root, spare, is_over = tmp_path / "x" / "a", tmp_path / "spare", threading.Event()
+
+    def swap():
+        while not is_over.is_set():
+            with suppress(OSError):
+                root.rename(spare)
+                root.symlink_to(outside)
+                root.unlink()
+                spare.rename(root)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for _ in range(50):
+            store = LocalStore(tmp_path / "x")
+            with suppress(OSError):
+                (root / "b").mkdir(parents=True)
+                for path in kept:
+                    (spare if spare.exists() else root).joinpath("b", path.name).touch()
+            with suppress(OSError):
+                store.delete_prefix("a/")
+            with suppress(OSError):
+                store.delete_many([f"a/b/{path.name}" for path in kept])
+    finally:
+        is_over.set()
+        thread.join()
+    assert [path.read_bytes() for path in kept if path.exists()] == [b"kept"] * len(kept)
+
+
+@pytest.fixture(params=[True, False], ids=["with open directories", "by paths"])
+def can_open(request, monkeypatch):
+    monkeypatch.setattr(folders, "CAN_OPEN", request.param and folders.CAN_OPEN)
+
+
+@pytest.mark.usefixtures("can_open")
+class TestTrees:
+    def test_all_goes_but_what_links_lead_to(self, tmp_path):
+        (tmp_path / "kept").mkdir()
+        (tmp_path / "kept" / "x").touch()
+        deep = tmp_path / "top" / "/".join("d" * 80)
+        deep.mkdir(parents=True)
+        for name in ("x", ".omnizarr-x.lock", ".omnizarr-x.tmp"):
+            (deep / name).touch()
+        (deep / "link").symlink_to(tmp_path / "kept")
+        (tmp_path / "top" / "link").symlink_to(tmp_path / "kept")
+        with Folder(str(tmp_path), []) as folder:
+            folder.remove_tree("top")
+            folder.remove_tree("missing")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["kept"]
+        assert [path.name for path in (tmp_path / "kept").iterdir()] == ["x"]
+
+    def test_link_is_no_directory(self, tmp_path):
+        (tmp_path / "a" / "b").mkdir(parents=True)
+        (tmp_path / "link").symlink_to("a")
+        with pytest.raises(NotADirectoryError):
+            Folder(str(tmp_path), ["link", "b"])
+        Folder(str(tmp_path / "link"), ["b"]).close()
+
+    def test_keys_behind_links_within_the_store_are_deleted(self, tmp_path):
+        store = LocalStore(tmp_path)
+        store.set("a/b", b"")
+        (tmp_path / "link").symlink_to("a")
+        store.delete("link/b")
+        assert list(store.list()) == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "link"]
+
+    def test_directory_is_moved(self, tmp_path):
+        store = LocalStore(tmp_path)
+        store.set("a/b/c", b"x")
+        assert store.move_prefix("a/b/", "d/e/")
+        assert list(store.list()) == ["d/e/c"]
+        assert not (tmp_path / "a").exists()
