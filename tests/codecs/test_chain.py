@@ -1,5 +1,8 @@
 """A chain runs its codecs in order, and refuses those that do not fit each other."""
 
+import itertools
+import sys
+
 import numpy as np
 import pytest
 
@@ -117,3 +120,45 @@ def test_empty_means_equal_bit_for_bit(dtype, fill, value, empty):
 def test_missing_chunk_is_an_error_on_request():
     with pytest.raises(errors.ChunkNotFoundError):
         chain.bind([BYTES], spec(missing="error")).fill_missing(np.empty((3, 4), "int32"))
+
+
+# Bounds
+
+
+def bounds(*codecs, shape=(1000,), dtype="uint8"):
+    bound = chain.bind(
+        [Named(name, configuration) for name, configuration in codecs], ArraySpec(shape, datatypes.parse(dtype), 0)
+    )
+    return bound, [codec.encoded.max_nbytes for _, codec in bound.compressors]
+
+
+def test_bounds_of_a_chain_grow_little_with_each_compressor():
+    _, found = bounds(("bytes", {}), *[("gzip", {"level": 1})] * 30, shape=(10**6,))
+    assert found[0] >= 10**6
+    assert found == sorted(found)
+    assert found[-1] < 10 * 10**6
+    bound, found = bounds(("bytes", {}), *[("gzip", {"level": 1})] * 400, shape=(10**6,))
+    assert bound.encoded.max_nbytes <= 2**28 < found[-1]
+
+
+def test_chains_of_compressors_read_what_they_wrote():
+    noise = np.random.default_rng(1).integers(0, 255, 100_000, "u1")
+    for names in itertools.product(("gzip", "zstd", "numcodecs.bz2", "numcodecs.base64"), repeat=3):
+        codecs = [Named(name, {"level": 1} if name != "numcodecs.base64" else {}) for name in names]
+        bound = chain.bind([Named("bytes", {}), *codecs], ArraySpec(noise.shape, datatypes.parse("uint8"), 0))
+        np.testing.assert_array_equal(bound.decode(bound.encode(noise)), noise)
+
+
+def test_codecs_that_always_make_too_much_of_a_chunk_are_refused():
+    with pytest.raises(errors.CodecError, match="too much of a chunk"):
+        bounds(("numcodecs.astype", {"encode_dtype": "<U100000", "decode_dtype": "|u1"}), ("bytes", {}))
+
+
+@pytest.mark.parametrize(("dtype", "codecs", "most"), [
+    ("uint8", ("bytes",), 2**28),
+    ("uint8", ("bytes", "crc32c"), 2**28),
+    ("string", ("vlen-utf8",), sys.maxsize),
+])  # fmt: skip
+def test_stored_chunks_may_have_what_the_setting_allows(dtype, codecs, most):
+    spec = ArraySpec((4,), datatypes.parse(dtype), "" if dtype == "string" else 0)
+    assert chain.bind([Named(name, {}) for name in codecs], spec).most_stored == most

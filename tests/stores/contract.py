@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from omnizarr.errors import InvalidKeyError, ReadOnlyError
+from omnizarr.errors import InvalidKeyError, ReadOnlyError, StoreLimitError
 from omnizarr.stores import Store
 
 INVALID_KEYS = [
@@ -205,6 +205,13 @@ class StoreContract:
         out = bytearray(b"." * size)
         assert store.read_into("a", memoryview(out), start) == returned
         assert out == filled
+
+    def test_get_within_refuses_values_that_are_larger(self, store):
+        store.set("a", b"0123456789")
+        assert bytes(store.get_within("a", 10)) == b"0123456789"
+        assert store.get_within("missing", 10) is None
+        with pytest.raises(StoreLimitError, match="10 bytes"):
+            store.get_within("a", 9)
 
     def test_get_many_answers_every_request(self, store):
         store.set("a", b"012")

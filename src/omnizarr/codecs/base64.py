@@ -33,7 +33,7 @@ class Base64:
         return BytesSpec(
             None if nbytes is None else _length(nbytes),
             1,
-            None if most is None else 2 * _length(most),
+            None if most is None else _length(most) * 17 // 16,
             self.decoded.remedy,
         )
 

@@ -8,6 +8,7 @@ Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ from omnizarr.codecs.contract import (
     Source,
     WritesPart,
 )
+from omnizarr.codecs.streams import limit_of, most_of, within
 from omnizarr.codecs.transpose import Transpose
 from omnizarr.errors import (
     ChunkError,
@@ -67,6 +69,8 @@ class Chain:
         Whether the stored bytes are this memory: plain, and not compressed.
     decodes_part, reads_part, writes_part : bool
         Whether decoding (reading, writing) a part of the chunk costs less than all of it.
+    most_stored : int
+        How many bytes a stored chunk may have: a larger one is refused before it is read.
     left_out : tuple of str
         Unknown codecs that are not needed for reading.
     filling : Chain, optional
@@ -84,6 +88,7 @@ class Chain:
     decodes_part: bool
     reads_part: bool
     writes_part: bool
+    most_stored: int
     left_out: tuple[str, ...] = ()
     filling: Chain | None = None
 
@@ -317,6 +322,7 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
     bound: list[tuple[str, Codec]] = []
     left_out: list[str] = []
     here: ArraySpec | BytesSpec = spec
+    most = most_of(spec)
     for position, named in enumerate(codecs):
         try:
             codec = _bind_one(named, here, position)
@@ -326,7 +332,10 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
             left_out.append(named.name)
             continue
         bound.append((named.name, codec))
-        here = codec.encoded
+        try:
+            here = within(codec.encoded, most)
+        except CodecError as error:
+            raise error.add(codec=named.name, pointer=f"/codecs/{position}")
     if isinstance(here, ArraySpec):
         raise CodecError(
             "no codec turns the array into bytes",
@@ -444,6 +453,13 @@ def losses(chain: Chain) -> Iterator[tuple[str, str]]:
             yield from losses(inner)
 
 
+def _most_stored(spec: ArraySpec, encoded: BytesSpec, serializer: ArrayToBytes, *, is_compressed: bool) -> int:
+    if spec.nbytes is None and not is_compressed:
+        return sys.maxsize  # nothing bounds the elements, and reading them takes about as much memory
+    limit = None if isinstance(serializer, WritesPart) else limit_of(encoded)  # parts that were replaced may remain
+    return most_of(spec) if limit is None else max(limit, spec.policy.variable_chunk_bytes, 1 << 20)
+
+
 def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Codec]]) -> Chain:
     at = next(i for i, (_, codec) in enumerate(bound) if isinstance(codec.encoded, BytesSpec))
     filters: Any = tuple(bound[:at])
@@ -459,6 +475,7 @@ def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Co
         compressors=compressors,
         is_plain=is_plain,
         is_raw=is_plain and not compressors,
+        most_stored=_most_stored(spec, encoded, serializer[1], is_compressed=bool(compressors)),
         decodes_part=only_transposed and isinstance(serializer[1], DecodesPart),
         reads_part=not compressors and only_transposed and isinstance(serializer[1], ReadsPart),
         writes_part=not compressors and only_transposed and isinstance(serializer[1], WritesPart),

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
-from omnizarr.codecs.streams import ObjectCodec
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import ObjectCodec, parsed
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _FLAGS: Final = {"skipkeys": False, "ensure_ascii": True, "check_circular": True, "allow_nan": True, "sort_keys": True}
@@ -34,6 +34,11 @@ class Json(ObjectCodec):
     decoder: json.JSONDecoder
     has_shape: bool
     decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size that can be parsed."""
+        return parsed(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the list as text."""

@@ -14,9 +14,9 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped, unused-ignore]
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.json2 import listed, unlisted
-from omnizarr.codecs.streams import ObjectCodec
+from omnizarr.codecs.streams import ObjectCodec, parsed
 from omnizarr.errors import ChunkError, CodecError
 
 
@@ -29,6 +29,11 @@ class MsgPack(ObjectCodec):
     raw: bool
     has_shape: bool
     decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size that can be parsed."""
+        return parsed(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the packed list."""

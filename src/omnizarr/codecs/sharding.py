@@ -28,7 +28,7 @@ from omnizarr.codecs import chain, spans
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading, Span
-from omnizarr.codecs.streams import changed_by, compressed, limit_of, variable
+from omnizarr.codecs.streams import changed_by, limit_of, variable
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
 from omnizarr.indexing import Piece, subplan
 from omnizarr.model import Named, datatypes, grids
@@ -502,7 +502,7 @@ def _bound(decoded: ArraySpec, inner: BytesSpec, count: int, index_size: int) ->
     overhead = count * _ALIGNMENT + index_size
     if decoded.nbytes is None:
         # Not the sum of the bounds of all inner chunks, because few reach their bound.
-        return changed_by(compressed(variable(decoded)), overhead)
+        return changed_by(variable(decoded), (variable(decoded).max_nbytes or 0) + overhead)
     largest = limit_of(inner)
     return BytesSpec(None, 1, None if largest is None else count * largest + overhead, inner.remedy)
 

@@ -12,13 +12,17 @@ from math import prod
 from typing import ClassVar, Final, Protocol
 
 from omnizarr.codecs.contract import ArraySpec, Buffer, BytesSpec
-from omnizarr.errors import ChunkError, ChunkSizeError, OmnizarrError
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 
 SLACK: Final = 4096
 
 _AT_ONCE: Final = 2**31  # what compressors accept
 _FOREIGN: Final = 2**20
-_REMEDY: Final = (
+_GROWTH: Final = 32  # compressors that fail to compress add less than one byte for this number
+_MOST: Final = 16  # bytes stored for one in memory: more than codecs of elements make of it
+_LEAST: Final = 2**20
+_PARSED: Final = 8  # JSON and MessagePack become objects of Python, which take up to 30 times the memory
+TOO_LOW: Final = (
     'if that is what was written, open the array with omnizarr.config.set({"array.variable_chunk_bytes": ...}) raised'
 )
 
@@ -44,10 +48,14 @@ def limit_of(spec: BytesSpec) -> int | None:
 
 
 def compressed(decoded: BytesSpec) -> BytesSpec:
-    """Return the spec of compressed `decoded` bytes: any size, but never much more than the input."""
-    limit = limit_of(decoded)
-    # Writers that flush often or do not compress waste less than this.
-    return replace(decoded, nbytes=None, max_nbytes=None if limit is None else 2 * limit + SLACK)
+    """Return the spec of compressed `decoded` bytes: any size, but never much more than the input.
+
+    A bound grows little when it is compressed again: a chain of many compressors must not double it each time.
+    """
+    if decoded.nbytes is not None:  # writers that flush often or do not compress waste less than this
+        return replace(decoded, nbytes=None, max_nbytes=2 * decoded.nbytes + SLACK)
+    limit = decoded.max_nbytes
+    return replace(decoded, max_nbytes=None if limit is None else limit + limit // _GROWTH + SLACK)
 
 
 def variable(decoded: ArraySpec) -> BytesSpec:
@@ -61,7 +69,32 @@ def variable(decoded: ArraySpec) -> BytesSpec:
     """
     policy = decoded.policy
     in_proportion = min(prod(decoded.shape) * policy.variable_element_bytes, _AT_ONCE)
-    return BytesSpec(None, max_nbytes=max(policy.variable_chunk_bytes, in_proportion), remedy=_REMEDY)
+    return BytesSpec(None, max_nbytes=max(policy.variable_chunk_bytes, in_proportion), remedy=TOO_LOW)
+
+
+def parsed(decoded: ArraySpec) -> BytesSpec:
+    """Return the bound for elements that are parsed to Python objects, which take many times the memory."""
+    found = variable(decoded)
+    return replace(found, max_nbytes=(found.max_nbytes or 0) // _PARSED)
+
+
+def most_of(decoded: ArraySpec) -> int:
+    """Return how many bytes a chunk may take at each step of its codecs, and stored."""
+    if decoded.nbytes is None:
+        return 4 * (variable(decoded).max_nbytes or 0) + _LEAST
+    return max(decoded.policy.variable_chunk_bytes, _MOST * decoded.nbytes, _LEAST)
+
+
+def within(found: ArraySpec | BytesSpec, most: int) -> ArraySpec | BytesSpec:
+    """Return `found` with its bound lowered to `most`. Raises CodecError if it always takes more."""
+    if found.nbytes is not None:
+        if found.nbytes <= most:
+            return found
+        raise CodecError("the codec makes too much of a chunk", found=f"{found.nbytes} bytes",
+                         expected=f"at most {most} bytes", remedy=TOO_LOW)  # fmt: skip
+    if isinstance(found, ArraySpec) or (found.max_nbytes is not None and found.max_nbytes <= most):
+        return found
+    return replace(found, max_nbytes=most, remedy=found.remedy or TOO_LOW)
 
 
 def foreign(decoded: ArraySpec | BytesSpec) -> BytesSpec:

@@ -133,7 +133,7 @@ class _Strings:
 
     def decode(self, data: Buffer, count: int) -> Any:
         native = engines.module()
-        if hasattr(native, "split"):
+        if hasattr(native, "split") and int.from_bytes(data[:_PREFIX], "little") == count:
             with suppress(ValueError):  # the error is explained below
                 return native.split(data, self.is_text)
         items = _split(data, count)

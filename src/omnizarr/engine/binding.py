@@ -162,6 +162,11 @@ def bind(
     )
 
 
+def most_stored(metadata: ArrayMetadata, policy: ChunkPolicy) -> int:
+    """Return how many bytes a stored chunk may have. Raises what `bind` raises for metadata."""
+    return _parts(metadata, policy).chain.most_stored
+
+
 def check(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str = "") -> None:
     """Raise the errors of `bind`, and of codecs that are not installed. It costs less than `bind`."""
     native.module_for(policy.engine)

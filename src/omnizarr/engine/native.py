@@ -8,22 +8,23 @@ same with both.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from omnizarr.codecs.chain import Chain
-from omnizarr.codecs.contract import AnyArray
+from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
 from omnizarr.engine.descriptions import describe_chain
 from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config, engines
-from omnizarr.stores import Store, conflicts
+from omnizarr.stores import Store, conflicts, pool
 from omnizarr.stores.access import Access, Client
+from omnizarr.stores.base import Request
 from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -96,9 +97,30 @@ def engine_of(binding: Binding) -> Any:
         }
         if (remote := _remote(native, store, binding.policy.bytes_in_flight)) is not None:
             where["remote"] = remote
+        elif type(store).get_within is not Store.get_within and type(store).get_many is Store.get_many:
+            return native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **where)
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     return native.Engine(codecs, names, store, **where)
+
+
+class _Bounded:
+    """A store that knows the sizes of its values, and does not read those that are too large for chunks."""
+
+    __slots__ = ("_most", "_store")
+
+    def __init__(self, store: Store, most: int) -> None:
+        self._store = store
+        self._most = most
+
+    def get(self, key: str) -> Buffer | None:
+        return self._store.get_within(key, self._most)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        return pool.gather(lambda request: self.get(request[0]), requests, self._store.concurrency)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 # -- remote stores ---------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
+from omnizarr.codecs.streams import TOO_LOW
 from omnizarr.engine import cache
 from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
@@ -136,9 +137,14 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
 def _of_wrong_size(binding: Binding, chain: Chain, key: str) -> ChunkSizeError | None:
     """Return the error for a chunk that is larger than allowed; None if it is only too large for the memory."""
     size, expected = binding.store.size(key), chain.encoded.nbytes
-    if size is None or expected is None or size == expected:
+    if size is None:
         return None
-    return ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{expected} bytes")
+    found = ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes")
+    if expected is not None and size != expected:
+        return found.add(expected=f"{expected} bytes")
+    if size > chain.most_stored:
+        return found.add(expected=f"at most {chain.most_stored} bytes", remedy=TOO_LOW)
+    return None
 
 
 def _too_large(binding: Binding, chain: Chain, key: str, coords: tuple[int, ...]) -> ChunkMemoryError:
@@ -170,7 +176,7 @@ def _read_chunk(
         stored = cache.Stored(
             chain,
             (binding.number, *coords),
-            partial(_fetch, binding, key),
+            partial(_fetch, binding, chain, key),
             partial(binding.store.stamp, key),
             partial(binding.store.get_stamped, key),
         )
@@ -191,7 +197,7 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
         if size != view.nbytes:
             raise ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes")
         return True
-    data = binding.store.get(key)
+    data = binding.store.get_within(key, chain.most_stored)
     if data is None:
         return False
     chain.decode_into(data, view)
@@ -202,9 +208,9 @@ def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[
     """Decode the part of a chunk that the selection needs. Return False if the chunk is missing."""
     if chain.reads_part:
         read = binding.store.pinned(key)
-        source = partial(_fetch, binding, key) if read is None else _Pinned(binding, key, read)
+        source = partial(_fetch, binding, chain, key) if read is None else _Pinned(binding, chain, key, read)
         return chain.read(source, chunk_selection, view)
-    data = binding.store.get(key)
+    data = binding.store.get_within(key, chain.most_stored)
     if data is None:
         return False
     chain.decode_part(data, chunk_selection, view)
@@ -217,9 +223,9 @@ def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
     return stand_in.shape
 
 
-def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+def _fetch(binding: Binding, chain: Chain, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
     if spans is None:
-        value = binding.store.get(key)
+        value = binding.store.get_within(key, chain.most_stored)
         return None if value is None else [value]
     return binding.store.get_spans(key, spans)
 
@@ -229,8 +235,8 @@ class _Pinned:
 
     is_pinned = True
 
-    def __init__(self, binding: Binding, key: str, read: Reader) -> None:
-        self._whole = partial(_fetch, binding, key, None)
+    def __init__(self, binding: Binding, chain: Chain, key: str, read: Reader) -> None:
+        self._whole = partial(_fetch, binding, chain, key, None)
         self._read = read
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:

@@ -33,7 +33,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, TypeAlias
 
-from omnizarr.errors import InvalidKeyError, ReadOnlyError
+from omnizarr.errors import InvalidKeyError, ReadOnlyError, StoreLimitError
 from omnizarr.stores import conflicts, pool, threads
 from omnizarr.stores.access import Access
 
@@ -216,6 +216,27 @@ class Store(ABC):
 
         A span that reaches past the end is cut there.
         """
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the value of `key`; None if the key is missing.
+
+        Raises StoreLimitError if it has more than `most` bytes: a store that knows the size reads nothing then.
+        """
+        value = self.get(key)
+        if value is not None:
+            self.check_limit(key, len(value), most)
+        return value
+
+    def check_limit(self, key: str, size: int, most: int) -> None:
+        """Raise StoreLimitError if a value of this size is larger than allowed."""
+        if size > most:
+            raise StoreLimitError(
+                "the value is larger than it may be",
+                store=repr(self),
+                key=key,
+                found=f"{size} bytes",
+                expected=f"at most {most} bytes",
+            )
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Yield (position of the request, value) for each request, in the order in which answers arrive.

@@ -165,6 +165,15 @@ class LMDBStore(DatabaseStore["_Environment"]):
         """Copy the value, or only the part that `span` means."""
         return self._view(key, lambda _, value: bytes(_cut(value, span)))
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Copy the value, unless it is too large."""
+
+        def look(_: Transaction, value: memoryview) -> bytes:
+            self.check_limit(key, len(value), most)
+            return bytes(value)
+
+        return self._view(key, look)
+
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Copy the parts of the value in one transaction."""
         spans = list(spans)

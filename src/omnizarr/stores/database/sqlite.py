@@ -197,6 +197,18 @@ class SQLiteStore(DatabaseStore["_Connections"]):
             return None if values is None else values[0]
         return self._run(lambda connection: connection.value(key), key)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the value, unless it is too large."""
+        check_key(key)
+
+        def work(connection: _Connection) -> Buffer | None:
+            size = connection.size_beyond(key, most)
+            if size is not None:
+                self.check_limit(key, size, most)
+            return connection.value(key)
+
+        return self._run(work, key)
+
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read only the parts of the value, in one transaction."""
         check_key(key)
@@ -402,6 +414,11 @@ class _Connection(sqlite3.Connection):
         if not isinstance(value, bytes):
             raise StoreError("the value is a number", found=value, expected="a BLOB")
         return value
+
+    def size_beyond(self, key: str, most: int) -> int | None:
+        """Return the size of the value of `key` if it has more than `most` bytes."""
+        statement = f"SELECT {_SIZE} FROM zarr WHERE k = ? AND {_SIZE} > {most:d}"  # noqa: S608
+        return self.one(statement, key)  # type: ignore[no-any-return]
 
     def size(self, key: str) -> int | None:
         """Return the size of the value of `key`."""

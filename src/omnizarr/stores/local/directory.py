@@ -202,8 +202,8 @@ class LocalStore(Store):
 
     # `get` and `read_into` are the most frequently called functions of the library; hence few frames, and no pathlib.
 
-    def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the file."""
+    def get(self, key: str, span: Span | None = None, most: int | None = None) -> Buffer | None:
+        """Read the file. A value of more than `most` bytes raises StoreLimitError."""
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not (name.isalnum() or _is_known_name(name)) or (slash and not parent):
             check_key(key)
@@ -214,9 +214,15 @@ class LocalStore(Store):
                     return value
             elif value == errno.ENOENT:
                 return None
-        return self._read(key, parent, span)
+        return self._read(key, parent, span, most)
 
-    def _read(self, key: str, parent: str, span: Span | None) -> Buffer | None:
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the file, unless it is too large."""
+        if type(self).get is not LocalStore.get:
+            return super().get_within(key, most)
+        return self.get(key, None, most)
+
+    def _read(self, key: str, parent: str, span: Span | None, most: int | None) -> Buffer | None:
         try:
             (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
         except OSError as error:
@@ -233,6 +239,8 @@ class LocalStore(Store):
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
+            if most is not None:
+                self.check_limit(key, status.st_size, most)
             if span is None:
                 value = os.read(file, status.st_size)
                 return value if len(value) == status.st_size else files.read(file, 0, status.st_size)

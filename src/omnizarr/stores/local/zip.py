@@ -123,6 +123,13 @@ class ZipStore(Store):
         values = self._read(key, None if span is None else [span])
         return None if values is None else values[0]
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the entry, unless it is too large."""
+        size = self.size(key)
+        if size is not None:
+            self.check_limit(key, size, most)
+        return self.get(key)
+
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read only the parts of the entry, if it is not compressed."""
         return self._read(key, list(spans))

@@ -69,6 +69,12 @@ class WrapperStore(Store):
         """Pass the request on."""
         return self.store.get(key, span)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Pass the request on, unless a subclass reads in another way."""
+        if type(self).get is WrapperStore.get:
+            return self.store.get_within(key, most)
+        return super().get_within(key, most)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass the request on."""
         return self.store.get_many(requests)
@@ -246,6 +252,10 @@ class PrefixStore(WrapperStore):
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read below the prefix."""
         return self.store.get(self._full(key), span)
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read below the prefix."""
+        return self.store.get_within(self._full(key), most)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read below the prefix."""

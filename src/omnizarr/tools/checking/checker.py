@@ -201,7 +201,7 @@ def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, worker
         path = chunk.owner.node.path
         nbytes = 0
         try:
-            value = chunk.binding.store.get(chunk.key) if data else None
+            value = chunk.binding.store.get_within(chunk.key, chunk.binding.chain.most_stored) if data else None
             nbytes = 0 if value is None else len(value)
             troubles = list(_troubles(chunk, value, data=data))
         except StoreError as error:

@@ -65,7 +65,7 @@ class Decoding(Question[Stored, Told]):
         def look(stored: Stored) -> tuple[int, Told]:
             value = None
             try:
-                value = stored.binding.store.get(stored.key)
+                value = stored.binding.store.get_within(stored.key, stored.binding.chain.most_stored)
                 found = () if value is None else chunks.check_data(stored.binding, stored.coords, value)
                 troubles = tuple(found)
             except StoreError as error:

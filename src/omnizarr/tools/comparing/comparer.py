@@ -415,7 +415,7 @@ class _Comparing(Question[int, _Found]):
 
         def stored_bytes_are_equal(number: int) -> bool:
             (coords,) = regions.chunks(number)
-            values = one.store.get(one.key_of(coords)), other.store.get(other.key_of(coords))
+            values = one.value_of(coords), other.value_of(coords)
             return values[0] is not None and values[1] is not None and _are_same(values[0], values[1])
 
         def compare(number: int) -> tuple[int, _Found]:

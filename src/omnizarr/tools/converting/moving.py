@@ -417,7 +417,7 @@ class _Copying(_OfChunks):
             key = source.key_of(coords)
             try:
                 is_there = self.move.resume and target.store.exists(target.key_of(coords))
-                value = None if is_there and not self.finds_broken else source.store.get(key)
+                value = None if is_there and not self.finds_broken else source.value_of(coords)
                 if value is not None:
                     try:
                         value = become(coords, value)
@@ -625,7 +625,7 @@ class _Comparing(_OfBlocks):
 def compare_bytes(source: Chunks, target: Chunks, coords: Coords) -> bool:
     """Return whether a chunk is stored; raise ChunkError if the two arrays have not stored the same bytes."""
     key = target.key_of(coords)
-    expected, found = source.store.get(source.key_of(coords)), target.store.get(key)
+    expected, found = source.value_of(coords), target.value_of(coords)
     if expected is None and found is None:
         return False
     if expected is None or found is None or memoryview(expected) != memoryview(found):

@@ -101,7 +101,7 @@ class ShownArray:
 
     def _recompressed(self, coords: Coords, key: str, span: Span | None) -> Buffer | None:
         try:
-            stored = self.source.store.get(key)
+            stored = self.source.value_of(coords)
             return None if stored is None else cut(self._become(coords, stored), span)
         except OmnizarrError as error:
             raise error.add(store=str(self.source.store), path=self.source.where.path, key=key, coords=coords)

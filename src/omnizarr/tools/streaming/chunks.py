@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr import engine, indexing
-from omnizarr.codecs.contract import AnyArray, ChunkPolicy
+from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
 from omnizarr.engine import Binding
+from omnizarr.engine.binding import most_stored
 from omnizarr.errors import ChunkError, OmnizarrError, StoreError
 from omnizarr.model import ArrayMetadata, datatypes, grids, keys
 from omnizarr.model.grids import Coords, Grid
@@ -61,6 +63,21 @@ class Chunks:
     def key_of(self, coords: Coords) -> str:
         """Return the store key of a chunk."""
         return self.prefix + self.encoding.encode(coords)
+
+    def value_of(self, coords: Coords) -> Buffer | None:
+        """Return the stored bytes of a chunk; None if it is not stored.
+
+        Raises StoreLimitError if it is larger than its metadata allow; then nothing is read.
+        """
+        return self.store.get_within(self.key_of(coords), self.most_stored)
+
+    @property
+    def most_stored(self) -> int:
+        """How many bytes a stored chunk may have. With codecs that are not known here, there is no bound."""
+        try:
+            return most_stored(self.metadata, ChunkPolicy())
+        except OmnizarrError:
+            return sys.maxsize
 
     def bind(self, policy: ChunkPolicy) -> Binding:
         """Return what reading and writing elements needs; raises what `omnizarr.engine.bind` raises."""
