@@ -212,6 +212,11 @@ def _measure(data: Buffer, frame: Frame, spec: BytesSpec) -> int:
     return size
 
 
+def most_of(data: Buffer) -> int:
+    """Return a bound of the bytes that frames decode to, from what they state."""
+    return sum(frame.most for frame in _frames(data))
+
+
 def _frames(data: Buffer) -> Iterator[Frame]:
     """Yield the frames with content, without decoding them."""
     position, end = 0, len(data)

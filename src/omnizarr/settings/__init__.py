@@ -30,6 +30,9 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "engine": None,
     "fetch": None,
     "references": None,
+    "references.max_bytes": 256 * 1024 * 1024,
+    "references.max_count": 1_000_000,
+    "references.max_generated": 200_000,
 }
 
 # Two settings of zarr-python (tasks of an event loop, threads) that mean the same here: chunks in flight.

@@ -27,30 +27,40 @@ import math
 import pickle
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 from omnizarr.codecs import compiled
 from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
+from omnizarr.settings import config
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
+from omnizarr.stores.local.directory import LocalStore
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from omnizarr.stores.remote import reference_templates as templates
 else:
+    templates = Lazy("omnizarr.stores.remote.reference_templates")
     np = Lazy("numpy")
 
+MOST_METADATA: Final = 1 << 26
+"""Bytes of a document that are looked at to see whether it is one of references."""
 METADATA: Final = ".zmetadata"
 """The document of a set in Parquet that contains all others."""
 
 _SPEC: Final = "Kerchunk, references specification"
 _DOCUMENTS: Final = (".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json")
-_MOST_GENERATED: Final = 10_000_000
+_VALUES: Final = 5
+"""Values of JSON for each reference: url, offset, length, and what is around."""
+_MOST_WALKED: Final = 1000  # files of an array in Parquet that are asked for without a listing
 _MOST_BYTES: Final = 1 << 27  # files of a set in Parquet that are cached
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -161,6 +171,9 @@ _in_use: Final[WeakValueDictionary[bytes, Table]] = WeakValueDictionary()
 
 def read(store: Store, key: str, overrides: Mapping[str, str] | None = None) -> Table | None:
     """Return the set in a file of a store; None if the file does not exist. Raises the errors of `parse`."""
+    size = store.size(key) if _is_local(store) else None
+    if size is not None:
+        _check_size(size)
     data = store.get(key)
     if data is None:
         return None
@@ -204,7 +217,9 @@ def _inline(key: str, text: str) -> bytes:
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value)
+    if isinstance(value, float):
+        return value >= 0 and value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def parse(data: Buffer, overrides: Mapping[str, str] | None = None) -> Table:
@@ -220,7 +235,10 @@ def parse(data: Buffer, overrides: Mapping[str, str] | None = None) -> Table:
         If its templates need a package that is not installed.
     """
     try:
-        document = json.loads(_unpacked(bytes(data)))
+        text = _unpacked(bytes(data))
+        _check_size(len(text))
+        _check_count((text.count(b",") + text.count(b"[") + text.count(b"{")) // _VALUES)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise StoreError(f"a file that is not JSON: {error}", expected="references of Kerchunk", spec=_SPEC) from error
     return of_document(document, overrides)
@@ -240,25 +258,61 @@ def of_document(document: Any, overrides: Mapping[str, str] | None = None) -> Ta
             remedy="this is the document of a node: open its directory" if is_node else None,
             spec=_SPEC,
         )
-    templates = {**document.get("templates", {}), **(overrides or {})}
+    own, rules = document.get("templates", {}), document.get("gen", [])
+    if not isinstance(own, Mapping) or not isinstance(rules, list):
+        raise StoreError("templates or rules of references are malformed", expected="an object, a list", spec=_SPEC)
+    named = {**own, **(overrides or {})}
     entries: dict[str, Any] = dict(document.get("refs", {}))
-    if templates:
-        renderer = _Renderer(templates)
+    _check_count(len(entries))
+    if named:
+        renderer = _Renderer(named)
         for key, value in entries.items():
             if isinstance(value, list) and value and isinstance(value[0], str) and "{{" in value[0]:
                 entries[key] = [renderer.render(value[0]), *value[1:]]
-    for rule in document.get("gen", []):
-        entries.update(_generated(rule, _Renderer(templates)))
+    left = int(config.get("references.max_generated"))
+    for rule in rules:
+        made = dict(_generated(rule, named, left))
+        left -= max(1, len(made))
+        entries.update(made)
     return Table(entries)
 
 
 def _unpacked(data: bytes) -> bytes:
     if data.startswith(_GZIP):
-        unpacked: bytes = import_module("gzip").decompress(data)
+        most = int(config.get("references.max_bytes"))
+        with import_module("gzip").open(import_module("io").BytesIO(data)) as file:
+            unpacked: bytes = file.read(most + 1)
         return unpacked
     if data.startswith(_ZSTD):
+        _check_size(import_module("omnizarr.codecs.zstd").most_of(data))
         return bytes(compiled.zstd.decompress(data))
     return data
+
+
+def _check_size(size: int) -> None:
+    most = int(config.get("references.max_bytes"))
+    if size > most:
+        raise StoreLimitError(
+            "references are larger than omnizarr reads",
+            found=f"more than {most} bytes" if size == most + 1 else f"{size} bytes",
+            expected=f"at most {most}",
+            remedy='if you trust them, raise omnizarr.config.set({"references.max_bytes": ...})',
+        )
+
+
+def _check_count(number: int) -> None:
+    most = int(config.get("references.max_count"))
+    if number > most:
+        raise StoreLimitError(
+            "there are more references than omnizarr keeps",
+            found=number,
+            expected=f"at most {most}",
+            remedy='write them as Parquet, or raise omnizarr.config.set({"references.max_count": ...})',
+        )
+
+
+def _is_local(store: Store) -> bool:
+    return type(store) is LocalStore
 
 
 def _is_version_0(document: Mapping[str, Any]) -> bool:
@@ -273,7 +327,7 @@ class _Renderer:
         self._templates = templates
         self._compiled: dict[str, Callable[..., str]] = {}
 
-    def render(self, text: str, **variables: Any) -> str:
+    def render(self, text: str, variables: Mapping[str, Any] = MappingProxyType({})) -> str:
         """Return `text` with the values of templates and variables."""
         known = {**self._templates, **variables}
 
@@ -292,45 +346,48 @@ class _Renderer:
 
     def _render_by_jinja(self, text: str, variables: Mapping[str, Any]) -> str:
         try:
-            jinja2 = import_module("jinja2")
-            environment = import_module("jinja2.sandbox").SandboxedEnvironment(undefined=jinja2.StrictUndefined)
+            if text not in self._compiled:
+                import_module("jinja2")
+                self._compiled[text] = templates.compiled(text, self._templates)
+            return self._compiled[text](**variables)
         except ImportError as error:
             raise MissingDependencyError(
                 "templates of references with more than names in them need the package 'jinja2'",
                 found=text,
                 remedy="pip install jinja2",
             ) from error
-        functions = {
-            name: environment.from_string(value).render if isinstance(value, str) and "{{" in value else value
-            for name, value in self._templates.items()
-        }
-        try:
-            if text not in self._compiled:
-                self._compiled[text] = environment.from_string(text).render
-            return self._compiled[text](**{**functions, **variables})
         except Exception as error:  # templates are programs, and can raise any error
             raise StoreError(
-                f"the template of a reference cannot be filled in: {error}", found=text, spec=_SPEC
+                f"the template of a reference cannot be filled in: {error}", found=text[:200], spec=_SPEC
             ) from error
 
 
-def _generated(rule: Mapping[str, Any], renderer: _Renderer) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the references that a rule generates."""
+def _generated(rule: Any, given: Mapping[str, Any], most: int) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the references that a rule generates, at most so many."""
+    renderer = _Renderer(given)
     try:
-        ranges = {name: _range(given) for name, given in rule["dimensions"].items()}
+        ranges = {str(name): _range(each) for name, each in rule["dimensions"].items()}
         has_part = "offset" in rule or "length" in rule
         texts = [rule["key"], rule["url"], *((rule["offset"], rule["length"]) if has_part else ())]
-    except (KeyError, TypeError, AttributeError) as error:
+        number = math.prod(map(len, ranges.values()))
+    except OverflowError:
+        number = most + 1
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(
             f"a rule that makes references is malformed: {error!r}",
             found=rule,
             expected="key, url, dimensions, and offset and length or neither",
             spec=_SPEC,
         ) from error
-    if (number := math.prod(map(len, ranges.values()))) > _MOST_GENERATED:
-        raise StoreLimitError("a rule makes too many references", found=number, expected=f"at most {_MOST_GENERATED}")
+    if number > most:
+        raise StoreLimitError(
+            "rules make too many references",
+            found=f"more than {most}",
+            expected=f"at most {config.get('references.max_generated')}",
+            remedy='if you trust them, raise omnizarr.config.set({"references.max_generated": ...})',
+        )
     for values in itertools.product(*ranges.values()):
-        key, url, *part = (renderer.render(str(text), **dict(zip(ranges, values, strict=True))) for text in texts)
+        key, url, *part = (renderer.render(str(text), dict(zip(ranges, values, strict=True))) for text in texts)
         try:
             yield key, [url, *map(int, part)]
         except ValueError as error:
@@ -430,6 +487,7 @@ class Partitions:
             document = json.loads(bytes(data))
             documents: Mapping[str, Any] = document["metadata"]
             self._record_size = int(document["record_size"])
+            _check_range("record_size", self._record_size)
             self._arrays = {key[:-8]: _array(value) for key, value in documents.items() if key.endswith("/.zarray")}
         except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise StoreError(
@@ -512,11 +570,21 @@ class Partitions:
                 yield from (key for key in self._chunks(path, array) if key.startswith(prefix))
 
     def _chunks(self, path: str, array: _Array) -> Iterator[str]:
-        for first in range(0, array.nchunks, self._record_size):
+        for first in self._records(path, array):
             part = self._part(path, first // self._record_size)
             for index in range(min(len(part or ()), array.nchunks - first)):
                 if part is not None and part[index] is not None:
                     yield f"{path}/{array.name_of(first + index)}"
+
+    def _records(self, path: str, array: _Array) -> Iterable[int]:
+        """Return the first chunk of each file of an array; if there are very many, of the files that are there."""
+        firsts = range(0, array.nchunks, self._record_size)
+        if (array.nchunks - 1) // self._record_size < _MOST_WALKED:
+            return firsts
+        names = self._store.list_dir(f"{self._prefix}{path}/").keys
+        numbers = (_number_in(name.rpartition("/")[2]) for name in names)
+        found = sorted(number for number in numbers if number is not None)
+        return [number * self._record_size for number in found if number * self._record_size < array.nchunks]
 
     def below(self, prefix: str) -> Listing:
         """Return what is directly under a prefix. For an array, this reads all its references."""
@@ -542,10 +610,27 @@ class Partitions:
         return None
 
 
+def _check_range(what: str, number: Any) -> None:
+    if type(number) is not int or not 0 < number < 1 << 63:
+        raise ValueError(f"{what}: {number!r}")
+
+
+def _number_in(name: str) -> int | None:
+    match = re.fullmatch(r"refs\.([0-9]{1,18})\.parq", name)
+    return None if match is None else int(match[1])
+
+
 def _array(document: Mapping[str, Any]) -> _Array:
     shape, chunks = document["shape"], document["chunks"]
+    for each in shape:
+        _check_range("shape", each + 1)
+    for each in chunks:
+        _check_range("chunks", each)
     grid = tuple(-(-length // size) for length, size in zip(shape, chunks, strict=True))
-    return _Array(grid, document.get("dimension_separator") or ".")
+    separator = document.get("dimension_separator") or "."
+    if separator not in {".", "/"}:
+        raise ValueError(f"dimension_separator: {separator!r}")
+    return _Array(grid, separator)
 
 
 def _read_parquet(data: bytes, store: str, key: str) -> _Part:
@@ -558,6 +643,8 @@ def _read_parquet(data: bytes, store: str, key: str) -> _Part:
             key=key,
             remedy='pip install "omnizarr[parquet]"',
         ) from error
+    except StoreLimitError as error:
+        raise error.add(store=store, key=key)
     except Exception as error:  # both can raise any error
         raise StoreError(f"no file of references in Parquet: {error}", store=store, key=key, spec=_SPEC) from error
     paths, raws = columns.get("path"), columns.get("raw")
@@ -576,13 +663,27 @@ def _columns(data: bytes) -> dict[str, Any]:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
         read = import_module("fastparquet").ParquetFile(file)
+        _check_count(read.count())
         frame = read.to_pandas(columns=[name for name in names if name in read.columns])
         found = {name: frame[name].to_numpy(object if name in {"path", "raw"} else None) for name in frame.columns}
     else:
-        read = parquet.ParquetFile(file)
+        # As dictionaries, values that repeat are in memory once.
+        known = set(parquet.read_schema(file).names)
+        read = parquet.ParquetFile(file, read_dictionary=[name for name in ("path", "raw") if name in known])
+        _check_count(read.metadata.num_rows)
+        groups = [read.metadata.row_group(number) for number in range(read.metadata.num_row_groups)]
+        _check_size(sum(group.total_byte_size for group in groups))
         table = read.read(columns=[name for name in names if name in read.schema_arrow.names], use_threads=False)
-        found = {name: table[name].combine_chunks().to_numpy(zero_copy_only=False) for name in table.column_names}
+        found = {name: _values_of(table[name].combine_chunks()) for name in table.column_names}
     if "path" in found:  # the same few names repeat
         names_of: dict[Any, Any] = {}
         found["path"] = np.array([names_of.setdefault(path, path) for path in found["path"]], object)
     return found
+
+
+def _values_of(column: Any) -> Any:
+    """Return a column as an array of NumPy; values that repeat are one object."""
+    if not hasattr(column, "dictionary"):
+        return column.to_numpy(zero_copy_only=False)
+    values = np.array([*column.dictionary.to_pylist(), None], object)
+    return values[column.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)]

@@ -487,7 +487,7 @@ def is_set(path: str) -> bool:
     """Return whether a directory contains references in Parquet."""
     try:
         with open(os.path.join(path, METADATA), "rb") as file:
-            return reference_sets.is_metadata(file.read())
+            return reference_sets.is_metadata(file.read(reference_sets.MOST_METADATA))
     except OSError:  # the store reports that the directory is something else
         return False
 
