@@ -313,10 +313,10 @@ def test_exchange_happens_whole_or_not_at_all(tmp_path, monkeypatch, error, path
         before = content(LocalStore(folder))
         calls = itertools.count()
 
-        def failing(old, new, calls=calls, at=at):
+        def failing(old, new, calls=calls, at=at, **folders):
             if next(calls) == at:
                 raise error("rename")
-            rename(old, new)
+            rename(old, new, **folders)
 
         with monkeypatch.context() as patch:
             patch.setattr(staging.os, "rename", failing)
