@@ -224,6 +224,7 @@ def test_attributes_keep_their_types():
             ("n", "byte", bits(np.array([5], "i1"))),
             ("u", "ubyte", bits(np.array([7], "u1"))),
             ("arr", "double", bits(np.array([1.5, np.nan]))),
+            ("e", "byte", bits(np.array([1], "i1"))),
         ]
         assert exact(source.root.variables["t"].attributes)[0] == (
             "scale_factor",
@@ -233,9 +234,9 @@ def test_attributes_keep_their_types():
         assert source.root.variables["u8"].attributes["big"].value.tolist() == [2**64 - 1]
 
 
-def test_an_attribute_of_a_user_defined_type_is_left_out_with_a_note():
+def test_an_attribute_of_a_user_defined_type_has_a_note():
     with files.open_file(DATA / "everything.nc") as source:
-        assert [each.pointer for each in source.root.notes] == ["/attributes/e"]
+        assert [(each.pointer, "enum" in each.message) for each in source.root.notes] == [("/attributes/e", True)]
 
 
 @pytest.mark.parametrize("name", ["classic.nc", "offset64.nc", "data64.nc", "netcdf4_classic.nc"])

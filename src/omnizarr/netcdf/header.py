@@ -19,11 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import MetadataError, UnknownDataTypeError
-from omnizarr.model import Note
+from omnizarr.model import JSON, Note
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, NcType
 
 Selection: TypeAlias = tuple[slice, ...]
+
+Form: TypeAlias = Mapping[str, JSON]
+"""What HDF5 says of an attribute that netCDF has no words for; see `omnizarr.netcdf.forms`."""
 
 MEMBERS: Final = "/members"
 """Of a group's note on a member that is in the store, but not in the header: its pointer is ``/members/<name>``."""
@@ -39,10 +42,13 @@ class Attribute:
     value : str or numpy.ndarray
         The text of a char attribute; otherwise a vector of `type.dtype` (of str objects for string). Invalid
         UTF-8 in text is kept by ``surrogateescape``.
+    form : mapping, optional
+        The shape and type in HDF5, where they are not those that netCDF-C writes.
     """
 
     type: NcType
     value: str | NDArray[Any]
+    form: Form | None = None
 
     @classmethod
     def of(cls, value: Any) -> Attribute:
@@ -93,7 +99,7 @@ class Attribute:
         return self.value[0] if len(self.value) == 1 else self.value.copy()
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Attribute) or self.type != other.type:
+        if not isinstance(other, Attribute) or self.type != other.type or self.form != other.form:
             return False
         if isinstance(self.value, str) or isinstance(other.value, str):
             return isinstance(self.value, str) and isinstance(other.value, str) and self.value == other.value

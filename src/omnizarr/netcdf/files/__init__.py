@@ -79,9 +79,9 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
     """Open a file of netCDF-3 (classic, 64-bit offset, 64-bit data) or netCDF-4 to read.
 
     You get everything that ``ncdump -s`` shows, with the exact types and bytes of attributes, and values in
-    stored form. Variables of user-defined types are included; attributes of such types are omitted, with a
-    note. Only one thread at a time may read, because netCDF-C allows no more. A broken netCDF-4 file can crash
-    HDF5 and the process; read untrusted files in a process of their own.
+    stored form. Variables of user-defined types are included, and attributes of types that netCDF lacks if they have
+    a form in JSON. Notes tell the rest. Only one thread at a time may read, because netCDF-C allows no more. A broken
+    netCDF-4 file can crash HDF5 and the process; read untrusted files in a process of their own.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
     Raises
     ------
     NodeNotFoundError
-        If there is no file, or an external link or external storage leads to nothing.
+        If there is no file.
     StoreAccessError
         If an HDF5 file leads out of its directory, and `references` is not "trusted".
     MetadataError

@@ -8,14 +8,15 @@ Spec: NetCDF-4 Format (how the netCDF-4 model is in HDF5).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import MetadataError, UnknownDataTypeError
-from omnizarr.netcdf import types
+from omnizarr.netcdf import forms, types
+from omnizarr.netcdf.files import foreign
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import UserType
 from omnizarr.support.lazy import Lazy
@@ -31,18 +32,28 @@ NON_COORDINATE: Final = "_nc4_non_coord_"
 PROPERTIES: Final = "_NCProperties"
 """The attribute of the root in which netCDF-C says its version."""
 
+_OF_SCALES: Final = ("CLASS", "NAME")
+RESERVED: Final = frozenset({*_OF_SCALES, "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Coordinates", "_Netcdf4Dimid"})
+"""Attributes of datasets by which HDF5 and netCDF-C know dimensions."""
+_HIDDEN: Final = RESERVED - {*_OF_SCALES} | {PROPERTIES, "_nc3_strict"}
+
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 _SZIP, _SZIP_CODINGS = 4, 4 | 32
 _SHOWN_BY_NAME = (_DEFLATE, _SHUFFLE, _FLETCHER32)
 
 
-def members(group: Any) -> dict[str, Any]:
-    """Return what is in an HDF5 group, by the names of netCDF, in the order of definition if the file keeps it."""
+def member_names(group: Any) -> list[str]:
+    """Return the names of what is in an HDF5 group, in the order of definition if the file keeps it."""
     names = list(group)
     if group.id.get_create_plist().get_link_creation_order() & h5py.h5p.CRT_ORDER_TRACKED:
         names.sort(key=lambda name: group.id.links.get_info(name.encode()).corder)
+    return names
+
+
+def members(group: Any) -> dict[str, Any]:
+    """Return what is in an HDF5 group, by the names of netCDF, in the order of definition if the file keeps it."""
     found: dict[str, Any] = {}
-    for name in names:
+    for name in member_names(group):
         plain = name.removeprefix(NON_COORDINATE)
         each = group.get(name)
         if each is not None and (plain != name or plain not in found):  # None: a link that leads nowhere
@@ -63,9 +74,21 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def read_attribute(owner: Any, name: str) -> Attribute | None:
-    """Return an attribute of an HDF5 object, or None if `Attribute` has no type for it."""
+def read_attribute(owner: Any, name: str, *, is_netcdf: bool = True) -> Attribute | None:
+    """Return an attribute of an HDF5 object, or None if `Attribute` has no type for it, and no form.
+
+    `is_netcdf`: a library for netCDF has written the file; see `foreign.shaped`.
+    """
     stored = h5py.h5a.open(owner.id, name.encode())
+    has_shape = stored.get_space().get_simple_extent_type() != h5py.h5s.NULL
+    found = _read_attribute(stored)
+    if found is None:
+        return foreign.read(owner, name, stored)
+    return foreign.shaped(found, stored.shape if has_shape else None, is_netcdf=is_netcdf)
+
+
+def _read_attribute(stored: Any) -> Attribute | None:
+    """Return an attribute of a type that netCDF has, without its shape; None if netCDF does not have the type."""
     h5_type, space = stored.get_type(), stored.get_space()
     count = space.get_simple_extent_npoints()
     if isinstance(h5_type, h5py.h5t.TypeStringID):
@@ -75,8 +98,6 @@ def read_attribute(owner: Any, name: str) -> Attribute | None:
         if count:
             stored.read(text, h5_type)  # its own type: any other conversion would end at a NUL
         return Attribute(types.CHAR, decode(text.tobytes() if count else b""))
-    if is_boolean(owner, name):
-        return Attribute(types.BYTE, np.asarray(owner.attrs[name] if count else [], types.BYTE.dtype).ravel())
     if not isinstance(h5_type, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
         return None
     try:
@@ -109,10 +130,23 @@ def strings(items: Iterable[bytes]) -> NDArray[Any]:
     return made
 
 
-def is_boolean(owner: Any, name: str) -> bool:
-    """Return whether an attribute is of h5py's type for booleans, an enumeration of FALSE and TRUE."""
-    h5_type = h5py.h5a.open(owner.id, name.encode()).get_type()
-    return isinstance(h5_type, h5py.h5t.TypeEnumID) and h5_type.dtype.kind == "b"
+def copy_attribute(source: Any, target: Any, name: str) -> None:
+    """Copy an attribute of one HDF5 object to another, unless nobody could read it."""
+    attribute = read_attribute(source, name)
+    if attribute is not None:
+        write_attribute(target, name, attribute)
+
+
+def is_hidden(owner: Any, name: str) -> bool:
+    """Return whether an attribute is part of how netCDF and dimension scales are in HDF5, and no attribute itself."""
+    return name in _HIDDEN or (name in _OF_SCALES and owner.attrs.get("CLASS") == b"DIMENSION_SCALE")
+
+
+def is_of_netcdf(root: Any) -> bool:
+    """Return whether a library for netCDF has written a file, by its name in there, or by dimension scales."""
+    if PROPERTIES in root.attrs:
+        return True
+    return root.visititems(lambda _, each: True if isinstance(each, h5py.Dataset) and each.is_scale else None) is True
 
 
 def check_properties(root: Any) -> None:
@@ -133,29 +167,39 @@ def write_attribute(owner: Any, name: str, attribute: Attribute) -> None:
     key = name.encode()
     if h5py.h5a.exists(owner.id, key):
         h5py.h5a.delete(owner.id, key)
+    shape: Any = (attribute.form or {}).get("shape")
+    if forms.kind(attribute):
+        values, h5_type = foreign.values_of(owner, attribute)
+        _write_values(owner, key, values, h5_type, shape, of_type=None if values.dtype.hasobject else h5_type)
+        return
     if isinstance(attribute.value, str):
         raw = encode(attribute.value)
         h5_type = h5py.h5t.C_S1.copy()
         h5_type.set_size(max(len(raw), 1))
         h5_type.set_strpad(h5py.h5t.STR_NULLTERM)
-        values: NDArray[Any] = np.array(raw, f"S{max(len(raw), 1)}")
-        length = len(raw)
-        space = h5py.h5s.create(h5py.h5s.SCALAR)
+        values = np.array(raw, f"S{max(len(raw), 1)}")
+        extent: Sequence[int] | None = [] if raw else None
     else:
-        length = len(attribute.value)
         if attribute.type is types.STRING:
             values = np.array([encode(each) for each in attribute.value], h5py.string_dtype())
         else:
             values = np.ascontiguousarray(attribute.value)
         h5_type = h5py.h5t.py_create(values.dtype, logical=True)
-        space = h5py.h5s.create_simple((max(length, 1),))
-    if not length:
-        space = h5py.h5s.create(h5py.h5s.NULL)
+        extent = shape if shape is not None or not values.size else [values.size]
+    # its own type: no NUL is put at the end
+    _write_values(owner, key, values, h5_type, extent, of_type=h5_type if attribute.type is types.CHAR else None)
+
+
+def _write_values(
+    owner: Any, key: bytes, values: NDArray[Any], h5_type: Any, extent: Sequence[int] | None, *, of_type: Any
+) -> None:
+    """Write an attribute in a shape; without one, its dataspace is null."""
+    space = h5py.h5s.create(h5py.h5s.NULL if extent is None else h5py.h5s.SCALAR)
+    if extent:
+        space = h5py.h5s.create_simple(tuple(extent))
     stored = h5py.h5a.create(owner.id, key, h5_type, space)
-    if length:
-        stored.write(
-            values, h5_type if attribute.type is types.CHAR else None
-        )  # its own type: no NUL is put at the end
+    if extent is not None and values.size:
+        stored.write(values.reshape(extent), of_type)
 
 
 # How a variable is stored

@@ -12,9 +12,9 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from omnizarr.errors import MetadataError, NodeNotFoundError
+from omnizarr.errors import MetadataError
 from omnizarr.stores import trust
 from omnizarr.support.lazy import Lazy
 
@@ -27,23 +27,34 @@ _MOST: Final = 1_000_000
 """Members of groups in one file, counted once for each way that leads to them."""
 
 
-def check(path: str, *, is_trusted: bool) -> dict[str, str]:
-    """Return which files are missing, by the name of each virtual dataset that needs one.
+class Found(NamedTuple):
+    """What is missing.
 
-    There the dataset has fill values.
+    Attributes
+    ----------
+    missing : dict
+        Files, by the name of each virtual dataset that needs one. There the dataset has fill values.
+    left_out : dict
+        Why a member cannot be read at all, by its name.
+    """
+
+    missing: dict[str, str]
+    left_out: dict[str, str]
+
+
+def check(path: str, *, is_trusted: bool) -> Found:
+    """Return which files are missing, and what leads to nothing.
 
     Raises
     ------
     StoreAccessError
         If something outside would be read, and the user does not trust the file.
-    NodeNotFoundError
-        If a link leads to nothing, or a file of external storage is missing.
     MetadataError
-        If links lead to a group above, where netCDF-C would never end, or if a dataset has no shape.
+        If links lead to a group above, where netCDF-C would never end.
     """
     found = _Check(Path(path), is_trusted=is_trusted)
     found.file(Path(path))
-    return found.missing
+    return Found(found.missing, found.left_out)
 
 
 class _Check:
@@ -55,6 +66,7 @@ class _Check:
         self._count = 0
         self._soft: list[tuple[Any, str, Path, str, tuple[Any, ...]]] = []
         self.missing: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
 
     def file(self, path: Path) -> None:
         """Check everything in a file, once."""
@@ -85,14 +97,13 @@ class _Check:
         elif isinstance(link, h5py.ExternalLink):
             target = self._target("external link", link.filename, path, name)
             if target is None:
-                raise self._odd(
-                    NodeNotFoundError, "an external link leads to a file that is missing", name, link.filename
-                )
+                self.left_out[name] = f"an external link leads to {link.filename}, which is missing"
+                return
             self.file(target)
             with h5py.File(target, "r", locking="best-effort") as other:
                 if link.path not in other:
-                    raise self._odd(NodeNotFoundError, "an external link leads to nothing", name, link.path)
-                if isinstance(other[link.path], h5py.Group):
+                    self.left_out[name] = f"an external link leads to {link.path} in {link.filename}, which has no such"
+                elif isinstance(other[link.path], h5py.Group):
                     self._group(other[link.path], target, name, above)
         else:
             self._follow(group, key, path, name, above)
@@ -101,7 +112,9 @@ class _Check:
         try:
             found = group[key]
         except KeyError:
-            raise self._odd(NodeNotFoundError, "a link leads to nothing", name, key) from None
+            link = group.get(key, getlink=True)
+            self.left_out[name] = f"a link leads to {getattr(link, 'path', key)}, where nothing is"
+            return
         if isinstance(found, h5py.Group):
             self._group(found, path, name, above)
         elif isinstance(found, h5py.Dataset):
@@ -109,14 +122,14 @@ class _Check:
 
     def _dataset(self, dataset: Any, path: Path, name: str) -> None:
         if dataset.shape is None:
-            raise self._odd(
-                MetadataError, "netCDF-C opens no file with an empty dataset (h5py.Empty)", name, "no shape"
-            )
+            self.left_out[name] = "a dataset without a shape (h5py.Empty), which netCDF does not have"
+            return
         created = dataset.id.get_create_plist()
         for number in range(created.get_external_count()):
             file = os.fsdecode(created.get_external(number)[0])
             if self._target("external storage", file, path, name) is None:
-                raise self._odd(NodeNotFoundError, "a file of external storage is missing", name, file)
+                self.left_out[name] = f"its values are in the file {file}, which is missing"
+                return
         if created.get_layout() != h5py.h5d.VIRTUAL:
             return
         for number in range(created.get_virtual_count()):

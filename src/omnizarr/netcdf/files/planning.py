@@ -13,7 +13,7 @@ import numpy as np
 
 from omnizarr.errors import NodeNameError, NotRepresentableError, SettingError
 from omnizarr.model import Loss
-from omnizarr.netcdf import types
+from omnizarr.netcdf import forms, types
 from omnizarr.netcdf.attributed import checked_name
 from omnizarr.netcdf.files import hdf5
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -184,6 +184,12 @@ class _Planner:
 
     def _attribute(self, attribute: Attribute, name: str, path: str) -> Attribute | None:
         pointer, what = f"/attributes/{name}", f"attribute {name}"
+        if attribute.form == {"shape": [1]}:  # as netCDF-C writes all numbers
+            attribute = Attribute(attribute.type, attribute.value)
+        if attribute.form is not None and (why := self._why_no_form(attribute)):
+            kept = f"a value of type {attribute.type.name}"
+            self.lose(path, pointer, f"HDF5's shape or type of {what}", why, kept)
+            attribute = Attribute(attribute.type, attribute.value)
         if isinstance(attribute.value, str):
             text = attribute.value.rstrip("\0") or "\0"
             if self.is_classic_file and text != attribute.value:
@@ -195,12 +201,32 @@ class _Planner:
             self.lose(path, pointer, what, "a string ends at its first NUL", "the text before it")
             strings = attribute.value.copy()
             strings[:] = [each.split("\0")[0] for each in strings]
-            attribute = Attribute(types.STRING, strings)
+            attribute = replace(attribute, value=strings)
         if attribute.type in self.types:
             return attribute
         smaller = self._smaller(attribute)
         self.lose(path, pointer, what, f"this format has no {attribute.type}", smaller.type.name if smaller else "")
         return None if smaller is None else self._attribute(smaller, name, path)
+
+    def _why_no_form(self, attribute: Attribute) -> str:
+        """Return why an attribute cannot have its shape, or its type of HDF5; "" if it can."""
+        of_type, shape = forms.kind(attribute), (attribute.form or {}).get("shape")
+        if self.is_classic:
+            has_vectors = not of_type and (not isinstance(shape, list) or len(shape) < 2)
+            return "" if has_vectors else "this format has vectors of netCDF types only"
+        if not of_type and attribute.type is not types.STRING and isinstance(shape, list) and len(shape) > 1:
+            return "netCDF-C reads no attributes where numbers are in a table"
+        lost = [path for path in attribute.value if path and not self._has(path)] if of_type == "reference" else []
+        return f"there is nothing in the file at {lost[0]}" if lost else ""
+
+    def _has(self, path: str) -> bool:
+        """Return whether the file will have a group or a variable."""
+        groups = dict(self.source.walk())
+        above, _, name = path.rpartition("/")
+        if path.rstrip("/") in groups:
+            return not any(_why_no_name(each) for each in path.split("/") if each)
+        header = groups[above].variables.get(name) if above in groups else None
+        return header is not None and not self._why_no_variable(header) and not _why_no_name(name)
 
     def _smaller(self, attribute: Attribute) -> Attribute | None:
         """Return an attribute of a type that the format has, and of the same value; None if there is none."""
@@ -228,15 +254,20 @@ class _Planner:
             return "netCDF4-python writes no compounds of anything but numbers and characters"
         return None
 
-    def _variable(self, header: VariableHeader, full_name: str) -> VariableHeader | None:
-        why = self._why_not(header.type)
+    def _why_no_variable(self, header: VariableHeader) -> str | None:
         gone = [each for each in header.dimensions if each not in self.dimensions]
-        if why is None and gone:
-            why = f"it has the dimension {gone[0]}, which the file has not"
-        if why is not None:
+        return self._why_not(header.type) or (
+            f"it has the dimension {gone[0]}, which the file has not" if gone else None
+        )
+
+    def _variable(self, header: VariableHeader, full_name: str) -> VariableHeader | None:
+        if why := self._why_no_variable(header):
             self.lose(full_name, "", "variable", why)
             return None
         attributes = self._attributes(header.attributes, full_name)
+        for name in () if self.is_classic_file else hdf5.RESERVED & attributes.keys():
+            self.lose(full_name, f"/attributes/{name}", f"attribute {name}", "HDF5 knows dimensions by this name")
+            del attributes[name]
         fill = attributes.get("_FillValue")
         if fill is not None and (fill.type is not header.type or len(fill.value) != 1):
             why = f"netCDF-C wants one {header.type.name}"

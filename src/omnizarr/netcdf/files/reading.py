@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from omnizarr.errors import BoundsCheckError, ChunkError, MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.model import Note
-from omnizarr.netcdf import types
-from omnizarr.netcdf.files import elements, outside
+from omnizarr.netcdf import forms, types
+from omnizarr.netcdf.files import elements, outside, skeleton
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.elements import Read
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
@@ -72,16 +72,11 @@ def opened(path: str, *, is_hdf5: bool, is_trusted: bool = False) -> Iterator[So
     """Open a file that is known to be there, and to be of netCDF; `is_trusted`: it may lead to any other."""
     with ExitStack() as stack:
         try:
-            missing = outside.check(path, is_trusted=is_trusted) if is_hdf5 else {}
+            found = outside.check(path, is_trusted=is_trusted) if is_hdf5 else outside.Found({}, {})
             hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
             if hdf5 is not None:
                 files_hdf5.check_properties(hdf5)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of variables that netCDF4-python ignores
-                dataset = stack.enter_context(netCDF4.Dataset(path, "r"))
-            dataset.set_auto_maskandscale(False)
-            dataset.set_auto_chartostring(False)
-            file = _File(dataset, hdf5, missing)
+            file = _opened(path, hdf5, found, stack)
         except OmnizarrError as error:
             raise error.add(store=path)
         except _FAILURES as error:
@@ -89,14 +84,41 @@ def opened(path: str, *, is_hdf5: bool, is_trusted: bool = False) -> Iterator[So
         yield Source(file.root, file.read)
 
 
-class _File:
-    """An open file: its header, and for each variable what reads it."""
+def _opened(path: str, hdf5: Any, found: outside.Found, stack: ExitStack) -> _File:
+    """Return a file as netCDF-C sees it, or, if it cannot open it, as it sees a skeleton of it."""
+    if not found.left_out:
+        try:
+            return _File(_dataset(stack, path), hdf5, found)
+        except _FAILURES:
+            if hdf5 is None:
+                raise
+    image = skeleton.image(hdf5, found.left_out)
+    return _File(_dataset(stack, path, memory=image), hdf5, found, is_skeleton=True)
 
-    def __init__(self, dataset: Any, hdf5: Any, missing: Mapping[str, str]) -> None:
-        self._missing = missing
+
+def _dataset(stack: ExitStack, path: str, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of variables that netCDF4-python ignores
+        dataset = stack.enter_context(netCDF4.Dataset(path, "r", **options))
+    dataset.set_auto_maskandscale(False)
+    dataset.set_auto_chartostring(False)
+    return dataset
+
+
+class _File:
+    """An open file: its header, and for each variable what reads it.
+
+    `is_skeleton`: netCDF-C sees none of its values.
+    """
+
+    def __init__(self, dataset: Any, hdf5: Any, found: outside.Found, *, is_skeleton: bool = False) -> None:
+        self._missing = found.missing
+        self._left_out = found.left_out
+        self._is_skeleton = is_skeleton
         self._readers: dict[str, tuple[tuple[int, ...], Read]] = {}
         self._named_types: list[tuple[Any, UserType]] = []
         self._sizes: dict[str, int] = {}
+        self._is_netcdf = hdf5 is None or files_hdf5.is_of_netcdf(hdf5)
         self.root = self._group(dataset, hdf5, "", _global_special(dataset, hdf5))
 
     def read(self, name: str, selection: Selection) -> NDArray[Any]:
@@ -120,7 +142,7 @@ class _File:
         self._sizes |= {f"{path}/{name}": each.size for name, each in dimensions.items()}
         defined = files_hdf5.named_types(hdf5) if hdf5 is not None else {}
         self._named_types = [*defined.values(), *self._named_types]
-        attributes, notes = _attributes(group, hdf5)
+        attributes, notes = self._attributes(group, hdf5)
         return GroupHeader(
             name=path.rpartition("/")[2],
             dimensions=dimensions,
@@ -138,7 +160,9 @@ class _File:
     def _variables(self, group: Any, hdf5: Any, path: str, notes: list[Note]) -> dict[str, VariableHeader]:
         if hdf5 is None:
             return {name: self._classic_variable(each, path) for name, each in group.variables.items()}
-        objects = files_hdf5.members(hdf5)
+        left_out = {name: f"{path}/{name}" for name in hdf5 if f"{path}/{name}" in self._left_out}
+        notes += [Note(f"/variables/{name}", f"left out: {self._left_out[each]}") for name, each in left_out.items()]
+        objects = {name: each for name, each in files_hdf5.members(hdf5).items() if name not in left_out}
         variables = {
             name: self._variable(each, objects[name], name, path, self._dimensions_of(each, objects[name], path))
             for name, each in group.variables.items()
@@ -183,7 +207,7 @@ class _File:
         return tuple(names) if all(each in self._sizes for each in names) else None
 
     def _classic_variable(self, variable: Any, path: str) -> VariableHeader:
-        attributes, notes = _attributes(variable, None)
+        attributes, notes = self._attributes(variable, None)
         header = VariableHeader(
             name=variable.name,
             type=types.of_dtype(variable.dtype),
@@ -197,7 +221,7 @@ class _File:
     def _variable(
         self, variable: Any, dataset: Any, name: str, path: str, dimensions: tuple[str, ...]
     ) -> VariableHeader:
-        attributes, notes = _attributes(variable, dataset)
+        attributes, notes = self._attributes(variable, dataset)
         if f"{path}/{name}" in self._missing:
             file = self._missing[f"{path}/{name}"]
             notes.append(
@@ -217,7 +241,7 @@ class _File:
             special["_NoFill"] = Attribute.of("true")
         shape = tuple(self._sizes[each] for each in dimensions)
         is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING and not files_hdf5.is_half(dataset)
-        is_through_netcdf = is_simple and dimensions == _dimension_names(variable)
+        is_through_netcdf = is_simple and not self._is_skeleton and dimensions == _dimension_names(variable)
         read = _numbers(variable, nc_type) if is_through_netcdf else elements.reader(dataset, nc_type)
         fill = _fill(nc_type, attributes.get("_FillValue"))
         if nc_type.dtype == object:
@@ -233,6 +257,23 @@ class _File:
             special=_in_order(special),
             notes=tuple(notes),
         )
+
+    def _attributes(self, owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
+        """Return the attributes of a variable or group, and notes on those of types that netCDF does not have."""
+        if hdf5 is None:
+            return {name: _classic_attribute(owner, name) for name in owner.ncattrs()}, []
+        found, notes = {}, []
+        for name in hdf5.attrs:  # netCDF-C skips those of unknown types, and lists none beside numbers in a table
+            if files_hdf5.is_hidden(hdf5, name):
+                continue
+            attribute = files_hdf5.read_attribute(hdf5, name, is_netcdf=self._is_netcdf)
+            if attribute is None:
+                notes.append(Note(f"/attributes/{name}", "left out: neither netCDF nor JSON has its type"))
+                continue
+            found[name] = attribute
+            if forms.kind(attribute):
+                notes.append(Note(f"/attributes/{name}", forms.remark(name, attribute)))
+        return found, notes
 
     @staticmethod
     def _atomic_type(variable: Any, dataset: Any) -> NcType:
@@ -272,32 +313,6 @@ def _numbers(variable: Any, nc_type: AnyType) -> Read:
     return read
 
 
-def _attributes(owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
-    """Return the attributes of a variable or group, and a note for each that is of a user-defined type."""
-    names = owner.ncattrs() if owner is not None else []
-    if hdf5 is not None:  # netCDF-C skips those of types that it does not know
-        names += [each for each in hdf5.attrs if each not in _HIDDEN and each not in names]
-    found, notes = {}, []
-    for name in names:
-        if hdf5 is not None and name in hdf5.attrs:
-            attribute = files_hdf5.read_attribute(hdf5, name)
-        else:
-            attribute = _classic_attribute(owner, name)
-        if attribute is None:
-            notes.append(Note(f"/attributes/{name}", "left out: an attribute of a user-defined type"))
-        else:
-            found[name] = attribute
-            if hdf5 is not None and name in hdf5.attrs and files_hdf5.is_boolean(hdf5, name):
-                notes.append(Note(f"/attributes/{name}", f"attribute {name} is boolean in HDF5, and 0 or 1 in netCDF"))
-    return found, notes
-
-
-_HIDDEN: Final = frozenset({
-    "CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", "_Netcdf4Dimid",
-    "_NCProperties", "_nc3_strict",
-})  # fmt: skip
-
-
 def _classic_attribute(owner: Any, name: str) -> Attribute:
     value = owner.getncattr(name, encoding=_EXACT)
     if isinstance(value, str):
@@ -315,7 +330,7 @@ def _global_special(dataset: Any, hdf5: Any) -> dict[str, Attribute]:
             properties = files_hdf5.read_attribute(hdf5, files_hdf5.PROPERTIES)
             if properties is not None and isinstance(properties.python, str):
                 special[files_hdf5.PROPERTIES] = properties.python.rstrip("\0")
-        special["_SuperblockVersion"] = np.array([dataset.getncattr("_SuperblockVersion")], "i4")
+        special["_SuperblockVersion"] = np.array([hdf5.file.id.get_create_plist().get_version()[0]], "i4")
         special["_IsNetcdf4"] = np.array([dataset.getncattr("_IsNetcdf4")], "i4")
     special["_Format"] = _FORMATS[dataset.data_model]
     return {name: Attribute.of(value) for name, value in special.items()}

@@ -21,7 +21,7 @@ from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document
 from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note, datatypes, grids
-from omnizarr.netcdf import filters, types
+from omnizarr.netcdf import filters, forms, types
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes, elements, quirks
 from omnizarr.netcdf.layouts import nczarr_metadata as marks
@@ -529,25 +529,29 @@ def _attributes(
     found: dict[str, Attribute] = {}
     notes = []
     added, recorded, nuls = _added(node, nc_type, array), node.marks.types, node.marks.nuls
+    forms_of = node.marks.forms
     every, apart = node.metadata.attributes, node.marks.attributes
     for name, given in ({**every, **apart} if apart else every).items():
         if name in marks.HIDDEN or name in added:
             continue
         of_type = recorded.get(name)
-        if type(given) is str and of_type == ">S1" and name not in nuls:
+        if type(given) is str and of_type == ">S1" and name not in nuls and name not in forms_of:
             found[name] = Attribute(types.CHAR, given)  # as most are
             continue
         if name == FILL_VALUE and array is not None and nc_type is not None and name not in apart:
             fill = for_xarray.fill_attribute(given, array, nc_type)
             if fill is not None:
-                found[name] = fill
+                found[name] = forms.formed(fill, forms_of.get(name))
                 continue
+        mark = forms_of.get(name)
+        if is_object(mark):
+            given, of_type = forms.flat(given, mark), mark.get("of", of_type)  # noqa: PLW2901
         spelled = node.spelled
         value = attributes.respelled(given, spelled[name], of_type) if name in spelled else given
         is_of_data = name == "_FillValue" or (name in _OF_THE_DATA and attributes.is_nonfinite(value))
         expected = nc_type if is_of_data and isinstance(nc_type, types.NcType) else None
         read = attributes.read(value, of_type, expected)
-        found[name] = for_xarray.with_nuls(read, nuls.get(name))
+        found[name] = forms.formed(for_xarray.with_nuls(read, nuls.get(name)), mark)
         if of_type is not None and not attributes.fits(value, of_type, read):
             message = f"the value of {name!r} is no {of_type!r}: read by its looks"
             notes.append(Note(join("", name), message, SPEC))

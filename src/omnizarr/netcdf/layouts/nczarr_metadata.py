@@ -76,6 +76,8 @@ class NodeMarks:
         Recorded types of attributes.
     nuls : mapping
         Number of NULs at the end of texts.
+    forms : mapping
+        Shapes and HDF5 types of attributes that netCDF does not have.
     fill : {"none"}, optional
         Whether elements that were never written are undefined.
     added : tuple of str
@@ -95,6 +97,7 @@ class NodeMarks:
     alias: str | None = None
     types: Mapping[str, JSON] = field(default_factory=dict)
     nuls: Mapping[str, JSON] = field(default_factory=dict)
+    forms: Mapping[str, JSON] = field(default_factory=dict)
     fill: str | None = None
     added: tuple[str, ...] = ()
     attributes: Mapping[str, JSON] = field(default_factory=dict)
@@ -162,6 +165,7 @@ def _found(metadata: Metadata, objects: Mapping[str, JSON], in_group: JSON) -> N
     if attr is not None:
         fields["types"] = _read_types(search, attr[1], attr[2])
         fields["nuls"] = _members(attr[2].get("nuls"))
+        fields["forms"] = _members(attr[2].get("forms"))
     return NodeMarks(layout=layout, notes=tuple(search.notes), **fields)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.formats import dialect_named, v2
 from omnizarr.model import JSON, ArrayMetadata, Named
-from omnizarr.netcdf import filters, quantize, types
+from omnizarr.netcdf import filters, forms, quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes
 from omnizarr.netcdf.layouts import xarray as for_xarray
@@ -100,6 +100,7 @@ def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: 
     values: dict[str, JSON] = {}
     recorded: dict[str, JSON] = {}
     nuls: dict[str, JSON] = {}
+    formed: dict[str, JSON] = {}
     maxstrlen = _maxstrlen(header) if isinstance(header, VariableHeader) else DEFAULT_MAXSTRLEN
     for key, attribute in given.items():
         if key in HIDDEN and key != "_NCProperties":
@@ -112,12 +113,31 @@ def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: 
         if name in _WITHOUT_NULS and isinstance(attribute.value, str) and attribute.value.endswith("\0"):
             text = attribute.value.rstrip("\0")
             nuls[key] = len(attribute.value) - len(text)
-            attribute = Attribute(attribute.type, text)  # noqa: PLW2901
-        value, of_type = attributes.write(attribute, style, maxstrlen, as_json=as_json)
+            attribute = replace(attribute, value=text)  # noqa: PLW2901
+        is_formed = attribute.form is not None and name not in _FOR_NETCDF
+        is_json = as_json or (is_formed and forms.is_json(attribute))
+        value, of_type = attributes.write(attribute, style, maxstrlen, as_json=is_json)
+        if is_formed:
+            value, of_type, formed[key] = _formed(key, attribute, value, of_type, style)
         values[key] = [value] if style == "codes" and not isinstance(value, str | list) else value
         if of_type is not None and key not in QUANTIZED:
             recorded[key] = of_type
-    return Said(values, recorded, nuls)
+    return Said(values, recorded, nuls, formed)
+
+
+def _formed(
+    key: str, attribute: Attribute, value: JSON, of_type: str | None, style: Style
+) -> tuple[JSON, str | None, JSON]:
+    """Return the JSON of an attribute in its shape, what is recorded as its type, and the mark of its form.
+
+    To netCDF-C, lists in lists are JSON, which it shows as text. Then the mark says the type of the numbers.
+    """
+    mark: dict[str, JSON] = dict(attribute.form or {})
+    value = forms.shaped(key, attribute, value)
+    if isinstance(value, list) and any(isinstance(each, list) for each in value) and of_type is not None:
+        mark["of"] = of_type
+        of_type = attributes.recorded_type(Attribute.of(""), style)
+    return value, of_type, mark
 
 
 def _maxstrlen(header: VariableHeader) -> int:
@@ -138,13 +158,13 @@ def _with_types(name: Name, said: Said, marks: Mapping[str, JSON]) -> Marks:
     `marks` are by the names that they have in layout D.
     """
     values, recorded = said.values, said.types
-    nuls: dict[str, JSON] = {"nuls": said.nuls} if said.nuls and name in {"xarray", "v3"} else {}
+    beside = _beside_types(said) if name in {"xarray", "v3"} else {}
     if name in {"v3", "E"}:
         every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attrs"), "json")}
-        return Marks({**values, **marks, "_nczarr_attrs": {"attribute_types": _listed(every), **nuls}})
+        return Marks({**values, **marks, "_nczarr_attrs": {"attribute_types": _listed(every), **beside}})
     if name in {"D", "xarray"}:
         every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attr"), "|J0")}
-        return Marks({**values, **marks, "_nczarr_attr": {"types": every, **nuls}})
+        return Marks({**values, **marks, "_nczarr_attr": {"types": every, **beside}})
     if name == "C":
         return Marks({**values, "_nczarr_attr": {"types": recorded}}, dict(marks))
     if name == "B":
@@ -154,6 +174,11 @@ def _with_types(name: Name, said: Said, marks: Mapping[str, JSON]) -> Marks:
         objects = {_OBJECTS[key]: value for key, value in marks.items()}
         return Marks(values, {}, {**objects, ".nczattr": {"types": recorded}})
     return Marks(values)
+
+
+def _beside_types(said: Said) -> dict[str, JSON]:
+    """Return what a mark says of attributes beside their types: NULs at the end, and forms unknown to netCDF."""
+    return {**({"nuls": said.nuls} if said.nuls else {}), **({"forms": said.forms} if said.forms else {})}
 
 
 _OBJECTS: Final = {"_nczarr_superblock": ".nczarr", "_nczarr_group": ".nczgroup", "_nczarr_array": ".nczvar"}
@@ -222,7 +247,7 @@ def _variable(
     alias: dict[str, JSON] = {"type_alias": header.type.name} if header.type in (types.CHAR, types.STRING) else {}
     if name == "v3":
         odd = for_xarray.odd_types(header, said)
-        types_of = {**({"attribute_types": odd} if odd else {}), **({"nuls": said.nuls} if said.nuls else {})}
+        types_of = {**({"attribute_types": odd} if odd else {}), **_beside_types(said)}
         return Marks(said.values, listed={"dimension_references": references, **types_of, **beside})
     mark: dict[str, JSON]
     if name == "E":

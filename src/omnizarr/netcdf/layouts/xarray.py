@@ -41,6 +41,8 @@ class Said(NamedTuple):
         Their types, as the layout records them.
     nuls : dict
         How many NULs stand at the end of texts, which are left out.
+    forms : dict
+        Shapes and types of HDF5 that netCDF does not have.
     added : tuple of str
         Those that are none in netCDF.
     kept : dict
@@ -50,6 +52,7 @@ class Said(NamedTuple):
     values: dict[str, JSON]
     types: dict[str, JSON]
     nuls: dict[str, JSON]
+    forms: dict[str, JSON]
     added: tuple[str, ...] = ()
     kept: Mapping[str, JSON] = {}
 
@@ -123,7 +126,7 @@ def odd_types(header: VariableHeader, said: Said) -> dict[str, JSON]:
 
 def _without_nuls(attribute: Attribute) -> Attribute:
     value = attribute.value
-    return Attribute(attribute.type, value.rstrip("\0")) if isinstance(value, str) else attribute
+    return replace(attribute, value=value.rstrip("\0")) if isinstance(value, str) else attribute
 
 
 def is_no_fill(header: VariableHeader) -> bool:

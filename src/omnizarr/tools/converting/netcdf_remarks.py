@@ -6,6 +6,7 @@ Spec: xarray, "Zarr Encoding Specification"; the limits of netCDF-C are those of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from omnizarr.netcdf import filters, types
@@ -39,7 +40,7 @@ def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
 def without_nuls(attribute: Attribute) -> Attribute:
     """Return a text without the NULs at its end, which programs in C like to leave there."""
     value = attribute.value
-    return Attribute(attribute.type, value.rstrip("\0")) if isinstance(value, str) else attribute
+    return replace(attribute, value=value.rstrip("\0")) if isinstance(value, str) else attribute
 
 
 def _on_nuls(header: GroupHeader | VariableHeader, layout: str) -> Iterator[str]:

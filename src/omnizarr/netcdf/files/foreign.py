@@ -1,0 +1,151 @@
+"""Attributes of HDF5 that the netCDF model has no words for, as attributes with a form, and back.
+
+Spec: HDF5 File Format, "The Datatype Message", "The Dataspace Message".
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import UnknownDataTypeError
+from omnizarr.model import JSON
+from omnizarr.netcdf import forms, types
+from omnizarr.netcdf.header import Attribute, Form
+from omnizarr.netcdf.layouts.attributes import unparse
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import h5py
+else:
+    h5py = Lazy("h5py")
+
+_FAILURES: Final = (TypeError, ValueError, KeyError, UnknownDataTypeError, UnicodeDecodeError, RuntimeError)
+"""What NumPy, h5py and this library raise for types and values that have no form."""
+
+
+def read(owner: Any, name: str, stored: Any) -> Attribute | None:
+    """Return an attribute of a type that netCDF does not have, or None if it has no form either."""
+    try:
+        found = owner.attrs[name]
+        shape = None if isinstance(found, h5py.Empty) else stored.shape
+        if shape is None:
+            found = np.empty(0, found.dtype)
+        return _read(owner, stored.get_type(), np.asarray(found), shape)
+    except _FAILURES:
+        return None
+
+
+def _read(owner: Any, h5_type: Any, values: NDArray[Any], shape: tuple[int, ...] | None) -> Attribute | None:
+    if isinstance(h5_type, h5py.h5t.TypeEnumID) and values.dtype.kind == "b":
+        return _attribute(types.BYTE, values.ravel().astype("i1"), shape, "bool")
+    if isinstance(h5_type, h5py.h5t.TypeEnumID):
+        base = types.of_dtype(values.dtype)
+        members = h5py.check_enum_dtype(h5_type.dtype) or {}
+        labels: dict[str, JSON] = {name: int(each) for name, each in members.items()}
+        return _attribute(base, values.ravel().astype(base.dtype), shape, {"enum": labels})
+    if values.dtype == np.dtype("f2"):
+        return _attribute(types.FLOAT, values.ravel().astype("f4"), shape, "float16")
+    if values.dtype.kind == "c":
+        part = types.of_dtype(np.dtype(f"f{values.dtype.itemsize // 2}"))
+        native = np.ascontiguousarray(values.ravel(), values.dtype.newbyteorder("="))
+        return _attribute(part, native.view(part.dtype), shape, values.dtype.newbyteorder("=").name)
+    if isinstance(h5_type, h5py.h5t.TypeCompoundID):
+        of_type: JSON = {"compound": forms.fields_of(values.dtype)}
+        return _json(forms.items_of(values.reshape(shape or values.shape)), shape, of_type)
+    if isinstance(h5_type, h5py.h5t.TypeOpaqueID):
+        of_type = {"opaque": h5_type.get_size(), "tag": h5_type.get_tag().decode("ascii")}
+        return _attribute(types.CHAR, base64.b64encode(values.tobytes()).decode(), shape, of_type)
+    if isinstance(h5_type, h5py.h5t.TypeVlenID) and isinstance(h5_type.get_super(), _numbers()):
+        inner = types.of_dtype(h5_type.get_super().dtype).dtype
+        of_type = {"vlen": inner.newbyteorder("<").str}
+        return _json(_lists(values if shape == () else values.reshape(shape or (0,)), shape), shape, of_type)
+    if isinstance(h5_type, h5py.h5t.TypeReferenceID) and h5_type.equal(h5py.h5t.STD_REF_OBJ):
+        paths = np.empty(values.size, object)
+        paths[:] = [_path(owner, each) for each in values.ravel()]
+        return _attribute(types.STRING, paths, shape, "reference")
+    return None
+
+
+def _numbers() -> tuple[Any, ...]:
+    return (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
+
+
+def _lists(values: Any, shape: tuple[int, ...] | None) -> JSON:
+    """Return sequences as lists, in lists for each dimension."""
+    if shape == ():  # h5py gives the numbers themselves
+        each = values[()] if values.dtype == object else values
+        return list(each.tolist())
+    return [_lists(np.asarray(each), shape[1:] if shape else ()) for each in values]
+
+
+def _path(owner: Any, reference: Any) -> str:
+    """Return the path of what a reference refers to; "" if it refers to nothing. Raises ValueError if it has none."""
+    if not reference:
+        return ""
+    name = owner.file[reference].name
+    if not name:
+        raise ValueError(reference)
+    return str(name)
+
+
+def _attribute(nc_type: types.NcType, value: Any, shape: tuple[int, ...] | None, of_type: JSON) -> Attribute | None:
+    form: Form = {**({} if shape is None else {"shape": list(map(int, shape))}), "type": of_type}
+    made = forms.formed(Attribute(nc_type, value), form)
+    return made if made.form is not None else None
+
+
+def _json(items: JSON, shape: tuple[int, ...] | None, of_type: JSON) -> Attribute | None:
+    return _attribute(types.CHAR, unparse([] if shape is None else items), shape, of_type)
+
+
+def shaped(attribute: Attribute, shape: tuple[int, ...] | None, *, is_netcdf: bool) -> Attribute:
+    """Return an attribute of a type of netCDF with its shape, if netCDF-C would write another one.
+
+    It writes texts as scalars, numbers and strings as vectors, and nothing as a null dataspace. Programs that read
+    netCDF take vectors of length 1 for scalars; in HDF5 files that no netCDF library has written, they are vectors.
+    """
+    if shape is None or (attribute.type is types.CHAR and not shape):
+        return attribute
+    usual = len(shape) == 1 and shape[0] and (is_netcdf or shape != (1,))
+    return attribute if usual else replace(attribute, form={"shape": list(map(int, shape))})
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def values_of(owner: Any, attribute: Attribute) -> tuple[NDArray[Any], Any]:
+    """Return the value of an attribute as h5py writes it, and its type in HDF5."""
+    form: Any = attribute.form or {}
+    of_type, values = forms.kind(attribute), forms.array_of(attribute)
+    if of_type == "opaque":
+        h5_type = h5py.h5t.create(h5py.h5t.OPAQUE, values.dtype.itemsize)
+        h5_type.set_tag(str(form["type"].get("tag", "")).encode("ascii"))
+        return values, h5_type
+    if of_type == "enum":
+        dtype = h5py.enum_dtype(form["type"]["enum"], values.dtype)
+        return values.astype(dtype), h5py.h5t.py_create(dtype, logical=True)
+    if of_type in {"vlen", "reference"}:
+        dtype = h5py.vlen_dtype(np.dtype(form["type"]["vlen"])) if of_type == "vlen" else h5py.ref_dtype
+        made = np.empty(values.size, dtype)
+        for index, each in enumerate(values.ravel()):
+            made[index] = each if of_type == "vlen" else _reference(owner, each)
+        return made.reshape(values.shape), h5py.h5t.py_create(dtype, logical=True)
+    return values, h5py.h5t.py_create(values.dtype, logical=True)
+
+
+def _reference(owner: Any, path: str) -> Any:
+    return referred(owner, path).ref if path else h5py.Reference()
+
+
+def referred(owner: Any, path: str) -> Any:
+    """Return what a path leads to, also a variable that is called as a dimension and is not a coordinate of it."""
+    from omnizarr.netcdf.files.hdf5 import NON_COORDINATE  # noqa: PLC0415 - which needs this module
+
+    above, _, name = path.rpartition("/")
+    other = f"{above}/{NON_COORDINATE}{name}"
+    return owner.file[other if other in owner.file else path]
