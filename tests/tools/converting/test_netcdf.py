@@ -340,7 +340,7 @@ def spoilt(monkeypatch, spoil):
     """Let what is read of a file be something else, from the second time on that a file is opened."""
     opened, times = files.open_file, []
 
-    def open_file(path):
+    def open_file(path, **options):
         times.append(path)
         manager = opened(path)
         return manager if len(times) == 1 else _Spoilt(manager, spoil)
