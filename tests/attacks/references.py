@@ -345,7 +345,7 @@ def _(field: Field) -> None:
     field.served = str(field.received)
 
 
-@attack("data", "a set in Parquet with very many rows", *LOOKS, TEXT, refused=True)
+@attack("data", "a set in Parquet with very many rows", *LOOKS, TEXT)
 def _(field: Field) -> None:
     parquet(field, "refs.parq", "x" * 200, shape=SIZE * 3, rows=5_000_000, record_size=5_000_000)
 
