@@ -436,7 +436,7 @@ class LocalStore(Store):
 
     def delete(self, key: str) -> None:
         """Remove the file, and directories that are empty then."""
-        self.delete_many((key,))
+        LocalStore.delete_many(self, (key,))  # that of a subclass may call this
 
     def delete_many(self, keys: Iterable[str]) -> None:
         """Remove the files, in their order. A directory that may be empty is removed when the next one has its turn.
