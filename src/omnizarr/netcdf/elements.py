@@ -46,7 +46,7 @@ def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -
         Raised by the function: for text that is longer than the elements of the array, unless `truncate` is True.
     """
     if isinstance(nc_type, UserType):
-        return lambda values: values.astype(dtype) if values.dtype.names is None else values.view(dtype)
+        return lambda values: _from_user(values, dtype)
     if nc_type is types.STRING:
         return _text_encoder(dtype, truncate=truncate)
     if nc_type is types.CHAR:
@@ -59,11 +59,25 @@ def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -
 def _user_decoder(dtype: np.dtype[Any], user: UserType) -> Conversion | None:
     if dtype == user.dtype:
         return None
-    if dtype.kind == "c":
+    if dtype.kind == "c" or user.kind == "compound":
         return lambda values: (
             np.ascontiguousarray(values, dtype.newbyteorder("=")).view(user.dtype).reshape(values.shape)
         )
     return lambda values: values.astype(user.dtype)
+
+
+def _from_user(values: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+    """Return values of a user-defined type as elements of an array, which have the same bytes but for their order."""
+    if values.dtype.names is None:
+        if dtype.kind == "b" and values.dtype.kind in "iu" and not np.isin(values, (0, 1)).all():
+            raise ValueTypeError(
+                "an enumeration of booleans holds another value",
+                found=values[~np.isin(values, (0, 1))].ravel()[:4].tolist(),
+                expected="0 or 1",
+            )
+        return values.astype(dtype)
+    same = np.ascontiguousarray(values).view(dtype.newbyteorder("=")).reshape(values.shape)
+    return same.astype(dtype, copy=False)
 
 
 def _texts(values: AnyArray) -> AnyArray:

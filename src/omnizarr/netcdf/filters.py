@@ -218,6 +218,7 @@ def widely_read(codecs: Sequence[Named], nc_type: AnyType, zarr_format: Literal[
 _IN_BLOSC: Final[Mapping[str, str]] = {"numcodecs.zlib": "zlib", "gzip": "zlib", "zstd": "zstd"}
 _INTO_GZIP: Final = ("numcodecs.zlib", "numcodecs.bz2", "numcodecs.szip")
 _MAX_LEVEL: Final = 9
+_MAX_TYPESIZE: Final = 255  # of blosc
 _USUAL_LEVEL: Final = 5
 
 
@@ -227,7 +228,7 @@ def _known(codec: Named, shuffled: int) -> Named | None:
     if codec.name == "numcodecs.zlib" and not level:
         return None
     level = level if level > 0 else _USUAL_LEVEL
-    if shuffled > 1 and codec.name in _IN_BLOSC:
+    if 1 < shuffled <= _MAX_TYPESIZE and codec.name in _IN_BLOSC:
         own: dict[str, JSON] = {"cname": _IN_BLOSC[codec.name], "clevel": level, "shuffle": "shuffle"}
         return Named("blosc", {**own, "typesize": shuffled, "blocksize": 0})
     if codec.name in _INTO_GZIP:

@@ -515,9 +515,9 @@ class Group(Attributed):
         """Store a new variable, which is not listed yet. Return it, and its entry in the group."""
         self._refuse(header.name, self._variables, "variable")
         self._refuse(header.name, self._groups, "group")
-        if isinstance(header.type, UserType):
-            raise _no_user_type(header.name, header.type.name)
         session = self._session
+        if isinstance(header.type, UserType) and session.layout.why_not(header.type):
+            raise _no_user_type(header.name, header.type.name)
         default = self._root()._attributes.get("_nczarr_default_maxstrlen")
         said = MAXSTRLEN in header.attributes or MAXSTRLEN in header.special
         if header.type is types.STRING and not said and default is not None:

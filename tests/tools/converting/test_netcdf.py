@@ -247,23 +247,23 @@ def typed(tmp_path):
     return tmp_path / "typed.nc"
 
 
-def test_variables_of_user_defined_types_are_left_out_and_reported(typed, tmp_path):
+def test_variables_of_types_without_a_place_are_left_out_and_reported(typed, tmp_path):
     done = omnizarr.convert(typed, tmp_path / "new.zarr")
     told = {each.path for each in done.losses if not each.pointer}
-    assert told == {"clouds", "pairs", "lists"}
+    assert told == {"lists"}
     assert {each.path: each.how for each in done.nodes if each.node_type == "array"} == {
-        "clouds": "left out",
-        "pairs": "left out",
+        "clouds": "encoded",
+        "pairs": "encoded",
         "lists": "left out",
         "plain": "encoded",
     }
     with netcdf.Dataset(tmp_path / "new.zarr") as dataset:
-        assert list(dataset.variables) == ["plain"]
+        assert list(dataset.variables) == ["clouds", "pairs", "plain"]
 
 
 def test_types_of_users_are_reported(typed, tmp_path):
     pointers = {each.pointer for each in omnizarr.convert(typed, tmp_path / "x.zarr", dry_run=True).losses}
-    assert pointers >= {"/types/sky", "/types/pair", "/types/rows"}
+    assert pointers >= {"/types/rows"}
 
 
 def test_user_defined_types_go_from_file_to_file(typed, tmp_path):

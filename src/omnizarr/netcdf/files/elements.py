@@ -181,6 +181,8 @@ def write(dataset: Any, selection: Selection, values: NDArray[Any]) -> None:
     shape = tuple(max(each.stop, size) for each, size in zip(selection, dataset.shape, strict=True))
     if shape != dataset.shape:
         dataset.resize(shape)
+    if dataset.dtype.kind == "c" and values.dtype.names:  # h5py's reading of a pair of r and i
+        values = np.ascontiguousarray(values).view(dataset.dtype.newbyteorder("=")).reshape(values.shape)
     values = np.ascontiguousarray(values).astype(dataset.dtype, copy=False)
     space = dataset.id.get_space()
     if selection:

@@ -98,6 +98,13 @@ def _read_attribute(stored: Any) -> Attribute | None:
         if count:
             stored.read(text, h5_type)  # its own type: any other conversion would end at a NUL
         return Attribute(types.CHAR, decode(text.tobytes() if count else b""))
+    if isinstance(h5_type, h5py.h5t.TypeEnumID) and stored.name == b"_FillValue":
+        base = _atomic(h5_type.get_super())
+        if base is None or not count:
+            return None
+        values = np.zeros(stored.shape, h5_type.get_super().dtype)
+        stored.read(values, h5_type)
+        return Attribute(base, values.astype(base.dtype).ravel())
     if not isinstance(h5_type, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
         return None
     try:
@@ -315,4 +322,15 @@ def _compound(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.kind == "c":  # h5py sees a pair of r and i as a complex number
         part = f"f{dtype.itemsize // 2}"
         return np.dtype([("r", part), ("i", part)])
-    return dtype if dtype.hasobject else dtype.newbyteorder("=")
+    return dtype if dtype.hasobject else _packed(dtype)
+
+
+def _packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a type in the byte order of the machine, without gaps between fields, which hold nothing."""
+    if dtype.names:
+        return np.dtype([(name, _packed(dtype[name])) for name in dtype.names])
+    if dtype.subdtype:
+        return np.dtype((_packed(dtype.base), dtype.shape))
+    return (
+        np.dtype(dtype.newbyteorder("="), metadata=dict(dtype.metadata)) if dtype.metadata else dtype.newbyteorder("=")
+    )

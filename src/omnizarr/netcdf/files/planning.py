@@ -5,7 +5,8 @@ Spec: NetCDF Users Guide, "File Format Specifications"; the limits of netCDF4-py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -83,10 +84,7 @@ class _Planner:
     def plan(self) -> Plan:
         self.dimensions = self._dimensions()
         root = self._group(self.source, "")
-        used = [each.type for _, group in root.walk() for each in group.variables.values()]
-        defined = [each for _, group in root.walk() for each in group.types.values()]
-        strays = {each.name: each for each in used if isinstance(each, UserType) and each not in defined}
-        return Plan(replace(root, types={**strays, **root.types}), self.options, tuple(self.losses))
+        return Plan(_with_types(root, []), self.options, tuple(self.losses))
 
     def lose(self, path: str, pointer: str, what: str, why: str, kept: str = "") -> None:
         self.losses.append(Loss(path.lstrip("/"), pointer, what, why, kept))
@@ -269,7 +267,8 @@ class _Planner:
             self.lose(full_name, f"/attributes/{name}", f"attribute {name}", "HDF5 knows dimensions by this name")
             del attributes[name]
         fill = attributes.get("_FillValue")
-        if fill is not None and (fill.type is not header.type or len(fill.value) != 1):
+        wanted = header.type.base if isinstance(header.type, UserType) else header.type
+        if fill is not None and (fill.type is not wanted or len(fill.value) != 1):
             why = f"netCDF-C wants one {header.type.name}"
             self.lose(full_name, "/attributes/_FillValue", "attribute _FillValue", why)
             del attributes["_FillValue"]
@@ -347,6 +346,34 @@ class _Planner:
         if lost:
             self.store_otherwise(full_name, ", ".join(lost), "netCDF4-python has no way to ask for it")
         return options
+
+
+def _with_types(group: GroupHeader, above: list[UserType]) -> GroupHeader:
+    """Return a group, and those below, in which the types of all variables are defined once, there or above."""
+    defined = {name: each for name, each in group.types.items() if each not in above}
+    visible = [*above, *(each for each in defined.values() if isinstance(each, UserType))]
+    taken = {*group.dimensions, *group.variables, *group.groups, *defined}
+    renamed: list[tuple[UserType, UserType]] = []
+    variables = dict(group.variables)
+    for name, header in group.variables.items():
+        given = header.type
+        if isinstance(given, NcType) or given in visible:
+            continue
+        made = next((new for old, new in renamed if old == given), None)
+        if made is None:  # HDF5 keeps types, dimensions, variables and groups under one name in one place
+            made = replace(given, name=_free_name(given.name, taken))
+            renamed.append((given, made))
+            defined[made.name] = made
+            taken.add(made.name)
+        variables[name] = replace(header, type=made)
+    visible += [new for _, new in renamed]
+    groups = {name: _with_types(each, visible) for name, each in group.groups.items()}
+    return replace(group, types=defined, variables=variables, groups=groups)
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    others = (f"{name}_{number}" for number in itertools.count(1))
+    return next(each for each in itertools.chain([name], others) if each not in taken)
 
 
 def _why_no_name(name: str) -> str:

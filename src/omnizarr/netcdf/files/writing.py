@@ -106,7 +106,6 @@ class _Writer:
         self.format = format
         self.sizes = planned.root.sizes()
         self.dimensions: dict[str, Any] = {}
-        self.types: dict[str, Any] = {}
         self.variables: dict[str, tuple[Any, VariableHeader]] = {}
         self.losses: list[Loss] = []
         self.bar = progress(total=self._nbytes()) if progress else None
@@ -123,7 +122,7 @@ class _Writer:
             with closing(netCDF4.Dataset(str(self.path), "w", format=self.format)) as dataset:
                 if self.format.startswith("NETCDF3"):
                     dataset.set_fill_off()  # all values are written
-                self._define(dataset, self.planned.root, "")
+                self._define(dataset, self.planned.root, "", {})
                 dataset.set_auto_maskandscale(False)
                 dataset.set_auto_chartostring(False)
                 for name, (variable, header) in self.variables.items():
@@ -140,19 +139,18 @@ class _Writer:
 
     # Definitions
 
-    def _define(self, group: Any, header: GroupHeader, path: str) -> None:
+    def _define(self, group: Any, header: GroupHeader, path: str, above: Mapping[str, Any]) -> None:
         for name, dimension in header.dimensions.items():
             size = None if dimension.unlimited else dimension.size
             self.dimensions[f"{path}/{name}"] = group.createDimension(name, size)
-        for name, user_type in header.types.items():
-            self.types[name] = _define_type(group, user_type)
+        defined = {**above, **{name: _define_type(group, each) for name, each in header.types.items()}}
         if self.format.startswith("NETCDF3"):
             _set_attributes(group, header.attributes)
         for name, variable in header.variables.items():
             full_name = f"{path}/{name}"
             made = group.createVariable(
                 name,
-                self._datatype(variable.type, self.planned.options[full_name].get("endian", "native")),
+                _datatype(variable.type, defined, self.planned.options[full_name].get("endian", "native")),
                 [self.dimensions[each] for each in variable.dimensions],
                 **self._possible(group, full_name),
             )
@@ -160,7 +158,7 @@ class _Writer:
                 _set_attributes(made, variable.attributes)
             self.variables[full_name] = made, variable
         for name, each in header.groups.items():
-            self._define(group.createGroup(name), each, f"{path}/{name}")
+            self._define(group.createGroup(name), each, f"{path}/{name}", defined)
 
     def _possible(self, group: Any, full_name: str) -> dict[str, Any]:
         """Return the options of a variable, without a compressor that netCDF-C lacks here."""
@@ -172,11 +170,6 @@ class _Writer:
             options = {name: value for name, value in options.items() if not name.startswith(_OF_COMPRESSION)}
         return options
 
-    def _datatype(self, nc_type: AnyType, order: str) -> Any:
-        if isinstance(nc_type, UserType):
-            return self.types[nc_type.name]
-        return str if nc_type is types.STRING else nc_type.dtype.newbyteorder(order)  # type: ignore[arg-type]
-
     # What h5py writes
 
     def _complete(self, hdf5: Any, header: GroupHeader, path: str) -> None:
@@ -184,7 +177,7 @@ class _Writer:
         for name, variable in header.variables.items():
             other = files_hdf5.NON_COORDINATE + name
             dataset = hdf5[other if other in hdf5 else name]
-            _write_attributes(dataset, variable.attributes)
+            _write_attributes(dataset, variable.attributes, variable.type)
             if self._is_for_hdf5(variable, path):
                 self._copy(f"{path}/{name}", variable, _hdf5_storer(dataset))
         for name, each in header.groups.items():
@@ -232,6 +225,12 @@ def _has_filter(dataset: Any, compression: str) -> bool:
     return asked is None or bool(asked())
 
 
+def _datatype(nc_type: AnyType, defined: Mapping[str, Any], order: str) -> Any:
+    if isinstance(nc_type, UserType):
+        return defined[nc_type.name]
+    return str if nc_type is types.STRING else nc_type.dtype.newbyteorder(order)  # type: ignore[arg-type]
+
+
 def _define_type(group: Any, user_type: AnyType) -> Any:
     if isinstance(user_type, NcType):
         raise NotRepresentableError("an atomic type needs no definition", found=user_type.name)
@@ -254,8 +253,10 @@ def _set_attributes(owner: Any, attributes: Mapping[str, Attribute]) -> None:
     )
 
 
-def _write_attributes(owner: Any, attributes: Mapping[str, Attribute]) -> None:
+def _write_attributes(owner: Any, attributes: Mapping[str, Attribute], of_type: AnyType = types.CHAR) -> None:
     for name, each in attributes.items():
+        if isinstance(of_type, UserType) and name == "_FillValue":
+            continue  # of the user-defined type, as createVariable has written it
         files_hdf5.write_attribute(owner, name, each)
 
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from omnizarr.model import JSON, ArrayMetadata, Note
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.types import AnyType
 from omnizarr.nodes.location import StorePath
 
 
@@ -45,6 +46,8 @@ class Layout:
     zarr_format : {2, 3}
     group : callable
         Returns the marks of a group; ``is_root`` adds the superblock and ``_NCProperties``.
+    why_not : callable
+        Returns why the layout has no elements of a type; "" if it has.
     variable : callable
         Returns the marks of an array: ``variable(header, group_path, dimensions by full name, xarray)``.
     array : callable
@@ -64,6 +67,7 @@ class Layout:
     name: str
     zarr_format: Literal[2, 3]
     group: Callable[[GroupHeader, bool], Marks]
+    why_not: Callable[[AnyType], str]
     variable: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool], Marks]
     array: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool, bool], ArrayMetadata]
     has_unlimited: bool = True

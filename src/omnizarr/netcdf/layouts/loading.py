@@ -23,7 +23,7 @@ from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note, datatypes, grids
 from omnizarr.netcdf import filters, forms, types
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
-from omnizarr.netcdf.layouts import attributes, elements, quirks
+from omnizarr.netcdf.layouts import attributes, elements, quirks, user_types
 from omnizarr.netcdf.layouts import nczarr_metadata as marks
 from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Stored
@@ -354,6 +354,8 @@ class _Variable:
     is_scalar : bool
     writer : Writer
     notes : tuple of Note
+    user_type : UserType, optional
+        What the elements are to netCDF, if they are numbers of `type` to others.
     dimensions : tuple of str
     """
 
@@ -365,6 +367,7 @@ class _Variable:
     is_scalar: bool
     writer: Writer
     notes: tuple[Note, ...]
+    user_type: UserType | None = None
     dimensions: tuple[str, ...] = ()
     _typed: _Typed | None = None
     _made: tuple[VariableHeader, Stored] | None = None
@@ -430,7 +433,7 @@ class _Variable:
                 special["_NoFill"] = Attribute(types.CHAR, "true")
             header = VariableHeader(
                 name=self.claim.name,
-                type=self.type,
+                type=self.user_type or self.type,
                 dimensions=self.dimensions,
                 attributes=typed.attributes,
                 special=special,
@@ -480,14 +483,18 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
     known = elements.of(meant, name, is_char=is_char and alias != "string")
     if known is None:
         return None
-    node.marks = found = for_xarray.believed(node.marks, meant, known.type)
+    node.marks, user = user_types.believed(for_xarray.believed(node.marks, meant, known.type), meant)
+    found, of_type = node.marks, known.type
+    if user is not None and isinstance(of_type, UserType):
+        of_type, user, known = user, None, known._replace(notes=())
     is_scalar = _is_scalar(metadata, found)
     claim = (
         Claim(group, name, (), (), ())
         if is_scalar
         else Claim(group, name, metadata.shape, found.references, _names(metadata, xarray=xarray))
     )
-    return _Variable(node, known.type, claim, metadata, meant, is_scalar, writer, (*found.notes, *notes, *known.notes))
+    remarks = (*found.notes, *notes, *known.notes)
+    return _Variable(node, of_type, claim, metadata, meant, is_scalar, writer, remarks, user)
 
 
 def _is_char(metadata: ArrayMetadata, writer: Writer) -> bool:
@@ -670,7 +677,11 @@ def _tree(
         made[path] = GroupHeader(
             name=path.rpartition("/")[2],
             dimensions=scopes.groups.get(path, {}),
-            types={each.type.name: each.type for each in own.values() if isinstance(each.type, UserType)},
+            types={
+                each.name: each
+                for each in (one.user_type or one.type for one in own.values())
+                if isinstance(each, UserType)
+            },
             variables=_Headers(own),
             attributes=typed,
             special=special,

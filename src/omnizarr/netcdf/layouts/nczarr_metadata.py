@@ -86,6 +86,8 @@ class NodeMarks:
         Attributes that are stored here, because other readers would misunderstand them.
     filters : mapping
         Special attributes of filters that the codecs do not show.
+    user_type : mapping
+        The user-defined type of a variable.
     """
 
     layout: LayoutName | None = None
@@ -102,6 +104,7 @@ class NodeMarks:
     added: tuple[str, ...] = ()
     attributes: Mapping[str, JSON] = field(default_factory=dict)
     filters: Mapping[str, JSON] = field(default_factory=dict)
+    user_type: Mapping[str, JSON] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
 
@@ -278,6 +281,7 @@ def _read_array(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict
         "added": _names(search, pointer, mark, "added") or (),
         "attributes": _members(mark.get("attributes")),
         "filters": {name: each for name, each in _members(mark.get("filters")).items() if name in FILTERS},
+        "user_type": _members(mark.get("user_type")),
     }
 
 

@@ -25,14 +25,14 @@ from omnizarr.formats import dialect_named, v2
 from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.netcdf import filters, forms, quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
-from omnizarr.netcdf.layouts import attributes
+from omnizarr.netcdf.layouts import attributes, user_types
 from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.attributes import DEFAULT_MAXSTRLEN, Style
 from omnizarr.netcdf.layouts.contract import Layout, Marks
 from omnizarr.netcdf.layouts.dimensions import is_anonymous
 from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.xarray import Said, is_no_fill
-from omnizarr.netcdf.types import NcType, UserType
+from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import new_metadata
 from omnizarr.nodes.new_metadata import Coding
 
@@ -234,13 +234,18 @@ def _variable(
     dimensions: Mapping[str, DimensionHeader],
     xarray: bool,  # noqa: FBT001 - the contract's
 ) -> Marks:
-    said = _user_attributes(name, header, QUANTIZED)
+    given_header = header
+    header, _ = user_types.plain(name, header)
+    said = user_types.understood(given_header, _user_attributes(name, header, QUANTIZED), name, _STYLES[name])
     references = list(header.dimensions)
     beside: dict[str, JSON] = {}
     if name not in _FOR_NETCDF:
         said = for_xarray.understood(header, said, _FORMATS[name])
         given = filters.chain(header.special, header.type)
         beside = for_xarray.beside(header, said, given, filters.widely_read(given, header.type, _FORMATS[name]))
+    else:
+        beside = {"added": list(said.added)} if said.added else {}
+    beside |= user_types.mark_of(given_header)
     if xarray and name in {"B", "C", "D", "xarray", "pure"} and _are_for_xarray(name, header, group_path):
         names: list[JSON] = [each.rpartition("/")[2] for each in references]
         said.values["_ARRAY_DIMENSIONS"] = names if names or name not in {"C", "D"} else ["_scalar_"]
@@ -251,13 +256,13 @@ def _variable(
         return Marks(said.values, listed={"dimension_references": references, **types_of, **beside})
     mark: dict[str, JSON]
     if name == "E":
-        mark = {"dimension_references": references, **alias}
+        mark = {"dimension_references": references, **alias, **beside}
     elif name in {"D", "xarray"}:
         scalar: dict[str, JSON] = {} if references else {"scalar": 1}
         mark = {"dimension_references": references, **scalar, "storage": "chunked"}
-        mark |= {**alias, **beside} if name == "xarray" else {}
+        mark |= {**(alias if name == "xarray" else {}), **beside}
     else:
-        mark = {"dimrefs": references, "storage": "chunked" if references else "scalar"}
+        mark = {"dimrefs": references, "storage": "chunked" if references else "scalar", **beside}
     return _with_types(name, said, {"_nczarr_array": mark})
 
 
@@ -287,20 +292,15 @@ def _array(
     is_complete: bool = False,  # noqa: FBT001, FBT002 - as above
 ) -> ArrayMetadata:
     check_name(header)
+    marks = _variable(name, header, group_path, dimensions, xarray)
+    _check_type(name, header, group_path)
+    header, made_of = user_types.plain(name, header)
     nc_type = header.type
-    if isinstance(nc_type, UserType) or (nc_type is types.STRING and name in {"A", "B"}):
-        raise NotRepresentableError(
-            f"layout {name} of NCZarr has no such type",
-            path=f"{group_path}/{header.name}"[1:],
-            found=nc_type.name,
-            remedy="choose another type" if isinstance(nc_type, UserType) else "use char, or layout C or D",
-            spec='NCZarr, "The NCZarr Data Model"',
-        )
     sizes = [dimensions[each] for each in header.dimensions]
     has_scalars = name not in {"A", "B", "C", "D"}
     shape = [each.size for each in sizes] if sizes or has_scalars else [1]
     is_v3 = _FORMATS[name] == 3
-    dtype, item_size = _dtype(name, header, nc_type)
+    dtype, item_size = _dtype(name, header, nc_type) if made_of is None else _user_dtype(name, made_of)
     steps = filters.chain(header.special, nc_type)
     if name not in _FOR_NETCDF:
         steps = filters.widely_read(steps, nc_type, _FORMATS[name])
@@ -308,7 +308,8 @@ def _array(
     serializer: list[Named] = []
     if is_v3:
         is_text = dtype == "string"
-        serializer = [Named("vlen-utf8") if is_text else Named("bytes", {"endian": order} if item_size > 1 else {})]
+        has_order = item_size > 1 and not (made_of is not None and made_of.kind == "V" and not made_of.names)
+        serializer = [Named("vlen-utf8") if is_text else Named("bytes", {"endian": order} if has_order else {})]
     metadata = new_metadata.array_metadata(
         dialect_named(f"v{_FORMATS[name]}"),
         shape=shape,
@@ -318,12 +319,30 @@ def _array(
         fill_value=_fill(name, header, nc_type, item_size, is_complete=is_complete),
         dimension_names=[each.name for each in sizes] if is_v3 and sizes else None,
     )
-    marks = _variable(name, header, group_path, dimensions, xarray)
     metadata = replace(metadata, attributes=marks.attributes, unknown=marks.members)
     return metadata if is_v3 else _spelled(name, metadata, header, nc_type)
 
 
-def _dtype(name: Name, header: VariableHeader, nc_type: NcType) -> tuple[Any, int]:
+def _check_type(name: Name, header: VariableHeader, group_path: str) -> None:
+    """Raise NotRepresentableError if a layout has no elements of a variable's type."""
+    nc_type = header.type
+    why = user_types.why_not(name, nc_type)
+    if why or (nc_type is types.STRING and name in {"A", "B"}):
+        raise NotRepresentableError(
+            f"layout {name} of NCZarr has no such type{f': {why}' if why else ''}",
+            path=f"{group_path}/{header.name}"[1:],
+            found=nc_type.name,
+            remedy="choose another type" if isinstance(nc_type, UserType) else "use char, or layout C or D",
+            spec='NCZarr, "The NCZarr Data Model"',
+        )
+
+
+def _user_dtype(name: Name, dtype: np.dtype[Any]) -> tuple[Any, int]:
+    """Return the data type of an array whose elements are no numbers, and the bytes in an element."""
+    return user_types.spelled(dtype, _FORMATS[name]), dtype.itemsize
+
+
+def _dtype(name: Name, header: VariableHeader, nc_type: AnyType) -> tuple[Any, int]:
     """Return the data type of an array, and the bytes in an element."""
     if nc_type is types.CHAR:
         return ("uint8" if name == "E" else "S1"), 1
@@ -341,13 +360,15 @@ def _is_big(header: VariableHeader) -> bool:
     return endianness is not None and endianness.value == "big"
 
 
-def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int, *, is_complete: bool) -> Any:
+def _fill(name: Name, header: VariableHeader, nc_type: AnyType, item_size: int, *, is_complete: bool) -> Any:
     """Return the fill value as it is to be cast; None if missing chunks hold nothing in particular.
 
     The fill value of v2 is what xarray masks. So it is None where nothing is masked, if it need not say what missing
     chunks hold; and for strings, which the attribute masks.
     """
     attribute = header.attributes.get("_FillValue")
+    if isinstance(nc_type, UserType):
+        return new_metadata.DEFAULT if _FORMATS[name] == 3 else None
     if _FORMATS[name] == 2 and attribute is None and is_no_fill(header):
         return None
     given = None if nc_type.is_text else attributes.fill_number(attribute, nc_type)
@@ -364,7 +385,7 @@ def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int, *
     return text[:item_size]
 
 
-def _fill_text(attribute: Attribute | None, nc_type: NcType) -> bytes:
+def _fill_text(attribute: Attribute | None, nc_type: AnyType) -> bytes:
     if attribute is None or len(attribute.value) == 0 or not attribute.type.is_text:
         return b""
     value = attribute.value if isinstance(attribute.value, str) else str(attribute.value[0])
@@ -372,7 +393,7 @@ def _fill_text(attribute: Attribute | None, nc_type: NcType) -> bytes:
     return text[:1] if nc_type is types.CHAR else text
 
 
-def _spelled(name: Name, metadata: ArrayMetadata, header: VariableHeader, nc_type: NcType) -> ArrayMetadata:
+def _spelled(name: Name, metadata: ArrayMetadata, header: VariableHeader, nc_type: AnyType) -> ArrayMetadata:
     """Return metadata whose document has the words that netCDF-C has for some types."""
     if name in {"xarray", "pure"}:
         return metadata
@@ -414,6 +435,7 @@ def _made(name: Name) -> Layout:
         name=name,
         zarr_format=_FORMATS[name],
         group=group,
+        why_not=partial(user_types.why_not, name),
         variable=partial(_variable, name),
         array=partial(_array, name),
         has_unlimited=name in {"D", "xarray", "v3", "E"},

@@ -87,7 +87,7 @@ def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -
                 values[FILL_VALUE] = fill_values.encode(value.view(f"i{value.dtype.itemsize}") if is_signed else value)
     text = attributes.recorded_type(Attribute.of(""), "v3" if zarr_format == 3 else "S1")
     recorded = {**said.types, **dict.fromkeys(added, text)}
-    return said._replace(values={**values, **added}, types=recorded, added=tuple(added), kept=kept)
+    return said._replace(values={**values, **added}, types=recorded, added=(*said.added, *added), kept=kept)
 
 
 def beside(header: VariableHeader, said: Said, given: Sequence[Named], stored: Sequence[Named]) -> dict[str, JSON]:

@@ -21,6 +21,7 @@ from omnizarr.netcdf import chars, copying, files, types
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.layouts import LAYOUTS, Layout
 from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.writing import check_name
 from omnizarr.netcdf.types import UserType
@@ -86,9 +87,10 @@ def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -
     `create` makes an empty dataset of this layout, or opens it with ``"r"``.
     """
     losses = list(_told(source.root))
-    wanted = _without_what_has_no_place(source.root, "", dialect, losses)
     place: dict[str, bytes] = {}
     with create(place, "w") as made:
+        wanted = _without_what_has_no_place(source.root, "", dialect, LAYOUTS[made.layout], losses)
+        losses += _unused_types(source.root, wanted)
         defined = copying.fitted(made, Source(wanted, source.read), beyond=True)
         copying.define(made, defined)
         layout = made.layout
@@ -124,15 +126,27 @@ def _notes(root: GroupHeader) -> Iterator[tuple[str, Note]]:
             yield from ((f"{path}/{name}", note) for note in each.notes)
 
 
-def _without_what_has_no_place(group: GroupHeader, path: str, dialect: Dialect, losses: list[Loss]) -> GroupHeader:
-    why = "NCZarr has no types that a program defines"
-    for name, of_type in group.types.items():
-        losses.append(Loss(path.rstrip("/"), f"/types/{name}", f"type {of_type.name}", why))
+def _unused_types(root: GroupHeader, kept: GroupHeader) -> Iterator[Loss]:
+    """Yield the types that no variable keeps: NCZarr has only those of variables."""
+    used = [
+        each.type for _, group in kept.walk() for each in group.variables.values() if isinstance(each.type, UserType)
+    ]
+    for path, group in root.walk():
+        for name, of_type in group.types.items():
+            if of_type not in used:
+                yield Loss(
+                    path[1:], f"/types/{name}", f"type {of_type.name}", "no variable that is kept is of this type"
+                )
+
+
+def _without_what_has_no_place(
+    group: GroupHeader, path: str, dialect: Dialect, layout: Layout, losses: list[Loss]
+) -> GroupHeader:
     group = _without_taken_names(group, path.rstrip("/"), losses)
     kept = {}
     for name, header in group.variables.items():
         each = _without_taken_names(header, f"{path}{name}", losses)
-        if isinstance(each.type, UserType):
+        if isinstance(each.type, UserType) and (why := layout.why_not(each.type)):
             losses.append(Loss(f"{path}{name}", "", f"variable of type {each.type.name} ({each.type.kind})", why))
         elif unnamed := _why_no_path(each, dialect):
             losses.append(Loss(f"{path}{name}", "", "variable", unnamed))
@@ -143,7 +157,7 @@ def _without_what_has_no_place(group: GroupHeader, path: str, dialect: Dialect, 
         if unnamed := _why_no_path(inner, dialect):
             losses.append(Loss(f"{path}{name}", "", "group with all in it", unnamed))
         else:
-            below[name] = _without_what_has_no_place(inner, f"{path}{name}/", dialect, losses)
+            below[name] = _without_what_has_no_place(inner, f"{path}{name}/", dialect, layout, losses)
     return replace(group, variables=kept, groups=below, types={})
 
 
@@ -182,6 +196,10 @@ def _differences(wanted: GroupHeader, held: GroupHeader, path: str) -> Iterator[
             yield Loss(path[:-1], f"/dimensions/{name}", f"{unlimited}dimension {name}", _WHY, kept)
     yield from _changed(wanted.attributes, held.attributes, path[:-1])
     for name, variable in wanted.variables.items():
+        found_type = held.variables[name].type
+        if found_type != variable.type:
+            what = f"type {variable.type.name}"
+            yield Loss(f"{path}{name}", "/type", what, _WHY, f"values, as {found_type.name}")
         yield from _changed(_attributes(variable), _attributes(held.variables[name]), f"{path}{name}")
     for name, group in wanted.groups.items():
         yield from _differences(group, held.groups[name], f"{path}{name}/")
@@ -269,7 +287,8 @@ def _blocks(root: GroupHeader, header: VariableHeader) -> Iterator[tuple[slice, 
 
 
 def _same(one: NDArray[Any], other: NDArray[Any], header: VariableHeader) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
+    is_same_type = one.dtype == other.dtype or (isinstance(header.type, UserType) and not one.dtype.hasobject)
+    if one.shape != other.shape or not is_same_type:
         return False
     if one.dtype != object:
         return one.tobytes() == other.tobytes()

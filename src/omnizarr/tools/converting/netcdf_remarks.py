@@ -11,9 +11,9 @@ from typing import Final
 
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
-from omnizarr.netcdf.layouts import LAYOUTS
+from omnizarr.netcdf.layouts import LAYOUTS, user_types
 from omnizarr.netcdf.layouts.attributes import fill_number
-from omnizarr.netcdf.types import NcType
+from omnizarr.netcdf.types import NcType, UserType
 
 _FOR_NETCDF: Final = "for netCDF-C, convert to a URL with #mode=nczarr"
 _LONG: Final = 60  # characters of a value
@@ -29,6 +29,7 @@ def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
         for name, each in group.variables.items():
             told = (
                 *_on_readers(each, layout, group, sizes),
+                *_on_records(each, layout),
                 *_on_fill(each),
                 *_on_filters(each, layout),
                 *_on_nuls(each, layout),
@@ -73,6 +74,14 @@ def _on_readers(
         yield "xarray does not mask single characters in Zarr v3"
     if layout not in {"A", "B", "C", "D", "E"} and _is_ambiguous(header, group, sizes):
         yield "xarray cannot open the group: dimensions of one name have different lengths"
+
+
+def _on_records(header: VariableHeader, layout: str) -> Iterator[str]:
+    """Yield remarks on elements that are neither numbers nor text."""
+    if layout in {"xarray", "pure"} and isinstance(header.type, UserType) and header.type.kind != "enum":
+        yield f"netCDF-C cannot open a dataset with such values; {_FOR_NETCDF}, which leaves them out"
+        if user_types.is_nested(header.type):
+            yield "zarr-python and xarray cannot open a group of Zarr v2 with records in records, or arrays in records"
 
 
 def _on_fill(header: VariableHeader) -> Iterator[str]:
