@@ -142,7 +142,7 @@ ON_LOOPS: dict[str, Callable[[Case], Any]] = {
     "deadline": lambda case: deadlines.within(PATIENCE, case.wait),
     "sync of as_zarr": lambda case: sync.sync(case.wait()),
 }
-REMOTE = ("write", "read", "read many", "members", "resize", "convert")
+REMOTE = ("write", "read", "read many", "members", "resize")
 CASES = [
     *(f"{verb}, threads" for verb in VERBS),
     *(f"{verb}, {kind}" for kind in ("fsspec", "zarr-python") for verb in REMOTE),
