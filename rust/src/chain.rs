@@ -28,6 +28,12 @@ const BYTES_PER_POINT: usize = 256;
 const TYPICAL_BLOCK: usize = 256 * 1024;
 /// Encoded data is assumed to have at most twice as many bytes as the decoded data, and this number more.
 const SLACK: usize = 4096;
+/// Compressors that fail to compress add less than one byte for this number.
+const GROWTH: usize = 32;
+/// A chunk may always take this number of bytes, stored and at each step of its codecs, and this number for each byte that it
+/// has in memory. The engine in Python, which is asked where these are too few, knows what the user allows.
+const MOST: usize = 256 * 1024 * 1024;
+const MOST_FOR_ONE: usize = 16;
 /// Several threads decode parts of one chunk only if each part has at least this number of bytes.
 const LEAST_PART: usize = 256 * 1024;
 
@@ -96,6 +102,12 @@ impl Scratch {
     }
 }
 
+/// Return how many bytes compression makes, at most, of a number of bytes that is known exactly, or at most.
+fn compressed((exact, most): (Option<usize>, usize)) -> usize {
+    let more = if exact.is_some() { most } else { most / GROWTH };
+    most.saturating_add(more).saturating_add(SLACK)
+}
+
 impl Chain {
     /// Bind codecs to each other.
     ///
@@ -113,9 +125,10 @@ impl Chain {
             return Err(Error::refused("a fill value of another size"));
         }
         let nbytes = filters.last().map_or(layout.nbytes, |filter| filter.encoded_size());
+        let most = MOST.max(layout.nbytes.saturating_mul(MOST_FOR_ONE));
         let mut size = match &serializer {
             Serializer::Elements(_) => (Some(nbytes), nbytes),
-            Serializer::Shard(shard) if filters.is_empty() => (None, shard.bound()),
+            Serializer::Shard(shard) if filters.is_empty() => (None, shard.bound().min(most)),
             Serializer::Shard(_) => return Err(Error::refused("filters before shards")),
         };
         let mut sizes = Vec::with_capacity(compressors.len());
@@ -123,7 +136,7 @@ impl Chain {
             sizes.push(size);
             size = match size.0.and_then(|exact| codec.encoded_size(exact)) {
                 Some(exact) => (Some(exact), exact),
-                None => (None, size.1.saturating_mul(2).saturating_add(SLACK)),
+                None => (None, compressed(size).min(most)),
             };
         }
         sizes.push(size);
@@ -157,6 +170,16 @@ impl Chain {
             Serializer::Elements(elements) if self.compressors.is_empty() && self.filters.is_empty() => Some(elements),
             _ => None,
         }
+    }
+
+    /// Return how many bytes a stored chunk may have: a larger one is refused before it is read.
+    #[must_use]
+    pub fn most_stored(&self) -> usize {
+        let most = match self.serializer {
+            Serializer::Elements(_) => self.encoded_size().1,
+            Serializer::Shard(_) => self.layout.nbytes.saturating_mul(MOST_FOR_ONE), // replaced parts may remain
+        };
+        most.max(MOST)
     }
 
     /// Return the number of bytes of an encoded chunk: exactly, if that is known, and at most.

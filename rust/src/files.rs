@@ -328,7 +328,7 @@ impl Store for Files {
         Ok(Some(Box::new(Open { file, metadata, now })))
     }
 
-    fn read_all(&self, key: &str, hint: usize, into: &mut Vec<u8>) -> Result<bool> {
+    fn read_all(&self, key: &str, hint: usize, most: usize, into: &mut Vec<u8>) -> Result<bool> {
         into.clear();
         let Some(file) = self.open_file(key)? else {
             return Ok(false);
@@ -350,7 +350,11 @@ impl Store for Files {
             return Ok(false);
         }
         let size = metadata.len();
-        reserve(into, usize::try_from(size).map_err(|_| Error::broken("larger than memory"))?)?;
+        let needed = usize::try_from(size).map_err(|_| Error::broken("larger than memory"))?;
+        if needed > most {
+            return Err(Error::broken("larger than it may be"));
+        }
+        reserve(into, needed)?;
         while (into.len() as u64) < size {
             let place = into.len() as u64;
             if retry_on_intr(|| io::pread(&file, spare_capacity(into), place))? == 0 {

@@ -388,9 +388,14 @@ impl Job<'_> {
             };
         }
         let mut fetched = std::mem::take(&mut scratch.fetched);
-        let result = self.store.read_all(&key, size_hint(chain), &mut fetched).and_then(|is_there| {
-            if is_there { chain.place(&fetched, piece, self.memory, scratch) } else { self.fill_missing(chain, piece) }
-        });
+        let result =
+            self.store.read_all(&key, size_hint(chain), chain.most_stored(), &mut fetched).and_then(|is_there| {
+                if is_there {
+                    chain.place(&fetched, piece, self.memory, scratch)
+                } else {
+                    self.fill_missing(chain, piece)
+                }
+            });
         scratch.fetched = fetched;
         result
     }
@@ -435,7 +440,7 @@ impl Job<'_> {
         {
             return Ok(());
         }
-        with_all(value, scratch, |data, scratch| match &keep {
+        with_all(value, chain.most_stored(), scratch, |data, scratch| match &keep {
             Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, keep),
             None => chain.place(data, piece, self.memory, scratch),
         })
@@ -478,7 +483,7 @@ impl Job<'_> {
         // A chunk at the edge of the array may hold more elements now, if others have made the array longer.
         self.store.locked(&key, self.interrupted, &mut || {
             let mut fetched = std::mem::take(&mut scratch.fetched);
-            let is_there = self.store.read_all(&key, size_hint(chain), &mut fetched);
+            let is_there = self.store.read_all(&key, size_hint(chain), chain.most_stored(), &mut fetched);
             let result = is_there.and_then(|is_there| {
                 let old = is_there.then_some(fetched.as_slice());
                 match chain.update(old, &[Change { selection: &piece.selection, values: self.memory }], scratch)? {
@@ -509,9 +514,10 @@ pub fn is_uncut(chain: &Chain, selection: &Selection) -> bool {
     }
 }
 
-/// Call `then` with all bytes of a value.
+/// Call `then` with all bytes of a value, of which there are at most `most`.
 fn with_all(
     value: &dyn Value,
+    most: usize,
     scratch: &mut Scratch,
     then: impl FnOnce(&[u8], &mut Scratch) -> Result<()>,
 ) -> Result<()> {
@@ -522,8 +528,8 @@ fn with_all(
     fetched.clear();
     let result = usize::try_from(value.size()?)
         .ok()
-        .filter(|&size| fetched.try_reserve_exact(size).is_ok())
-        .ok_or_else(|| Error::broken("larger than memory"))
+        .filter(|&size| size <= most && fetched.try_reserve_exact(size).is_ok())
+        .ok_or_else(|| Error::broken("larger than it may be, or than memory"))
         .and_then(|size| {
             fetched.resize(size, 0);
             if value.read_at(0, &mut fetched)? < size {

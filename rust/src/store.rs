@@ -99,11 +99,12 @@ pub trait Store: Send + Sync {
 
     /// Replace the contents of `into` by the value of a key; return false if there is no such key.
     ///
-    /// `hint` is the probable size of the value. If it is right, some stores need fewer system calls.
+    /// `hint` is the probable size of the value. If it is right, some stores need fewer system calls. A value of more than `most`
+    /// bytes is not read.
     ///
     /// # Errors
     /// If the system fails, or the key is one for the store in Python; then `into` holds anything.
-    fn read_all(&self, key: &str, hint: usize, into: &mut Vec<u8>) -> Result<bool> {
+    fn read_all(&self, key: &str, hint: usize, most: usize, into: &mut Vec<u8>) -> Result<bool> {
         let _ = hint;
         into.clear();
         let Some(value) = self.open(key)? else {
@@ -113,6 +114,9 @@ pub trait Store: Send + Sync {
             into.extend_from_slice(bytes);
         } else {
             let size = usize::try_from(value.size()?).map_err(|_| Error::broken("larger than memory"))?;
+            if size > most {
+                return Err(Error::broken("larger than it may be"));
+            }
             into.try_reserve_exact(size).map_err(|_| Error::broken("larger than memory"))?;
             into.resize(size, 0);
             let read = value.read_at(0, into)?;

@@ -42,6 +42,26 @@ def zeros(size: int) -> bytes:
     return b"".join(stream.compress(piece) for _ in range(size >> 20)) + stream.flush()
 
 
+def sparse(field: Field, *codecs: dict[str, object]) -> None:
+    """Lay an array of four bytes, with a sparse file for its chunk."""
+    (field.received / "zarr.json").write_bytes(document(*codecs))
+    (field.received / "c").mkdir()
+    with (field.received / "c" / "0").open("wb") as file:
+        file.truncate(HUGE)
+
+
+@attack("data", "a chunk of 4 bytes is a sparse file of 900 MB", *READS, *TOOLS[:2], refused=True, memory=300 << 20)
+def _(field: Field) -> None:
+    sparse(field, BYTES)
+
+
+@attack(
+    "data", "a compressed chunk of 4 bytes is a sparse file of 900 MB", *READS, *TOOLS, refused=True, memory=300 << 20
+)
+def _(field: Field) -> None:
+    sparse(field, BYTES, GZIP)
+
+
 @attack("data", "a chunk of 4 bytes has 900 MB in SQLite", *READS, *TOOLS[:2], refused=True, memory=300 << 20, cpu=30)
 def _(field: Field) -> None:
     with closing(sqlite3.connect(field.received / "x.sqlite")) as connection, connection:
@@ -59,6 +79,16 @@ def _(field: Field) -> None:
         with archive.open("c/0", "w", force_zip64=True) as entry:
             for _piece in range(300):
                 entry.write(bytes(1 << 20))
+
+
+@attack("data", "a chain of 30 codecs, each of which makes more", *READS, refused=True, memory=400 << 20)
+def _(field: Field) -> None:
+    (field.received / "zarr.json").write_bytes(document(BYTES, *[GZIP] * 30))
+    (field.received / "c").mkdir()
+    value = zeros(1 << 30)
+    for _step in range(3):  # each makes it smaller; the innermost ones are never reached
+        value = gzip.compress(value, 9, mtime=0)
+    (field.received / "c" / "0").write_bytes(value)
 
 
 def objects(field: Field, codec: str, data: bytes) -> None:

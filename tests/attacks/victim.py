@@ -85,10 +85,7 @@ def main() -> None:
         child = os.fork()
         if not child:
             _try(order)
-        signal.signal(signal.SIGALRM, lambda *_, child=child: os.kill(child, signal.SIGKILL))
-        signal.alarm(PATIENCE)
         _, status, usage = os.wait4(child, 0)
-        signal.alarm(0)
         with contextlib.suppress(ProcessLookupError):  # what the try started
             os.killpg(child, signal.SIGKILL)
         print(json.dumps([status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime]), flush=True)
@@ -96,6 +93,7 @@ def main() -> None:
 
 def _try(order: Order) -> None:
     os.setsid()
+    signal.alarm(PATIENCE)
     report = Path(order.report)
     output = os.open(report / "output", os.O_WRONLY | os.O_CREAT)
     for number in (1, 2):

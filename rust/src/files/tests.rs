@@ -61,7 +61,7 @@ impl Drop for Folder {
 /// What the three ways to read say of a key.
 fn read(store: &Files, key: &str) -> Option<Vec<u8>> {
     let mut all = vec![7; 3];
-    let value = store.read_all(key, 10, &mut all).unwrap().then_some(all);
+    let value = store.read_all(key, 10, usize::MAX, &mut all).unwrap().then_some(all);
 
     let mut out = [0; 4096];
     let size = store.read_into(key, &mut out).unwrap();
@@ -90,7 +90,7 @@ fn kind_of<T>(result: Result<T>) -> Option<Kind> {
 fn kinds(store: &Files, key: &str) -> [Option<Kind>; 6] {
     [
         kind_of(store.open(key)),
-        kind_of(store.read_all(key, 8, &mut Vec::new())),
+        kind_of(store.read_all(key, 8, usize::MAX, &mut Vec::new())),
         kind_of(store.read_into(key, &mut [0; 8])),
         kind_of(store.set(key, b"abc")),
         kind_of(store.delete(key)),
@@ -166,10 +166,10 @@ fn values_of_any_size_are_read_whole_whatever_was_expected() {
         store.set("key", &data).unwrap();
         for hint in [0, 1, 8, 4096, 2_000_000] {
             let mut fresh = Vec::new();
-            assert!(store.read_all("key", hint, &mut fresh).unwrap());
+            assert!(store.read_all("key", hint, usize::MAX, &mut fresh).unwrap());
             assert_eq!(fresh, data);
             let mut used = vec![1; 5000];
-            assert!(store.read_all("key", hint, &mut used).unwrap());
+            assert!(store.read_all("key", hint, usize::MAX, &mut used).unwrap());
             assert_eq!(used, data);
         }
         for room in [0, 1, 8, 4096, 2_000_000] {
@@ -543,7 +543,7 @@ fn readers_see_whole_values_while_others_set_and_delete_them() {
             let mut out = vec![0; SIZE];
             while !stop.load(Ordering::Relaxed) {
                 for key in ["a/0", "a/1", "a/b/0"] {
-                    if store.read_all(key, SIZE, &mut all).unwrap() {
+                    if store.read_all(key, SIZE, usize::MAX, &mut all).unwrap() {
                         assert_eq!(all, vec![all[0]; SIZE + usize::from(all[0])]);
                         seen.fetch_add(1, Ordering::Relaxed);
                     }
@@ -590,7 +590,7 @@ fn count(store: &Files, key: &str, times: usize) {
     for _ in 0..times {
         lock(store, key, || {
             let mut value = Vec::new();
-            let old = if store.read_all(key, 8, &mut value).unwrap() {
+            let old = if store.read_all(key, 8, usize::MAX, &mut value).unwrap() {
                 u64::from_le_bytes(value[..].try_into().unwrap())
             } else {
                 0
