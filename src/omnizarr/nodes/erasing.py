@@ -35,7 +35,10 @@ _NAMES: Final = (
 _OF_ARRAYS: Final = frozenset({".zarray", "__zmeta__"})
 _DRAFT: Final = re.compile(r"(?:^|(?<=/))(meta/)(?:(.*[^/])\.)?(array|group)[A-Za-z0-9._-]{0,64}\Z")
 _DRAFT_COPIES: Final = re.compile(r"(?:^|/)meta/root/consolidated/\.zmetadata\Z")
-_CHUNK: Final = re.compile(r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?")
+_CHUNK: Final = re.compile(
+    r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?"
+    r"|__zdata__/[0-9]+(?:\.[0-9]+)*\.blosc"  # zarr 0.4
+)
 _DRAFT_CHUNK: Final = re.compile(r"c|c?[0-9]+(?:[^0-9]+[0-9]+)*")
 _BATCH: Final = 1000
 _MOST_KEPT: Final = 100_000
