@@ -505,7 +505,7 @@ def test_document_of_a_new_array_that_grows_is_what_writing_it_again_gives(monke
             yield {key: value for key, value in found.items() if not key.startswith("c/")}
 
     with monkeypatch.context() as patch:
-        patch.setattr(hierarchy, "rewrite", None)
+        patch.setattr(hierarchy.stored, "rewrite", None)
         changed = list(documents())
     name = "zarr.json" if zarr_format == 3 else ".zarray"
     assert [json.loads(each[name])["shape"] for each in changed] == [[3, 4], [0, 4], [5, 4]]
@@ -516,7 +516,32 @@ def test_document_of_a_new_array_that_grows_is_what_writing_it_again_gives(monke
 def test_appending_again_does_not_write_the_document_again(monkeypatch):
     array = omnizarr.create_array({}, shape=(1, 2), chunks=(4, 2), dtype="i2")
     array.append(np.ones((1, 2)))
-    monkeypatch.setattr(hierarchy, "rewrite", None)
+    monkeypatch.setattr(hierarchy.stored, "rewrite", None)
     for _ in range(3):
         array.append(np.ones((1, 2)))
     assert array.shape == (5, 2)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("kind", ["locks", "condition"])
+@pytest.mark.parametrize("nth", range(1, 8))
+def test_append_that_fails_changes_neither_the_array_nor_consolidated_metadata(kind, zarr_format, nth):
+    inner = MemoryStore() if kind == "locks" else ObjectStore(ObstoreMemory())
+    root = omnizarr.create_group(inner, zarr_format=zarr_format)
+    root.create_array("a", data=np.ones(3, "i2"), chunks=2, fill_value=FILL)
+    omnizarr.consolidate_metadata(inner)
+    store = FaultyStore(inner)
+    array = omnizarr.open_array(store, path="a", mode="r+")
+    for verb in ("set", "update"):
+        store.fail(verb, nth)
+    expected = [1, 1, 1, 2, 2]
+    try:
+        array.append(np.full(2, 2, "i2"))
+    except errors.StoreError:
+        expected = [1, 1, 1]
+    store.reset()
+    for use_consolidated in (True, False):
+        found = omnizarr.open_group(inner, use_consolidated=use_consolidated)["a"]
+        assert found[...].tolist() == expected
+    omnizarr.open_array(inner, path="a", mode="r+").resize(6)
+    assert omnizarr.open_array(inner, path="a")[...].tolist() == expected + [FILL] * (6 - len(expected))

@@ -213,18 +213,21 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
         The stored state.
     """
     _refuse_read_only(growth.where)
-    with Change(growth.where) as noted:
-        if write is None or growth.where.store.exclusion != "condition":
-            return _grow(growth, write, noted, covers=covers)
-        grown = _claim(growth, noted)
-        try:
-            write(_bind(growth.where, grown.meant, growth.policy))
-        except BaseException:
-            # Otherwise the written data would become visible.
+    grown = None
+    try:
+        with Change(growth.where) as noted:
+            if write is None or growth.where.store.exclusion != "condition":
+                grown = _grow(growth, write, noted, covers=covers)
+            else:
+                grown = _claim(growth, noted)
+                write(_bind(growth.where, grown.meant, growth.policy))
+    except BaseException:  # of `write`, or of copies above that could not be renewed
+        if grown is not None:
+            # Otherwise what was added would be visible, though the caller is told that it failed.
             with suppress(OmnizarrError):
                 take_back(growth, grown)
-            raise
-        return grown
+        raise
+    return grown
 
 
 @conflicts.retried
