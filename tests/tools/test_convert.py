@@ -310,7 +310,14 @@ def test_real_data_is_equal_or_accounted_for(number, case, tmp_path):
         assert set(after) == {node.path for node in kept}
         for node in kept:
             if not {"/dtype", "/data_type", "/shape"} & {loss.pointer for loss in node.losses}:
-                assert same_objects(after[node.path][...], before[node.path][...])
+                is_text = any(loss.kept == "their JSON text" for loss in node.losses)
+                expected = before[node.path][...]
+                assert same_objects(after[node.path][...], as_text(expected) if is_text else expected)
+
+
+def as_text(values):
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in values.flat]
+    return np.array(texts, object).reshape(values.shape)
 
 
 def arrays_of(store):
