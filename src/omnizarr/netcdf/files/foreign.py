@@ -1,4 +1,4 @@
-"""Attributes of HDF5 that the netCDF model has no words for, as attributes with a form, and back.
+"""Attributes of HDF5 that the netCDF model cannot express, as attributes with a form, and back.
 
 Spec: HDF5 File Format, "The Datatype Message", "The Dataspace Message".
 """
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import h5py
 else:
     h5py = Lazy("h5py")
+
+NON_COORDINATE: Final = "_nc4_non_coord_"
+"""Stands before the name of a variable that is called as a dimension, and is not a coordinate of it."""
 
 _FAILURES: Final = (TypeError, ValueError, KeyError, UnknownDataTypeError, UnicodeDecodeError, RuntimeError)
 """What NumPy, h5py and this library raise for types and values that have no form."""
@@ -139,13 +142,11 @@ def values_of(owner: Any, attribute: Attribute) -> tuple[NDArray[Any], Any]:
 
 
 def _reference(owner: Any, path: str) -> Any:
-    return referred(owner, path).ref if path else h5py.Reference()
+    return member(owner.file, path).ref if path else h5py.Reference()
 
 
-def referred(owner: Any, path: str) -> Any:
+def member(group: Any, path: str) -> Any:
     """Return what a path leads to, also a variable that is called as a dimension and is not a coordinate of it."""
-    from omnizarr.netcdf.files.hdf5 import NON_COORDINATE  # noqa: PLC0415 - which needs this module
-
-    above, _, name = path.rpartition("/")
-    other = f"{above}/{NON_COORDINATE}{name}"
-    return owner.file[other if other in owner.file else path]
+    above, slash, name = path.rpartition("/")
+    other = f"{above}{slash}{NON_COORDINATE}{name}"
+    return group[other if other in group else path]

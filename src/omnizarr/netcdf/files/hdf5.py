@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 else:
     h5py = Lazy("h5py")
 
-NON_COORDINATE: Final = "_nc4_non_coord_"
-"""Stands before the name of a variable that is called as a dimension, and is not a coordinate of it."""
-
 PROPERTIES: Final = "_NCProperties"
 """The attribute of the root in which netCDF-C says its version."""
 
@@ -54,7 +51,7 @@ def members(group: Any) -> dict[str, Any]:
     """Return what is in an HDF5 group, by the names of netCDF, in the order of definition if the file keeps it."""
     found: dict[str, Any] = {}
     for name in member_names(group):
-        plain = name.removeprefix(NON_COORDINATE)
+        plain = name.removeprefix(foreign.NON_COORDINATE)
         each = group.get(name)
         if each is not None and (plain != name or plain not in found):  # None: a link that leads nowhere
             found[plain] = each
@@ -138,7 +135,7 @@ def strings(items: Iterable[bytes]) -> NDArray[Any]:
 
 
 def copy_attribute(source: Any, target: Any, name: str) -> None:
-    """Copy an attribute of one HDF5 object to another, unless nobody could read it."""
+    """Copy an attribute of one HDF5 object to another, unless `read_attribute` finds no type for it."""
     attribute = read_attribute(source, name)
     if attribute is not None:
         write_attribute(target, name, attribute)
@@ -287,7 +284,7 @@ def is_half(dataset: Any) -> bool:
 
 def plain_name(dataset: Any) -> str:
     """Return the name of a dataset in its group, as in netCDF."""
-    return str(dataset.name).rpartition("/")[2].removeprefix(NON_COORDINATE)
+    return str(dataset.name).rpartition("/")[2].removeprefix(foreign.NON_COORDINATE)
 
 
 def _user_type(h5_type: Any, name: str) -> UserType | None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.model import Loss
 from omnizarr.netcdf import types
-from omnizarr.netcdf.files import blosc, elements
+from omnizarr.netcdf.files import blosc, elements, foreign
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.planning import Format, Plan, StoredOtherwise, plan, without_blosc
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
@@ -175,8 +175,7 @@ class _Writer:
     def _complete(self, hdf5: Any, header: GroupHeader, path: str) -> None:
         _write_attributes(hdf5, header.attributes)
         for name, variable in header.variables.items():
-            other = files_hdf5.NON_COORDINATE + name
-            dataset = hdf5[other if other in hdf5 else name]
+            dataset = foreign.member(hdf5, name)
             _write_attributes(dataset, variable.attributes, variable.type)
             if self._is_for_hdf5(variable, path):
                 self._copy(f"{path}/{name}", variable, _hdf5_storer(dataset))
