@@ -7,7 +7,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.settings import DEFAULTS, Config, config, engines
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import MemoryStore, trust
 
 
 def test_set_holds_until_changed():
@@ -34,6 +34,23 @@ def test_nested_names_and_keywords():
     config.set({"array": {"write_empty_chunks": True}}, array__order="F")
     assert config.get("array.write_empty_chunks") is True
     assert config.get("array.order") == "F"
+
+
+def test_no_setting_is_the_group_of_others():
+    groups = {name[:end] for name in DEFAULTS for end, letter in enumerate(name) if letter == "."}
+    assert not groups & DEFAULTS.keys(), "a nested mapping can hold a value or settings below a name, not both"
+
+
+@pytest.mark.parametrize(("given", "covers"), [("trusted", True), (["s3://b"], True), ("inside", False), (None, False)])
+def test_trust_in_references_is_a_setting(given, covers):
+    with config.set({"references": {"trust": given}}):
+        assert trust.of(None).covers("s3://b/a") is covers
+        assert not trust.of("inside").covers("s3://b/a")
+
+
+def test_unknown_trust_in_references_is_refused_and_named():
+    with config.set({"references.trust": "yes"}), pytest.raises(errors.SettingError, match="yes"):
+        trust.of(None)
 
 
 @pytest.mark.parametrize("name", ["async.concurrency", "threading.max_workers"])

@@ -176,7 +176,7 @@ def _trust_options(command: Function) -> Function:
         if not is_trusting and not roots:
             return command(*args, **kwargs)
         absolute = [root if scheme_of(root) else str(Path(root).expanduser().absolute()) for root in roots]
-        with config.set({"references": trust.TRUSTED if is_trusting else absolute}):
+        with config.set({"references.trust": trust.TRUSTED if is_trusting else absolute}):
             return command(*args, **kwargs)
 
     return run

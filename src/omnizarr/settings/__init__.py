@@ -29,10 +29,10 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "display.thumbnails": False,
     "engine": None,
     "fetch": None,
-    "references": None,
     "references.max_bytes": 256 * 1024 * 1024,
     "references.max_count": 1_000_000,
     "references.max_generated": 200_000,
+    "references.trust": None,
 }
 
 # Two settings of zarr-python (tasks of an event loop, threads) that mean the same here: chunks in flight.

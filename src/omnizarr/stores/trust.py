@@ -2,7 +2,7 @@
 
 One rule for all formats whose files name others. The user gives trust with ``references="trusted"``, or with a list of
 *roots*, directories and URLs below which everything may be read: as a keyword, in `storage_options`, or as the setting
-``references``; on the command line with ``--trust-references`` and ``--trust-root``. Without it:
+``references.trust``; on the command line with ``--trust-references`` and ``--trust-root``. Without it:
 
 ==========================  =======================================================================================
 files of this machine       those in the directory of the data and below, all links followed
@@ -91,7 +91,7 @@ class Trust:
 
 def of(references: Any, default: str = INSIDE) -> Trust:
     """Return what a user allows, by keyword or by the setting. Raises SettingError for other words."""
-    given = config.get("references") if references is None else references
+    given = config.get("references.trust") if references is None else references
     if given is None:
         return Trust(default)
     if isinstance(given, str) and given in {INSIDE, PUBLIC, TRUSTED}:
@@ -101,7 +101,7 @@ def of(references: Any, default: str = INSIDE) -> Trust:
     if not roots or not all(os.path.isabs(os.path.expanduser(root)) or scheme_of(root) for root in roots):
         raise SettingError(
             "no such trust in references",
-            found=references,
+            found=given,
             expected='"inside", "trusted", or a list of absolute paths and URLs',
         )
     return Trust(INSIDE, roots)
