@@ -213,7 +213,7 @@ def _(field: Field) -> None:
 
 # -- answers without end -----------------------------------------------------------------------
 
-OPENS = (  # not yet without a query: obstore reads all that is said of an error
+OPENS = (  # not yet without a query: obstore reads the whole body of an error
     "omnizarr.open('{x}/x.zarr?sig=1', mode='r', storage_options=dict(max_retries=1, retry_timeout=1))",
     "omnizarr.open('fsspec+{x}/x.zarr', mode='r')",
 )

@@ -1,4 +1,4 @@
-"""Forms of attributes that the netCDF model has no words for: shapes, and types of HDF5 such as bool or complex.
+"""Forms of attributes that the netCDF model cannot express: shapes, and types of HDF5 such as bool or complex.
 
 An attribute keeps its `form` beside its value, which is a vector of a netCDF type or a text: booleans are bytes,
 complex numbers are pairs, references are paths, compounds and sequences are JSON, opaque bytes are base64. HDF5 files

@@ -26,7 +26,7 @@ from omnizarr.netcdf.types import AnyType, NcType
 Selection: TypeAlias = tuple[slice, ...]
 
 Form: TypeAlias = Mapping[str, JSON]
-"""What HDF5 says of an attribute that netCDF has no words for; see `omnizarr.netcdf.forms`."""
+"""What HDF5 states of an attribute that netCDF cannot express; see `omnizarr.netcdf.forms`."""
 
 MEMBERS: Final = "/members"
 """Of a group's note on a member that is in the store, but not in the header: its pointer is ``/members/<name>``."""

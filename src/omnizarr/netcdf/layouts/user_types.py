@@ -115,7 +115,7 @@ def _is_boolean(user: UserType) -> bool:
 
 
 def plain(layout: str, header: VariableHeader) -> tuple[VariableHeader, np.dtype[Any] | None]:
-    """Return a variable as a layout has it, and the dtype of its elements; None if that follows from its type.
+    """Return a variable in the form of a layout, and the dtype of its elements; None if that follows from its type.
 
     netCDF-C opens no dataset of v2 with booleans, and nothing masks a boolean, so these are bytes there.
     """

@@ -198,7 +198,7 @@ def _stuck() -> RuntimeError:
 
 
 class OwnLoop:
-    """An event loop in a thread of its own. It begins when it is first asked for, and anew in a child of a fork."""
+    """An event loop in a thread of its own. It begins when it is first asked for, and again in a child of a fork."""
 
     def __init__(self, name: str) -> None:
         self._name = name
