@@ -152,6 +152,14 @@ def references(request, path):
     return entries if request.param == "version 0" else {"version": 1, "refs": entries}
 
 
+@pytest.fixture
+def trusted(tmp_path):
+    """Trust in references to the files of the test, for everything that is opened."""
+    with omnizarr.config.set({"references": [str(tmp_path)]}):
+        yield
+
+
+@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("reader", READERS)
 def test_everything_that_reads_takes_references_in_a_dictionary(references, reader):
     before = json.dumps(references)
@@ -162,7 +170,30 @@ def test_everything_that_reads_takes_references_in_a_dictionary(references, read
 def test_references_in_a_dictionary_take_options_and_are_read_only(references):
     with pytest.raises(ReadOnlyError, match="references can only be read"):
         omnizarr.open_group(references, mode="r+")
-    found = omnizarr.open(references, mode="r", storage_options={"remote_protocol": "file"})
+    options = {"remote_protocol": "file", "references": "trusted"}
+    found = omnizarr.open(references, mode="r", storage_options=options)
+    np.testing.assert_array_equal(found["deep/t"][...], VALUES)
+
+
+@pytest.mark.parametrize("given", [None, "inside", "public"])
+def test_references_in_a_dictionary_to_files_elsewhere_are_refused_without_trust(
+    references, given, tmp_path_factory, monkeypatch
+):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    options = {} if given is None else {"references": given}
+    array = omnizarr.open(references, mode="r", storage_options=options)["deep/t"]
+    with pytest.raises(StoreError, match=r"only if you trust them.*storage_options=\{'references': 'trusted'\}"):
+        array[...]
+
+
+@pytest.mark.parametrize("options", [{"references": "trusted"}, {"references": "ROOT"}, "current directory"], ids=str)
+def test_references_in_a_dictionary_to_local_files_are_read_with_trust_or_below_the_current_directory(
+    references, options, tmp_path, tmp_path_factory, monkeypatch
+):
+    is_here = options == "current directory"
+    monkeypatch.chdir(tmp_path if is_here else tmp_path_factory.mktemp("elsewhere"))
+    trust = {} if is_here else {"references": [str(tmp_path)]} if options["references"] == "ROOT" else options
+    found = omnizarr.open(references, mode="r", storage_options=trust)
     np.testing.assert_array_equal(found["deep/t"][...], VALUES)
 
 
