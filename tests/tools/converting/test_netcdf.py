@@ -612,8 +612,10 @@ def test_parts_that_are_compared_are_whole_chunks(tmp_path, monkeypatch):
     read = []
     opened = files.open_file
 
-    def open_file(path):
-        return _Spoilt(opened(path), lambda source: source._replace(read=lambda *question: _noted(source, *question)))
+    def open_file(path, **options):
+        return _Spoilt(
+            opened(path, **options), lambda source: source._replace(read=lambda *question: _noted(source, *question))
+        )
 
     def _noted(source, name, selection):
         read.append(tuple((each.start, each.stop) for each in selection))
