@@ -235,6 +235,32 @@ def test_arrays_that_were_done_before_are_still_not_verified(tmp_path, options, 
     assert (again.unreadable, again.verified) == (("x/c/1/1",), False)
 
 
+@pytest.mark.parametrize("options", [{}, {"chunks": (5, 5)}], ids=str)
+@pytest.mark.parametrize("then", ["mended", "broken elsewhere", "other values"])
+def test_arrays_of_which_other_chunks_are_broken_now_are_converted_again(tmp_path, options, then):
+    key = write(tmp_path / "old")
+    chunk = (tmp_path / "old/x" / key).read_bytes()
+    damage(tmp_path / "old", key)
+    root = zarr.open_group(tmp_path / "old", mode="a", zarr_format=3)
+    root.create_array("y", data=VALUES, chunks=(2, 2))
+    target = FailsOnce(LocalStore(tmp_path / "new"), "y/zarr.json")
+    with pytest.raises(KeyboardInterrupt):
+        omnizarr.convert(tmp_path / "old", target, **options)
+    expected = VALUES.copy()
+    if then == "mended":
+        (tmp_path / "old/x" / key).write_bytes(chunk)
+    elif then == "broken elsewhere":
+        damage(tmp_path / "old", "c/0/0")
+    else:
+        root["x"][8:] = expected[8:] = -1
+    report = omnizarr.convert(tmp_path / "old", target, resume=True, **options)
+    unreadable = {"mended": (), "broken elsewhere": ("x/c/0/0", "x/c/1/1"), "other values": ("x/c/1/1",)}
+    assert (report.nodes[1].how != "done before", report.unreadable) == (True, unreadable[then])
+    readable = np.s_[:] if then == "mended" else np.s_[8:]
+    found = zarr.open_array(tmp_path / "new", path="x", mode="r")
+    np.testing.assert_array_equal(found[readable], expected[readable])
+
+
 @pytest.mark.parametrize(
     ("options", "key"), [({}, "x/c/2/2"), ({"chunks": (5, 5)}, "x/c/1/1")], ids=["recompressed", "encoded"]
 )

@@ -476,14 +476,14 @@ class _Work:
         move = self._move(step)
         self._expect(step)
         is_changed = self._is_changed(step) if is_there else None
-        if is_changed and self.verify and not self._is_equal(move, report, shown):
+        broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
+        if is_changed and self.verify and not self._is_equal(move, replace(report, **broken), shown):
             hierarchy.clear(self._at(step))
             report = replace(report, remarks=(*report.remarks, _AGAIN))
             is_there = False
         if is_there:
             self._remove_temporary()
             report = replace(report, how="done before")
-            broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
             if broken:
                 report = replace(report, **broken)
             elif not self.verify or self.resumed is None or not self.resumed.verify:
@@ -511,11 +511,12 @@ class _Work:
         return report
 
     def _is_equal(self, move: Move, report: NodeReport, shown: Progress) -> bool:
-        """Return whether a finished array is still equal to its source."""
+        """Return whether a finished array is still equal to its source, of which the same chunks cannot be read."""
         try:
-            return bool(self._verified(move, report, shown).verified)
+            found = self._verified(move, replace(report, unreadable={}, stored=0), shown)
         except ChunkError:
             return False
+        return found.unreadable.keys() == report.unreadable.keys() and bool(found.verified or found.unreadable)
 
     def _is_changed(self, step: Step) -> bool | None:
         """Return whether chunks of the source have changed since an interrupted conversion began; None if unknown."""
