@@ -134,8 +134,8 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "check": lambda case: omnizarr.check(case.store, data=True, concurrency=4),
     "digest": lambda case: omnizarr.digest(case.store),
     "diff": lambda case: omnizarr.diff(case.store, case.held),
-    "copy": lambda case: omnizarr.copy(case.group["a"], omnizarr.create_group(case.target), "z"),
-    "convert": lambda case: omnizarr.convert(case.store, case.target),
+    "copy": lambda case: omnizarr.copy(case.group["a"], omnizarr.create_group(case.target, overwrite=True), "z"),
+    "convert": lambda case: omnizarr.convert(case.store, case.target, overwrite=True),
 }
 
 ON_LOOPS: dict[str, Callable[[Case], Any]] = {
