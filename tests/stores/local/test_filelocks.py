@@ -139,7 +139,7 @@ VERBS = {
     "set": "array.store.set('c/0', b'1')",
     "part of a value": "array.store.set_partial('c/0', 0, b'1')",
     "new value": "array.store.set_if_absent('c/7', b'1')",
-    "create": "omnizarr.create_group(sys.argv[1] + '/new')",
+    "create": "omnizarr.create_group(path + '.new')",
 }
 
 DENIED = """
@@ -157,7 +157,7 @@ def user():  # with the rights of another user; `os.access` asks for the real on
 
 def outcome(verb, path):
     try:
-        exec(verb, {"array": omnizarr.open_array(path, mode="r+"), "omnizarr": omnizarr, "sys": sys})
+        exec(verb, {"array": omnizarr.open_array(path, mode="r+"), "omnizarr": omnizarr, "path": path})
     except Exception as error:
         return isinstance(error, PermissionError), str(error)
     return "done"
