@@ -211,6 +211,8 @@ class LocalStore(Store):
             value: Any = native.read_small(self._base + key)
             if type(value) is bytes:
                 if parent in self._known or self._is_admitted(key):
+                    if most is not None:
+                        self.check_limit(key, len(value), most)
                     return value
             elif value == errno.ENOENT:
                 return None
