@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Hashable
 from contextlib import suppress
+from functools import partial
 
 from omnizarr.stores.base import Buffer, fill
 
@@ -103,7 +104,8 @@ def stamp(file: int) -> Hashable | None:
 
 def write_new(path: str, value: Buffer, *, fsync: bool, folder: int | None = None) -> None:
     """Write `value` to a file that must not exist yet. `folder` is the open directory that the path is relative to."""
-    (file,) = map(_create, (path,), (folder,))  # see `interrupts`
+    create = os.open if folder is None else partial(os.open, dir_fd=folder)  # both are of C: see `interrupts`
+    (file,) = map(create, (path,), (_CREATE,), (0o666,))
     try:
         if (written := os.write(file, value)) != len(value):
             _write_rest(file, value, written)
@@ -111,10 +113,6 @@ def write_new(path: str, value: Buffer, *, fsync: bool, folder: int | None = Non
             os.fsync(file)
     finally:
         os.close(file)
-
-
-def _create(path: str, folder: int | None) -> int:
-    return os.open(path, _CREATE, 0o666, dir_fd=folder)
 
 
 def _write_rest(file: int, value: Buffer, written: int) -> None:
