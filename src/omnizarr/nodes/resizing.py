@@ -223,7 +223,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
                 write(_bind(growth.where, grown.meant, growth.policy))
     except BaseException:  # of `write`, or of copies above that could not be renewed
         if grown is not None:
-            # Otherwise what was added would be visible, though the caller is told that it failed.
+            # Otherwise what was added would be visible, though the caller gets an error.
             with suppress(OmnizarrError):
                 take_back(growth, grown)
         raise
