@@ -27,6 +27,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.remote import loops
+from omnizarr.support import workers
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ try:
     import zarr
     from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
     from zarr.abc.store import Store as TheirStore
+    from zarr.core import sync
     from zarr.core.buffer import default_buffer_prototype
-    from zarr.core.sync import _get_loop
     from zarr.storage import FsspecStore as TheirFsspecStore
     from zarr.storage import LocalStore as TheirLocalStore
     from zarr.storage import LoggingStore as TheirLoggingStore
@@ -82,6 +83,16 @@ _MEMORY_ANSWERS_AT_ONCE: Final = hasattr(TheirMemoryStore, "get_sync")
 # A class derived from these may make values when it is asked for them.
 _COMPLETE: Final = frozenset({TheirMemoryStore, TheirLocalStore, TheirZipStore, TheirObjectStore})
 _PASSING_ON: Final = frozenset({TheirWrapperStore, TheirLoggingStore})
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of zarr-python, which it starts at its first use.
+
+    A thread lets it do that, because no Ctrl-C comes there: after one in between, the loop would never run.
+    """
+    if sync.loop[0] is None:
+        workers.start(sync._get_loop, "omnizarr-zarr-python").wait()  # noqa: SLF001 - zarr-python has no other way
+    return sync._get_loop()  # noqa: SLF001
 
 
 class ZarrPythonStore(Store):
@@ -169,7 +180,7 @@ class ZarrPythonStore(Store):
             check_key(request[0])
             return self._read(*request)
 
-        for (key, _), position, call in loops.gather(task, requests, self.concurrency, _get_loop()):
+        for (key, _), position, call in loops.gather(task, requests, self.concurrency, _running_loop()):
             yield position, self._told(call.result, key)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
@@ -298,7 +309,7 @@ class ZarrPythonStore(Store):
 
     def _await(self, answer: Coroutine[Any, Any, T], key: str = "") -> T:
         """Run a coroutine on the event loop of zarr-python, and return its result."""
-        return self._told(partial(loops.run, answer, _get_loop()), key)
+        return self._told(partial(loops.run, answer, _running_loop()), key)
 
     def _told(self, result: Callable[[], T], key: str) -> T:
         try:
