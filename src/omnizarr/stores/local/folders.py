@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Self
 
 from omnizarr.stores.base import RESERVED, Buffer
@@ -57,7 +58,7 @@ class Folder:
 
     def _step(self, name: str) -> None:
         files = self._files
-        files.extend(map(_open_in, (files[-1],), (name,)))
+        files.extend(map(partial(os.open, dir_fd=files[-1]), (name,), (_BELOW,)))
         if len(files) > 2:  # only the one above is needed
             any(map(os.close, map(files.pop, (0,))))
 
@@ -86,7 +87,7 @@ class Folder:
         found = object.__new__(Folder)
         found.top, found.names, found._files = self.top, [*self.names, name], []
         if self._files:
-            found._files.extend(map(_open_in, (self._files[-1],), (name,)))
+            found._files.extend(map(partial(os.open, dir_fd=self._files[-1]), (name,), (_BELOW,)))
         else:
             _check(found.top, found.names)
         return found
@@ -234,10 +235,6 @@ def _cleared(folder: Folder) -> list[str]:
             with suppress(FileNotFoundError):
                 os.unlink(above + name, dir_fd=file)
     return folders
-
-
-def _open_in(file: int, name: str) -> int:
-    return os.open(name, _BELOW, dir_fd=file)
 
 
 def _check(path: str, names: list[str]) -> None:
