@@ -155,7 +155,7 @@ def references(request, path):
 @pytest.fixture
 def trusted(tmp_path):
     """Trust in references to the files of the test, for everything that is opened."""
-    with omnizarr.config.set({"references": [str(tmp_path)]}):
+    with omnizarr.config.set({"references.trust": [str(tmp_path)]}):
         yield
 
 
