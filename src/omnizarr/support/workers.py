@@ -62,7 +62,8 @@ class Job:
             self._end()
 
     def _take(self) -> bool:
-        return self._taken.setdefault("by", self) is self
+        mark = object()  # not the job: it would be kept until a collection of garbage, with the arrays of its call
+        return self._taken.setdefault("by", mark) is mark
 
     def _end(self, error: BaseException | None = None) -> None:
         self.error = error

@@ -208,10 +208,15 @@ def _differences(wanted: GroupHeader, held: GroupHeader, path: str) -> Iterator[
 def _changed(wanted: Mapping[str, Attribute], held: Mapping[str, Attribute], path: str) -> Iterator[Loss]:
     for name, each in wanted.items():
         found = held.get(name)
-        if found != each and found != without_nuls(each):
+        if found not in (each, without_nuls(each), _as_vector(each)):
             kept = "" if found is None else in_words(found)
             why = _TOO_SHORT if name == MAXSTRLEN and kept else _WHY
             yield Loss(path, f"/attributes/{name}", f"attribute {name} = {in_words(each)}", why, kept)
+
+
+def _as_vector(attribute: Attribute) -> Attribute:
+    """Return a scalar as netCDF has it, which has none: its readers take vectors of length 1 for scalars."""
+    return replace(attribute, form=None) if attribute.form == {"shape": []} else attribute
 
 
 def _attributes(header: VariableHeader) -> dict[str, Attribute]:
