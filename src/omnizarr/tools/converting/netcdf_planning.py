@@ -215,7 +215,7 @@ def _changed(wanted: Mapping[str, Attribute], held: Mapping[str, Attribute], pat
 
 
 def _as_vector(attribute: Attribute) -> Attribute:
-    """Return a scalar as netCDF has it, which has none: its readers take vectors of length 1 for scalars."""
+    """Return a scalar as a vector of length 1: netCDF has no scalars, and its readers treat such vectors as scalars."""
     return replace(attribute, form=None) if attribute.form == {"shape": []} else attribute
 
 
