@@ -74,7 +74,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         the operating system (not of a program) before that may damage the database.
     check : bool, default True
         Whether to check all pages with keys when the database is opened. LMDB does not check them: reading a damaged
-        file without this can end the process. It takes about 0.5 s for a million keys.
+        file without this can end the process. It takes about 0.3 s for a million keys.
 
     Notes
     -----
