@@ -230,7 +230,7 @@ def flat(group, path=""):
         ("netCDF4 string", 2, "", "zarr-python sees bytes"),
         ("netCDF4 string", 2, "for netCDF-C", "xarray sees strings of NCZarr as bytes"),
         ("netCDF4 char with fill value", 3, "", "xarray does not mask single characters"),
-        ("netCDF4 packed i2 by float", 3, "", "unpacks to double"),
+        ("netCDF4 packed i2 by float", 3, "", "scale_factor and add_offset become double: for xarray"),
         ("netCDF4 zlib", 3, "", "shuffle and zlib become blosc"),
         ("netCDF4 zlib without shuffle", 3, "", "zlib become gzip"),
         ("netCDF4 checksums", 3, "", "fletcher32 become crc32c"),

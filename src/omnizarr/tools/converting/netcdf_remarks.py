@@ -5,19 +5,25 @@ Spec: xarray, "Zarr Encoding Specification"; the limits of netCDF-C are those of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS, user_types
 from omnizarr.netcdf.layouts.attributes import fill_number
+from omnizarr.netcdf.masking import Packing
 from omnizarr.netcdf.types import NcType, UserType
 
 _FOR_NETCDF: Final = "for netCDF-C, convert to a URL with #mode=nczarr"
 _LONG: Final = 60  # characters of a value
 _PACKED: Final = ("scale_factor", "add_offset")
+_STORED: Final = 127  # that many values are unpacked to find one that shows the difference: all types have them
+_UNTYPED: Final = frozenset({"pure", "pure-v3"})  # layouts in which an attribute is a number of JSON and nothing else
 
 
 def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
@@ -53,8 +59,7 @@ def _on_nuls(header: GroupHeader | VariableHeader, layout: str) -> Iterator[str]
 def _on_readers(
     header: VariableHeader, layout: str, group: GroupHeader, sizes: Mapping[str, DimensionHeader]
 ) -> Iterator[str]:
-    if any(name in header.attributes and header.attributes[name].type is types.FLOAT for name in _PACKED):
-        yield "xarray unpacks to double, and not to float: attributes of Zarr are of no such type"
+    yield from _on_packing(header, layout)
     if layout in {"D", "A", "B", "C"}:
         if header.type is types.CHAR:
             yield "zarr-python 3 and xarray cannot open char in the form of NCZarr"
@@ -74,6 +79,53 @@ def _on_readers(
         yield "xarray does not mask single characters in Zarr v3"
     if layout not in {"A", "B", "C", "D", "E"} and _is_ambiguous(header, group, sizes):
         yield "xarray cannot open the group: dimensions of one name have different lengths"
+
+
+def _on_packing(header: VariableHeader, layout: str) -> Iterator[str]:
+    """Yield a remark for each reader to whom packed values have other digits: a float is a double in JSON.
+
+    Layouts with types of attributes tell netCDF programs and our engine for xarray that it is a float.
+    """
+    given = {name: each for name in _PACKED if (each := header.attributes.get(name)) is not None}
+    floats = [name for name, each in given.items() if each.type is types.FLOAT]
+    if not floats or not isinstance(header.type, NcType):
+        return
+    packing = Packing.of(given, header.type)
+    if packing.scale_factor is None and packing.add_offset is None:
+        return
+    doubles = {
+        name: replace(each, type=types.DOUBLE, value=np.asarray(each.value, "f8")) for name, each in given.items()
+    }
+    wider = Packing.of({**given, **{name: doubles[name] for name in floats}}, header.type)
+    readers: dict[str, Callable[[Packing, NDArray[Any]], NDArray[Any]]] = {"xarray": _as_xarray_unpacks}
+    if layout in _UNTYPED:
+        readers["netCDF4-python"] = lambda packing, stored: packing.unpack(stored, mask=False)
+    for reader, unpack in readers.items():
+        stored = np.arange(1, _STORED + 1).astype(header.type.dtype)
+        before, after = unpack(packing, stored), unpack(wider, stored)
+        if before.dtype == after.dtype and np.array_equal(before, after):
+            continue
+        at = int(np.argmax(before != after))  # the first that differs; otherwise the first, whose digits differ
+        who = reader if layout in _UNTYPED else f'{reader} with engine="zarr"'
+        yield (
+            f"{' and '.join(floats)} {'becomes' if len(floats) == 1 else 'become'} double: for {who}, a stored {stored[at]!s} is {after[at]!s} "
+            f"({after.dtype}), in the file {before[at]!s} ({before.dtype})"
+        )
+
+
+def _as_xarray_unpacks(packing: Packing, stored: NDArray[Any]) -> NDArray[Any]:
+    """Return values as xarray unpacks them: all steps in one type, which it chooses by those of the attributes."""
+    factor, offset = packing.scale_factor, packing.add_offset
+    chosen = np.dtype("f8") if factor is None else factor.dtype
+    is_int4 = stored.dtype.itemsize == 4 and stored.dtype.kind in "iu"
+    if offset is not None and (factor is None or offset.dtype != factor.dtype or is_int4):
+        chosen = np.dtype("f8")
+    values = stored.astype(chosen)
+    if factor is not None:
+        values *= factor
+    if offset is not None:
+        values += offset
+    return values
 
 
 def _on_records(header: VariableHeader, layout: str) -> Iterator[str]:
