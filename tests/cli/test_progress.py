@@ -26,7 +26,7 @@ SLOW = """
 import sys, time
 from omnizarr.cli import main
 from omnizarr.stores import LocalStore
-from omnizarr.tools import progress
+from omnizarr.support import progress
 
 def slowly(verb):
     def call(self, key, *values):

@@ -875,7 +875,7 @@ def test_progress_is_reported_in_bytes(tmp_path):
 
     source = dataset(number(dimensions=("/x",)), dimensions=(X,))
     files.write_file(tmp_path / "n.nc", source, progress=Bar)
-    assert calls == [{"total": 12, "desc": "n.nc", "unit": "B", "unit_scale": True}, 12, "closed"]
+    assert calls == [{"total": 12, "desc": "writing n.nc", "unit": "B", "unit_scale": True}, 12, "closed"]
 
 
 def test_values_are_read_in_blocks_of_whole_chunks(tmp_path, monkeypatch):

@@ -29,10 +29,9 @@ LOCKS = {
     "stores/database/lmdb.py": "made again in a child",
     "stores/pool.py": "of one call; a child does not go on with the calls of its parent",
     "stores/threads.py": "forgotten in a child",
+    "support/progress.py": "of one call; a child does not go on with it, nor draw its bar",
     "support/workers.py": "made again in a child",
     "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",
-    "tools/streaming/progress.py": "of one call; a child does not go on with the calls of its parent",
-    "tools/progress.py": "of one call, whose bar a child does not draw",
     "web/facts.py": "of one server; a child does not answer its requests",
     "web/viewing.py": "of one server; a child does not answer its requests",
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -22,7 +22,7 @@ from omnizarr.cli.options import (
     refuse_options,
     storage_options,
 )
-from omnizarr.cli.progress import counting, moving
+from omnizarr.cli.progress import tracking
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json
 from omnizarr.cli.trace import traced
@@ -32,6 +32,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.support.lazy import Lazy
+from omnizarr.support.progress import Tick
 from omnizarr.support.text import visible
 from omnizarr.tools import reaching
 from omnizarr.tools import survey as surveys
@@ -72,9 +73,9 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
     """  # noqa: D301 - click's mark of lines to be kept
     node = open_node(path, storage)
     notes = _notes_of_netcdf(node)
-    with counting("key") as tick:
-        survey = _survey(node, tick)
-        facts = describe(node, tick, notes, survey)
+    with tracking("counting") as shown:
+        survey = _survey(node, shown.count)
+        facts = describe(node, shown.count, notes, survey)
     if isinstance(facts, ArrayFacts):
         _print([to_json(facts.to_json(), indent=2)] if as_json else listing.array_card(_title(path), facts))
         return _code([facts])
@@ -85,7 +86,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
     return show(_title(path), node, facts, notes, survey)  # type: ignore[arg-type]
 
 
-def _survey(node: Array | Group, tick: Callable[[int], None]) -> Survey | None:
+def _survey(node: Array | Group, tick: Tick) -> Survey | None:
     """Return the result of one listing for all nodes, if that costs less than one request per node; else None."""
     if isinstance(node, Array):
         return None
@@ -153,11 +154,8 @@ class _Sums:
 @contextmanager
 def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[Iterator[Facts]]:
     # On a terminal, lines and a progress display would mix.
-    shown: AbstractContextManager[Callable[[int], None]] = (
-        nullcontext(lambda _: None) if sys.stdout.isatty() else counting("key")
-    )
-    with shown as tick:
-        yield describe_all((node for _, node in walk(group)), tick, notes, group.store.concurrency, survey)
+    with tracking("counting", hidden=sys.stdout.isatty()) as shown:
+        yield describe_all((node for _, node in walk(group)), shown.count, notes, group.store.concurrency, survey)
 
 
 def _code(facts: Iterable[Facts]) -> int:
@@ -296,16 +294,16 @@ def _write(part: Part, form: str | None, output: str | None) -> None:
         with _text_to(output) as out:
             values.write_text(part, out)
         return
-    with moving("reading", part.size) as tick:
+    with tracking("reading", part.size, "element") as shown:
         if form == "npy":
             with _bytes_to(output) as binary:
-                values.write_npy(part, binary, tick)
+                values.write_npy(part, binary, shown.count)
             return
         with _text_to(output) as out:
             if form == "csv":
-                values.write_csv(part, out, tick)
+                values.write_csv(part, out, shown.count)
             else:
-                values.write_json(part, out, tick)
+                values.write_json(part, out, shown.count)
 
 
 @contextmanager

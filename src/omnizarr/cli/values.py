@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import csv
-from collections.abc import Callable
 from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 from omnizarr.cli.selections import Part
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
+from omnizarr.support.progress import Tick
 from omnizarr.support.text import text_of_time, visible
 
 # Elements at a time; few for text, so that the first ones appear soon.
 _TEXT_BLOCK: Final = 2**16
 _BLOCK_BYTES: Final = 32 * 2**20
-
-Tick = Callable[[int], None]
 
 
 def as_numpy_prints(part: Part) -> str:

@@ -21,6 +21,7 @@ from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeade
 from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.nodes import creating
+from omnizarr.support.progress import Tick, silent
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.dataset import Dataset
@@ -37,7 +38,7 @@ def write(
     *,
     root: GroupHeader | None = None,
     truncate: bool = False,
-    progress: Callable[[int], Any] | None = None,
+    tick: Tick = silent,
     told: Callable[[str], Any] | None = None,
 ) -> None:
     """Copy a dataset into another one, which is empty: definitions, attributes with their types, and data.
@@ -53,9 +54,8 @@ def write(
         The header to define. The default is the header of the source, as `fitted` returns it.
     truncate : bool
         Whether to cut strings that are longer than their variable allows.
-    progress : callable, optional
+    tick : callable, optional
         Called with the number of bytes of each block.
-
     told : callable, optional
         Called with the full name of each variable whose strings contain invalid UTF-8, if strings must be
         UTF-8. The invalid bytes become U+FFFD.
@@ -75,7 +75,7 @@ def write(
             if truncate:
                 variable.set_auto_truncate(True)
             try:
-                is_same = _copy(variable, source, f"{path}/{name}", progress)
+                is_same = _copy(variable, source, f"{path}/{name}", tick)
             except OmnizarrError as error:
                 raise error.add(path=variable.full_name[1:])
             if not is_same and told is not None:
@@ -161,7 +161,7 @@ def _define_groups(group: Group, header: GroupHeader) -> None:
         _define_groups(group.createGroup(name), below)
 
 
-def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int], Any] | None) -> bool:
+def _copy(variable: Variable, source: Source, name: str, tick: Tick) -> bool:
     """Copy the data of a variable, and return whether all of it was written unchanged."""
     is_utf8 = variable.nctype is types.STRING and variable._session.layout.has_long_strings
     is_same = True
@@ -170,8 +170,7 @@ def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int
         written = chars.as_utf8(values) if is_utf8 else values
         is_same &= written is values
         variable.write_raw(selection, written)
-        if progress is not None:
-            progress(values.nbytes)
+        tick(values.nbytes)
     return is_same
 
 

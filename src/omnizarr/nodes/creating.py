@@ -37,6 +37,7 @@ from omnizarr.nodes.new_metadata import Coding
 from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
 from omnizarr.nodes.writing import as_numpy
 from omnizarr.settings import config as settings
+from omnizarr.support.progress import Tick, silent
 
 # Arrays are copied in blocks of about this many bytes.
 _BLOCK_BYTES = 64 * 1024 * 1024
@@ -263,7 +264,7 @@ def _dtype_of(data: Any) -> Any:
     return data.dtype
 
 
-def fill(array: Array, data: Any, tick: Callable[[int], object] | None = None) -> None:
+def fill(array: Array, data: Any, tick: Tick = silent) -> None:
     """Write values of the array's shape into it: at once if they are in memory, otherwise block by block.
 
     `tick` is called with the bytes of each block.
@@ -275,8 +276,7 @@ def fill(array: Array, data: Any, tick: Callable[[int], object] | None = None) -
     for region in blocks(grid, array.dtype.itemsize):
         values = as_numpy(data[region])
         array[region] = values
-        if tick is not None:
-            tick(values.nbytes)
+        tick(values.nbytes)
 
 
 def blocks(grid: Grid, item_size: int) -> Iterator[tuple[slice, ...]]:

@@ -21,16 +21,10 @@ from omnizarr.model.keys import KeyEncoding
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
 from omnizarr.stores import Store, pool
-
-Tick = Callable[[int], None]
-"""Called with the number of additional keys counted."""
+from omnizarr.support.progress import Tick, silent
 
 MOST_ASKED_FOR: Final = 10**7
 """Maximum number of chunks that are asked for one by one."""
-
-
-def silent(_: int) -> None:
-    """Do nothing."""
 
 
 def is_asked(store: Store) -> bool:

@@ -6,40 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from omnizarr.model import JSON, Named
-
-_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+from omnizarr.support.text import duration as duration
+from omnizarr.support.text import plural as plural
+from omnizarr.support.text import size as size
 
 # A configuration can contain any text: show only as much as fits in a line.
 _LONGEST: Final = 60
-
-
-def size(nbytes: int) -> str:
-    """Return a number of bytes in a suitable unit.
-
-    >>> size(13915645), size(949), size(2**63)
-    ('13.3 MiB', '949 B', '8.0 EiB')
-    """
-    if nbytes < 1024:
-        return f"{nbytes} B"
-    # Integers as long as possible: an array may have more bytes than a float can count.
-    step = min((nbytes.bit_length() - 1) // 10, len(_UNITS))
-    tenths = (nbytes * 10 + (1 << (10 * step - 1))) >> (10 * step)
-    if tenths >= 10240 and step < len(_UNITS):
-        step, tenths = step + 1, 10
-    whole, tenth = divmod(tenths, 10)
-    return f"{whole}.{tenth} {_UNITS[step - 1]}" if whole < 10**9 else f"{whole:.2e} {_UNITS[step - 1]}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in suitable units.
-
-    >>> duration(0.04), duration(7.62), duration(75), duration(9000)
-    ('0.04 s', '7.6 s', '1 min 15 s', '2 h 30 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
 
 
 def exact_size(nbytes: int) -> str:
@@ -70,15 +42,6 @@ def lengths(shape: Iterable[int]) -> str:
     ('30×90×90', 'scalar')
     """
     return "×".join(map(str, shape)) or "scalar"
-
-
-def plural(count: int, word: str) -> str:
-    """Return a number with its noun.
-
-    >>> plural(1, "array"), plural(1200, "array")
-    ('1 array', '1,200 arrays')
-    """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def format_name(dialect: str) -> str:

@@ -1,8 +1,10 @@
-"""Text from documents and other sources, made safe to show."""
+"""Text of others, made safe to show, and amounts in words."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def visible(text: str) -> str:
@@ -40,3 +42,43 @@ def text_of_time(value: Any) -> str:
         return str(value)
     except ValueError:
         return str(value.astype("int64"))
+
+
+def size(nbytes: int) -> str:
+    """Return a number of bytes in a suitable unit.
+
+    >>> size(13915645), size(949), size(2**63)
+    ('13.3 MiB', '949 B', '8.0 EiB')
+    """
+    if nbytes < 1024:
+        return f"{nbytes} B"
+    # Integers as long as possible: an array may have more bytes than a float can count.
+    step = min((nbytes.bit_length() - 1) // 10, len(_UNITS))
+    tenths = (nbytes * 10 + (1 << (10 * step - 1))) >> (10 * step)
+    if tenths >= 10240 and step < len(_UNITS):
+        step, tenths = step + 1, 10
+    whole, tenth = divmod(tenths, 10)
+    return f"{whole}.{tenth} {_UNITS[step - 1]}" if whole < 10**9 else f"{whole:.2e} {_UNITS[step - 1]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in suitable units.
+
+    >>> duration(0.04), duration(7.62), duration(7), duration(75), duration(9000)
+    ('0.04 s', '7.6 s', '7 s', '1 min 15 s', '2 h 30 min')
+    """
+    if isinstance(seconds, int) and seconds < 60:
+        return f"{seconds} s"
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "array"), plural(1200, "array")
+    ('1 array', '1,200 arrays')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.checking.findings import CheckReport
 
 
@@ -21,7 +21,7 @@ def check(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
 ) -> CheckReport:
     """Return what is wrong with an array, or with a group and everything below it. Nothing is changed.
 
@@ -53,7 +53,7 @@ def check(
     max_memory : int, optional
         Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
         cluster, this applies to each task.
-    progress : bool or callable, optional
+    progress : bool, callable or bar, optional
         As for `convert`; it counts chunks. Several threads call it, one after the other.
 
     Returns

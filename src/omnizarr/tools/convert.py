@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.converting.conversion_report import Conversion
 
 
@@ -37,7 +38,7 @@ def convert(
     scheduler: Any = None,
     max_memory: int | None = None,
     temporary: Any = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Any = None,
     references: Literal["inside", "trusted"] | Sequence[str] | None = None,
 ) -> Conversion:
@@ -107,12 +108,12 @@ def convert(
     temporary : path, URL, Store, StorePath or mutable mapping, optional
         The place of temporary objects until an array is complete. The default is beside the target; for an
         archive or a database, a directory beside its file.
-    progress : bool or callable, optional
+    progress : bool, callable or bar, optional
         True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
         time left. A callable, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit="B"`` and
-        ``unit_scale=True``, and returns something with the methods ``update(n)`` and ``close()``; ``set_postfix_str``,
-        if it exists, is called with the path of the current array. A function that takes only a number is called with
-        each increase.
+        ``unit_scale=True``, and returns a bar with the methods ``update(n)`` and ``close()``; ``set_postfix_str``,
+        if it exists, is called with the path of the current array. You can also pass the bar itself, which stays
+        open, or a function that takes only a number, which is called with each increase.
     storage_options : mapping, optional
         For stores that take them: source and target, if they are URLs.
     references : {"inside", "trusted"} or list of str, optional
@@ -233,7 +234,7 @@ def rechunk(
     scheduler: Any = None,
     max_memory: int | None = None,
     temporary: Any = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Any = None,
 ) -> Conversion:
     """Copy an array, or a group with everything below it, with other chunks; everything else stays the same.
@@ -255,7 +256,7 @@ def rechunk(
     zarr_format : int or str, optional
         Another format, as for `convert`.
     overwrite, resume, verify, dry_run, concurrency, scheduler, max_memory, temporary, progress, storage_options
-        Like those of `convert`.
+        As for `convert`.
 
     Returns
     -------

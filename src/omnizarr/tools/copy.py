@@ -24,7 +24,7 @@ from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore, pool, resolve
 from omnizarr.stores.resolve import refuse_other_format
-from omnizarr.tools.streaming.progress import Progress, Shows
+from omnizarr.support.progress import Progress, Tick, Tracker
 
 if TYPE_CHECKING:
     from omnizarr.tools.converting.carrying import Carrying
@@ -55,7 +55,7 @@ class _Job:
     shallow: bool
     log: Log
     options: Mapping[str, Any]
-    shown: Progress
+    shown: Tracker
     executor: Executor | None = None
     """Workers other than this process."""
     carrying: Carrying | None = None
@@ -83,7 +83,7 @@ def copy(
     dry_run: bool = False,  # noqa: FBT001, FBT002
     *,
     scheduler: Any = None,
-    progress: Shows = None,
+    progress: Progress = None,
     **create_kws: Any,
 ) -> Copied:
     """Copy an array, or a group with everything below it, into a group.
@@ -113,9 +113,8 @@ def copy(
         Whether to only report what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `omnizarr.convert`.
-    progress : bool or callable, optional
-        True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere. A callable, such as
-        ``tqdm.tqdm``: see `omnizarr.convert`.
+    progress : bool, callable or bar, optional
+        As for `convert`.
     **create_kws
         Keywords of `create_array` for the new arrays.
 
@@ -166,7 +165,7 @@ def copy_all(
     dry_run: bool = False,  # noqa: FBT001, FBT002
     *,
     scheduler: Any = None,
-    progress: Shows = None,
+    progress: Progress = None,
     **create_kws: Any,
 ) -> Copied:
     """Copy all members of a group into another group. Arguments and result are those of `copy`."""
@@ -342,17 +341,11 @@ def _executor(scheduler: Any) -> Iterator[Executor | None]:
         yield executor
 
 
-@contextmanager
-def _showing(progress: Shows, nodes: Iterable[Any], *, shallow: bool) -> Iterator[Progress]:
-    """Show the progress of a copy. Elements are counted only if progress is shown."""
+def _showing(progress: Progress, nodes: Iterable[Any], *, shallow: bool) -> Tracker:
+    """Return what shows the progress of a copy. Elements are counted only if progress is shown."""
     arrays = list(_arrays(nodes, shallow=shallow)) if progress else []
     total, chunks = sum(int(array.nbytes) for array in arrays), sum(map(_chunks_of, arrays))
-    shown = Progress(progress, total, "copying", chunks)
-    try:
-        yield shown
-        shown.begin(0)
-    finally:
-        shown.close()
+    return Tracker(progress, "copying", total, chunks=chunks)
 
 
 def _arrays(nodes: Iterable[Any], *, shallow: bool) -> Iterator[Any]:
@@ -439,7 +432,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
 class _Watched:
     """An array of any library. A function is called with the bytes of each block that is read."""
 
-    def __init__(self, source: Any, tick: Callable[[int], object]) -> None:
+    def __init__(self, source: Any, tick: Tick) -> None:
         self.shape = tuple(source.shape)
         self.dtype = source.dtype
         self._source = source
@@ -478,20 +471,10 @@ def _convert(job: _Job, source: StorePath, target: StorePath, *, overwrite: bool
     """Copy the chunks of an array unchanged, and then its document."""
     options = {"zarr_format": None, "overwrite": overwrite, "verify": False, "strict": True}
     convert = import_module("omnizarr.tools.convert").convert
-    convert(source, target, scheduler=job.executor, progress=lambda **_: _Part(job.shown), **options)
+    convert(source, target, scheduler=job.executor, progress=job.shown.tick, **options)
 
 
-class _Part:
-    """Progress of a part of the work, which is added to the whole."""
-
-    def __init__(self, shown: Progress) -> None:
-        self.update = shown.tick
-
-    def close(self) -> None:
-        """Keep the bar: other parts follow."""
-
-
-def _fill(executor: Executor, made: Array, source: Any, tick: Callable[[int], None]) -> None:
+def _fill(executor: Executor, made: Array, source: Any, tick: Tick) -> None:
     for array in (made, source):
         if isinstance(array, Array):
             where = array.store_path

@@ -11,11 +11,12 @@ from omnizarr.model import Note
 from omnizarr.nodes import consolidated, detection, info
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
-from omnizarr.nodes.holdings import Tick, count, silent
+from omnizarr.nodes.holdings import count
 from omnizarr.nodes.info import ArrayFacts, Consolidated, Facts, GroupFacts, UnreadableFacts
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
 from omnizarr.stores.wrap import synchronized
+from omnizarr.support.progress import Tick, silent
 from omnizarr.tools.reaching import source_of
 from omnizarr.tools.survey import Survey
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.comparing import Diff
 
 
@@ -24,7 +25,7 @@ def diff(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Diff:
     """Return the differences between two arrays or two hierarchies.
@@ -51,7 +52,7 @@ def diff(
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
-        Like those of `convert`.
+        As for `convert`.
     max_memory : int, optional
         Bytes of elements in memory at once, of both together, in addition to chunks that are being decoded. The
         default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task.

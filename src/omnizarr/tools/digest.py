@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.digesting import Digest
 
 
@@ -20,7 +21,7 @@ def digest(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Digest:
     """Return the digests of an array, or of a group and all nodes below.
@@ -42,7 +43,7 @@ def digest(
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
-        Like those of `convert`.
+        As for `convert`.
     max_memory : int, optional
         Bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
         MiB, unless one chunk has more. On a cluster, this applies to each task.
@@ -93,7 +94,7 @@ def digest_of_bytes(
     *,
     path: str | None = None,
     concurrency: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the checksum of all stored bytes below a place, as DANDI defines it for Zarr.

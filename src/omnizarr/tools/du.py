@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.sizing.usage import Usage
 
 
@@ -14,7 +14,7 @@ def du(
     store: Any,
     *,
     path: str | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Any = None,
 ) -> Usage:
     """Return how many bytes and chunks a node and each node below take, like ``du`` for directories.
@@ -28,7 +28,7 @@ def du(
     store : path, URL, Store, StorePath, Array, Group or mutable mapping
     path : str, optional
         Path of the node in the store.
-    progress : bool or callable, optional
+    progress : bool, callable or bar, optional
         As for `convert`; it counts keys.
     storage_options : mapping, optional
         Options of the store, if you pass a URL.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.editing.outcome import Edited
 
 
@@ -21,7 +22,7 @@ def copy_node(
     verify: bool = True,
     dry_run: bool = False,
     scheduler: Any = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
     """Copy an array, or a group with everything below it, byte for byte to another place or another store.
@@ -50,8 +51,8 @@ def copy_node(
         Whether to write nothing, and only return what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `convert`.
-    progress : bool or callable, optional
-        Like those of `convert`.
+    progress : bool, callable or bar, optional
+        As for `convert`.
     storage_options : mapping, optional
         Options of the stores, for arguments that are URLs.
 
@@ -107,7 +108,7 @@ def move_node(
     path: str | None = None,
     target_path: str | None = None,
     dry_run: bool = False,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
     """Move an array, or a group with everything below it, to another place or another store.
@@ -161,7 +162,7 @@ def delete_node(
     *,
     recursive: bool = False,
     dry_run: bool = False,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
     """Delete an array, or a group, with its documents and chunks. Nothing else is ever deleted.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.sizing.absent import MissingChunks
 
 
@@ -15,7 +15,7 @@ def missing(
     *,
     path: str | None = None,
     inner: bool = False,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Any = None,
 ) -> MissingChunks:
     """Return the chunks of an array that are not stored. They read as the fill value.
@@ -30,7 +30,7 @@ def missing(
         Path of the array in the store.
     inner : bool, default False
         Whether to look for inner chunks of shards. The index of each shard is then read.
-    progress : bool or callable, optional
+    progress : bool, callable or bar, optional
         As for `convert`; it counts keys.
     storage_options : mapping, optional
         Options of the store, if you pass a URL.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.pyramids.building import Pyramid
 
 
@@ -26,7 +27,7 @@ def pyramid(
     dry_run: bool = False,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Pyramid:
     """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.
@@ -67,7 +68,7 @@ def pyramid(
     dry_run : bool
         Whether to write nothing, and only return what would be made.
     scheduler, progress, storage_options
-        Like those of `convert`.
+        As for `convert`.
     max_memory : int, optional
         Bytes of elements in memory at once, but at least what one chunk (or shard) of a level takes. The
         default is 96 MiB.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.repairing import Account
 
 
@@ -23,7 +24,7 @@ def repair(
     backup: str | os.PathLike[str] | bool | None = None,
     older_than: float = 3600,
     concurrency: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
 ) -> Account:
     """Repair what a check finds, if the repair is certain. Without ``dry_run=False`` nothing is changed.
 
@@ -56,7 +57,7 @@ def repair(
         Minimum age in seconds of leftover temporary files and locks to delete.
     concurrency : int, optional
         Number of threads that decode chunks.
-    progress : bool or callable, optional
+    progress : bool, callable or bar, optional
         As for `convert`; it counts chunks. Several threads call it, one after the other.
 
     Returns

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
     from omnizarr.tools.counting import Stat
 
 
@@ -20,7 +21,7 @@ def stat(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | bool | None = None,
+    progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Stat:
     """Return statistics of an array, or of all arrays of a hierarchy.
@@ -42,7 +43,7 @@ def stat(
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
-        Like those of `convert`.
+        As for `convert`.
     max_memory : int, optional
         Bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
         MiB, unless one chunk has more. On a cluster, this applies to each task.

@@ -14,6 +14,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.info import Consolidated
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.support.progress import Tick, silent
 
 
 @dataclass(slots=True)
@@ -74,7 +75,7 @@ class Survey:
         return paths - {""}
 
 
-def of(group: Group, nodes: Iterable[Any], tick: holdings.Tick = holdings.silent) -> Survey:
+def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
     """Return what one listing shows about nodes below a group; without a listing, everything is unknown.
 
     Raises StoreError if the store fails.

@@ -22,11 +22,11 @@ Spec: NetCDF Classic Format; NetCDF-4 Format. Attribute types: xarray#10361.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError, StoreError
 from omnizarr.model import Loss
@@ -34,6 +34,7 @@ from omnizarr.netcdf.files.planning import Format, StoredOtherwise, plan
 from omnizarr.netcdf.header import Source
 from omnizarr.stores import trust
 from omnizarr.stores.trust import References
+from omnizarr.support.progress import Progress
 
 __all__ = ["Format", "Loss", "StoredOtherwise", "is_netcdf", "open_file", "plan", "write_file"]
 
@@ -123,7 +124,7 @@ def write_file(
     *,
     format: Format = "NETCDF4",  # noqa: A002 (netCDF4-python's name)
     overwrite: bool = False,
-    progress: Callable[..., Any] | None = None,
+    progress: Progress = None,
 ) -> tuple[Loss, ...]:
     """Write a dataset to a file, which appears when it is complete.
 
@@ -139,8 +140,8 @@ def write_file(
     format : {"NETCDF4", "NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"}
     overwrite : bool
         Whether to replace an existing file.
-    progress : callable, optional
-        A callable such as ``tqdm.tqdm``, called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``.
+    progress : bool, callable or bar, optional
+        As for `omnizarr.convert`.
 
     Returns
     -------

@@ -7,7 +7,6 @@ written by h5py when netCDF-C is done.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import uuid
@@ -28,6 +27,7 @@ from omnizarr.netcdf.files.planning import Format, Plan, StoredOtherwise, plan, 
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 from omnizarr.support.lazy import Lazy
+from omnizarr.support.progress import Progress, Tick, Tracker
 
 if TYPE_CHECKING:
     import h5py
@@ -41,13 +41,16 @@ BLOCK: Final = 2**26
 """Bytes that are in memory at a time, unless one chunk is larger."""
 
 
-def write(path: Path, source: Source, format: Format, progress: Callable[..., Any] | None) -> tuple[Loss, ...]:  # noqa: A002
+def write(path: Path, source: Source, format: Format, progress: Progress) -> tuple[Loss, ...]:  # noqa: A002
     """Write a file beside its place, and move it there."""
     planned = plan(source.root, format)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    nbytes = _nbytes(planned)
+    shown = Tracker(progress, f"writing {path.name}", nbytes)
     try:
-        named = None if progress is None else functools.partial(progress, desc=path.name, unit="B", unit_scale=True)
-        planned, losses = _written(partial, source, planned, format, named)
+        with shown:
+            shown.begin(nbytes)
+            planned, losses = _written(partial, source, planned, format, shown.tick)
         os.replace(partial, path)  # noqa: PTH105 (an existing file is replaced)
     except OmnizarrError as error:
         raise error.add(store=str(path))
@@ -66,7 +69,7 @@ def _written(
     source: Source,
     planned: Plan,
     format: Format,  # noqa: A002
-    progress: Callable[..., Any] | None,
+    tick: Tick,
 ) -> tuple[Plan, tuple[Loss, ...]]:
     """Write a file, and return what was planned in the end, and further losses.
 
@@ -83,7 +86,7 @@ def _written(
             ]
         planned = without_blosc(planned, candidates)
         try:
-            return planned, _Writer(path, source, planned, format, progress).write()
+            return planned, _Writer(path, source, planned, format, tick).write()
         except RuntimeError:
             if not blosc.candidates(planned):
                 raise
@@ -98,7 +101,7 @@ class _Writer:
         source: Source,
         planned: Plan,
         format: Format,  # noqa: A002
-        progress: Callable[..., Any] | None,
+        tick: Tick,
     ) -> None:
         self.path = path
         self.source = source
@@ -108,33 +111,25 @@ class _Writer:
         self.dimensions: dict[str, Any] = {}
         self.variables: dict[str, tuple[Any, VariableHeader]] = {}
         self.losses: list[Loss] = []
-        self.bar = progress(total=self._nbytes()) if progress else None
-
-    def _nbytes(self) -> int:
-        headers = (each for _, group in self.planned.root.walk() for each in group.variables.values())
-        return sum(math.prod(self._shape(each)) * each.type.dtype.itemsize for each in headers)
+        self.tick = tick
 
     def _shape(self, header: VariableHeader) -> tuple[int, ...]:
         return tuple(self.sizes[each].size for each in header.dimensions)
 
     def write(self) -> tuple[Loss, ...]:
-        try:
-            with closing(netCDF4.Dataset(str(self.path), "w", format=self.format)) as dataset:
-                if self.format.startswith("NETCDF3"):
-                    dataset.set_fill_off()  # all values are written
-                self._define(dataset, self.planned.root, "", {})
-                dataset.set_auto_maskandscale(False)
-                dataset.set_auto_chartostring(False)
-                for name, (variable, header) in self.variables.items():
-                    if not self._is_for_hdf5(header, name.rpartition("/")[0]):
-                        self._copy(name, header, _storer(variable))
-            if not self.format.startswith("NETCDF3"):
-                with h5py.File(self.path, "r+", locking="best-effort") as hdf5:
-                    self._complete(hdf5, self.planned.root, "")
-            self._check_lengths()
-        finally:
-            if self.bar is not None:
-                self.bar.close()
+        with closing(netCDF4.Dataset(str(self.path), "w", format=self.format)) as dataset:
+            if self.format.startswith("NETCDF3"):
+                dataset.set_fill_off()  # all values are written
+            self._define(dataset, self.planned.root, "", {})
+            dataset.set_auto_maskandscale(False)
+            dataset.set_auto_chartostring(False)
+            for name, (variable, header) in self.variables.items():
+                if not self._is_for_hdf5(header, name.rpartition("/")[0]):
+                    self._copy(name, header, _storer(variable))
+        if not self.format.startswith("NETCDF3"):
+            with h5py.File(self.path, "r+", locking="best-effort") as hdf5:
+                self._complete(hdf5, self.planned.root, "")
+        self._check_lengths()
         return tuple(self.losses)
 
     # Definitions
@@ -199,8 +194,7 @@ class _Writer:
                 has_nul = True
                 values = _cut(values)
             store(selection, values)
-            if self.bar is not None:
-                self.bar.update(values.nbytes)
+            self.tick(values.nbytes)
         if has_nul:
             self.losses.append(
                 Loss(name[1:], "", "strings with NULs", "a string ends at its first NUL", "the text before")
@@ -216,6 +210,13 @@ class _Writer:
                     what = f"length {header.size} of unlimited dimension {name}"
                     why = "no variable with values has it"
                     self.losses.append(Loss(path.lstrip("/"), f"/dimensions/{name}", what, why, f"length {size}"))
+
+
+def _nbytes(planned: Plan) -> int:
+    """Return the bytes of all elements."""
+    sizes = planned.root.sizes()
+    headers = (each for _, group in planned.root.walk() for each in group.variables.values())
+    return sum(math.prod(sizes[name].size for name in each.dimensions) * each.type.dtype.itemsize for each in headers)
 
 
 def _has_filter(dataset: Any, compression: str) -> bool:

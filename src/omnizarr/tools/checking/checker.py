@@ -15,6 +15,7 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.checking import (
     chunks,
     copies,
@@ -32,7 +33,6 @@ from omnizarr.tools.checking.findings import CheckReport, Findings
 from omnizarr.tools.digesting import digests, verifying
 from omnizarr.tools.streaming.executors import Executor, Local, executor
 from omnizarr.tools.streaming.nodes import hierarchy
-from omnizarr.tools.streaming.progress import Count, Shows
 from omnizarr.tools.streaming.walking import Effort
 
 
@@ -44,7 +44,7 @@ def run(
     data: bool,
     strict: bool,
     concurrency: int | None,
-    progress: Shows,
+    progress: Progress,
     digest: Any = None,
     scheduler: Any = None,
     max_memory: int | None = None,
@@ -160,17 +160,17 @@ def _check_digests(
             findings.add(each.code, path, each.message, found=each.found, expected=each.expected)
 
 
-def _check_elsewhere(findings: Findings, keys: keyspace.Keys, workers: Executor, most: int, progress: Shows) -> int:
+def _check_elsewhere(findings: Findings, keys: keyspace.Keys, workers: Executor, most: int, progress: Progress) -> int:
     """Let the workers of a cluster decode every stored chunk, and return how many there were."""
     looked = 0
     where = keys.where
     workers.expect(where.store, [node.marker.key for node in keys.inventory])
     stored = (decoding.Stored.of(chunk) for chunk in keys.chunks(with_sizes=False))
-    with Count(progress, "checking") as count:
+    with Tracker(progress, "checking", unit="chunk") as shown:
         for told in workers.ask(decoding.Decoding(most), stored, lambda _: None):
             looked += 1
             _enter(findings, told.path, told.key, told.troubles)
-            count.tick(1, told.nbytes, told.path)
+            shown.count(1, told.nbytes, told.path)
     return looked
 
 
@@ -187,7 +187,7 @@ def _enter(findings: Findings, path: str, key: str, troubles: Iterable[chunks.Tr
         )
 
 
-def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, workers: int, progress: Shows) -> int:
+def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, workers: int, progress: Progress) -> int:
     """Look at every stored chunk, several at a time, and return how many there were."""
     looked = 0
 
@@ -208,9 +208,9 @@ def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, worker
             findings.add("unreadable-key", path, error.message, key=chunk.key, found=error.found)
             troubles = []
         _enter(findings, path, chunk.key, troubles)
-        count.tick(1, nbytes, path)
+        shown.count(1, nbytes, path)
 
-    with Count(progress, "checking") as count:
+    with Tracker(progress, "checking", unit="chunk") as shown:
         pool.run(look, stream(), workers, 1 if data else 64)
     return looked
 

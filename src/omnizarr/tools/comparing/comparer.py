@@ -18,6 +18,7 @@ from omnizarr.nodes import wording
 from omnizarr.nodes.detection import Found
 from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.comparing.diff_report import Diff, Difference, Kind, Unequal
 from omnizarr.tools.converting.transfer import same_value
@@ -25,7 +26,6 @@ from omnizarr.tools.streaming.chunks import box_of
 from omnizarr.tools.streaming.equality import first_difference, first_of, is_small, largest_distance, unequal
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy, metadata_of
-from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.regions import Box, Regions
 from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
 from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
@@ -47,7 +47,7 @@ def run(
     values: bool,
     effort: Effort,
     scheduler: Any,
-    progress: Shows,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Diff:
     """Return the differences of two hierarchies; see `omnizarr.diff`."""
@@ -96,22 +96,18 @@ class _Comparison:
     elements: int = 0
     files: int = 0
 
-    def compare(self, progress: Shows, *, values: bool) -> None:
+    def compare(self, progress: Progress, *, values: bool) -> None:
         """Compare all nodes; the elements of arrays only if `values`."""
         paths = dict.fromkeys((*self.left.nodes, *self.right.nodes))
         pairs = [(path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in paths]
         sizes = {path: _nbytes(one, other) if values else 0 for path, one, other in pairs}
-        shown = Progress(progress, sum(sizes.values()), "comparing")
-        try:
+        with Tracker(progress, "comparing", sum(sizes.values())) as shown:
             for path, one, other in pairs:
                 shown.begin(sizes[path], path)
                 if one is None or other is None:
                     self._enter_single(path, one, other)
                 else:
                     self._compare_nodes(path, one, other, shown if values else None)
-            shown.begin(0)
-        finally:
-            shown.close()
 
     def compare_files(self) -> None:
         """Compare files that are not Zarr, without those of operating systems; of a store that lists none, by name."""
@@ -151,7 +147,7 @@ class _Comparison:
     def _enter(self, path: str, kind: Kind, **fields: Any) -> None:
         self.differences.append(Difference(path=path, kind=kind, **fields))
 
-    def _compare_nodes(self, path: str, one: Node, other: Node, shown: Progress | None) -> None:
+    def _compare_nodes(self, path: str, one: Node, other: Node, shown: Tracker | None) -> None:
         self.nodes += 1
         for side, node in (("first", one), ("second", other)):
             if node.error is not None:
@@ -183,7 +179,7 @@ class _Comparison:
                 both = thawed(one.attributes[name]), thawed(other.attributes[name])
                 self._enter(path, "attribute", name=name, left=both[0], right=both[1])
 
-    def _try_values(self, path: str, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Progress) -> None:
+    def _try_values(self, path: str, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Tracker) -> None:
         try:
             found = self._compare_values(left, right, shown)
         except (StoreError, SchedulerError):
@@ -196,7 +192,7 @@ class _Comparison:
             self._enter(path, "values", left=found.left, right=found.right, values=found)
 
     def _compare_values(
-        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Progress
+        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Tracker
     ) -> Unequal | None:
         sides = Elements(left.where, left.metadata, self.effort), Elements(right.where, right.metadata, self.effort)
         for found in (left, right):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from omnizarr.errors import ChunkError
 from omnizarr.formats import dialect_named
@@ -12,6 +12,7 @@ from omnizarr.nodes import detection, hierarchy, replacing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore
+from omnizarr.support.progress import Tick, silent
 from omnizarr.tools.converting.conversion_report import would_be_lost
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Step, plan
@@ -69,7 +70,7 @@ class Carrying:
         where: StorePath,
         target: StorePath,
         executor: Executor | None,
-        tick: Callable[[int], None] | None = None,
+        tick: Tick = silent,
         *,
         overwrite: bool,
     ) -> None:
@@ -94,8 +95,8 @@ class Carrying:
             move.check_memory()
             try:
                 workers = executor or Local()
-                _refuse_broken(where, move.run(workers, tick or _ignore).broken)
-                _refuse_broken(where, move.compare(workers, _ignore).broken)
+                _refuse_broken(where, move.run(workers, tick).broken)
+                _refuse_broken(where, move.compare(workers, silent).broken)
                 hierarchy.create(place, metadata)
             except BaseException:
                 if detection.detect(place) is None:  # else another writer has made a node there
@@ -124,7 +125,3 @@ def _refuse_broken(where: StorePath, broken: Mapping[str, str]) -> None:
     for key, why in broken.items():
         remedy = "repair the source; omnizarr.convert copies what can be read"
         raise ChunkError(why, store=str(where.store), path=where.path, key=key, remedy=remedy)
-
-
-def _ignore(nbytes: int) -> None:
-    """Show no progress."""

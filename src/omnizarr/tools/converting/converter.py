@@ -38,6 +38,7 @@ from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.settings import config as settings
 from omnizarr.stores import LocalStore
 from omnizarr.stores.resolve import refuse_other_format
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.converting import files, inplace, journal, temporary
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.converting.estimating import estimate as estimate_of
@@ -48,7 +49,6 @@ from omnizarr.tools.converting.transfer import copy_files
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
-from omnizarr.tools.streaming.progress import Progress, Shows
 
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
@@ -79,7 +79,7 @@ def run(
     scheduler: Any,
     max_memory: int | None,
     temporary_place: Any,
-    progress: Shows,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `options` are the wanted changes from the source.
@@ -321,7 +321,7 @@ class _Work:
                 )
         return root
 
-    def run(self, progress: Shows, *, resume: bool) -> tuple[NodeReport, ...]:
+    def run(self, progress: Progress, *, resume: bool) -> tuple[NodeReport, ...]:
         """Write everything, and return the result for each node."""
         arrays = [step for step in self.plan.steps if step.is_array]
         for step in arrays:
@@ -332,21 +332,19 @@ class _Work:
         is_complete = self._begin(self.record, resume=resume)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
         chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
-        shown = Progress(progress, sum(sizes.values()), "converting", sum(chunks.values()), 1 + self.verify)
+        total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.verify
         try:
-            self._copy_files(is_complete=is_complete)
-            nodes = []
-            for step in self.plan.steps:
-                shown.begin(sizes.get(step.path, 0), step.path, chunks.get(step.path, 0))
-                nodes.append(self._node(step, shown))
-            shown.begin(0)
+            with Tracker(progress, "converting", total, chunks=number, times=times) as shown:
+                self._copy_files(is_complete=is_complete)
+                nodes = []
+                for step in self.plan.steps:
+                    shown.begin(sizes.get(step.path, 0), step.path, chunks.get(step.path, 0))
+                    nodes.append(self._node(step, shown))
         except (StoreError, SchedulerError):
             raise
         except OmnizarrError:
             self._remove_temporary()  # to resume would meet the same again
             raise
-        finally:
-            shown.close()
         if is_complete:
             return tuple(nodes)
         nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
@@ -463,7 +461,7 @@ class _Work:
         source = self.plan.source.where
         copy_files(source, self.root, self.plan.files, self.executor, verify=self.verify, keeps=is_complete)
 
-    def _node(self, step: Step, shown: Progress) -> NodeReport:
+    def _node(self, step: Step, shown: Tracker) -> NodeReport:
         """Write a node, unless it exists, and return the result."""
         report = step.report()
         if step.target is None:
@@ -510,7 +508,7 @@ class _Work:
             move.discard()
         return report
 
-    def _is_equal(self, move: Move, report: NodeReport, shown: Progress) -> bool:
+    def _is_equal(self, move: Move, report: NodeReport, shown: Tracker) -> bool:
         """Return whether a finished array is still equal to its source, of which the same chunks cannot be read."""
         try:
             found = self._verified(move, replace(report, unreadable={}, stored=0), shown)
@@ -548,10 +546,10 @@ class _Work:
             [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
         )
 
-    def _verified(self, move: Move, report: NodeReport, shown: Progress) -> NodeReport:
+    def _verified(self, move: Move, report: NodeReport, shown: Tracker) -> NodeReport:
         if not self.verify:
             return report
-        with shown.doing("comparing"):
+        with shown.phase("comparing"):
             compared = move.compare(self.executor, shown.tick)
         remarks = report.remarks
         if compared.why:

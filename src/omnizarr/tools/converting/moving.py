@@ -35,12 +35,13 @@ from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool
+from omnizarr.support.progress import Tick
 from omnizarr.tools.converting import temporary
 from omnizarr.tools.converting.routes import Pass, Route, Wish, coarse, passes, regions_of, route
 from omnizarr.tools.converting.temporary import Shelf
 from omnizarr.tools.streaming.chunks import Chunks, box_of, fine, note, overlap, part_of, pieces, read, shape_of
 from omnizarr.tools.streaming.equality import first_difference
-from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick, Written
+from omnizarr.tools.streaming.executors import Executor, Job, Tally, Written
 from omnizarr.tools.streaming.regions import Box, plan
 from omnizarr.tools.streaming.walking import MEMORY
 from omnizarr.tools.translation import Translation

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 from omnizarr.api import opening
 from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, SettingError
@@ -28,13 +28,13 @@ from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores.trust import References
+from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.converting import netcdf_planning as planning
 from omnizarr.tools.converting.conversion_report import Conversion, How, NodeReport
 from omnizarr.tools.converting.files import losses_of
 from omnizarr.tools.converting.netcdf_planning import Plan
 from omnizarr.tools.streaming import nodes as streamed
-from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.translation import Loss
 
 SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf", ".h5", ".hdf5")
@@ -104,7 +104,7 @@ def run(
     verify: bool,
     dry_run: bool,
     strict: bool,
-    progress: Shows,
+    progress: Progress,
     refused: Mapping[str, Any],
     references: References | None = None,
 ) -> Conversion:
@@ -131,9 +131,11 @@ def run(
         )
         if dry_run:
             return replace(report, nodes=tuple(_reports(found.root, plan)))
-        with _Bar(progress, sum(_sizes(found.root)) * (1 + verify)) as bar:
+        total = sum(_sizes(found.root)) * (1 + verify)
+        with Tracker(progress, "converting", total) as shown:
+            shown.begin(total)
             work = _write_file if is_file_wanted else _write_zarr
-            plan = work(target, found, plan, wanted, bar, overwrite=overwrite, verify=verify)
+            plan = work(target, found, plan, wanted, shown.tick, overwrite=overwrite, verify=verify)
     nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
@@ -209,39 +211,18 @@ def _opened(place: Any, references: References | None) -> Iterator[tuple[Source,
 # -- writing --------------------------------------------------------------------------------------------
 
 
-class _Bar:
-    """What shows how far the work is; without a `progress`, nothing."""
-
-    def __init__(self, progress: Shows, total: int) -> None:
-        self._shown = Progress(progress, total, "converting")
-        self._shown.begin(total)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._shown.close()
-
-    def update(self, nbytes: int) -> None:
-        """So many bytes more are done."""
-        self._shown.tick(nbytes)
-
-    def close(self) -> None:
-        """Do nothing: one part of the work is done, others follow."""
-
-
-def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, overwrite: bool, verify: bool) -> Plan:
+def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, overwrite: bool, verify: bool) -> Plan:
     """Write a file, which takes its place when it is complete and compared."""
     path = (_path(target) or Path(target)).absolute()
     if os.path.lexists(path) and not overwrite:
         raise NodeExistsError("something is in the way", store=str(path), remedy="pass overwrite=True to replace it")
     partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     try:
-        told = files.write_file(partial, source, progress=lambda **_: bar)
+        told = files.write_file(partial, source, progress=tick)
         plan = planning.with_told(plan, told)
         if verify:
             with files.open_file(partial) as written:
-                planning.compare(source, written, plan, bar.update)
+                planning.compare(source, written, plan, tick)
         os.replace(partial, path)  # noqa: PTH105 (an existing file is replaced)
     except OmnizarrError as error:
         raise error.add(store=str(path))
@@ -251,7 +232,7 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, o
 
 
 def _write_zarr(
-    target: Any, source: Source, plan: Plan, zarr_format: int, bar: _Bar, *, overwrite: bool, verify: bool
+    target: Any, source: Source, plan: Plan, zarr_format: int, tick: Tick, *, overwrite: bool, verify: bool
 ) -> Plan:
     """Write a hierarchy. If it is incomplete or wrong, remove it, and keep what it would have replaced."""
     path = _local(target)
@@ -259,7 +240,7 @@ def _write_zarr(
     opener = _opener(target, zarr_format)
 
     def fill(place: Any, dataset: Dataset) -> Plan:
-        return _fill(place, dataset, source, plan, bar, verify=verify)
+        return _fill(place, dataset, source, plan, tick, verify=verify)
 
     def made(place: StorePath) -> Plan:
         told = fill(place, opener(place, "w"))
@@ -284,16 +265,16 @@ def _write_zarr(
         raise
 
 
-def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, bar: _Bar, *, verify: bool) -> Plan:
+def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, tick: Tick, *, verify: bool) -> Plan:
     """Write everything into a new dataset, close it and compare."""
     with dataset:
         wanted = Source(plan.defined or source.root, source.read)
         changed: list[str] = []
-        copying.write(dataset, wanted, root=plan.defined, progress=bar.update, told=changed.append)
+        copying.write(dataset, wanted, root=plan.defined, tick=tick, told=changed.append)
         plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
     if verify:
         with Dataset(place) as written:
-            planning.compare(source, written.as_source(), plan, bar.update)
+            planning.compare(source, written.as_source(), plan, tick)
     return plan
 
 

@@ -26,6 +26,7 @@ from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.writing import check_name
 from omnizarr.netcdf.types import UserType
 from omnizarr.netcdf.variable import MAXSTRLEN
+from omnizarr.support.progress import Tick
 from omnizarr.tools.converting.netcdf_remarks import in_words, remarks_of, without_nuls
 from omnizarr.tools.translation import Loss
 
@@ -228,7 +229,7 @@ def _attributes(header: VariableHeader) -> dict[str, Attribute]:
 # -- the comparison -----------------------------------------------------------------------------------
 
 
-def compare(source: Source, written: Source, plan: Plan, tick: Callable[[int], object]) -> None:
+def compare(source: Source, written: Source, plan: Plan, tick: Tick) -> None:
     """Raise ChunkError if what was written is not what was planned; `tick` gets the number of compared bytes."""
     told = {f"/{each.path}{each.pointer}" for each in plan.losses}
     found = dict(written.root.walk())

@@ -19,6 +19,7 @@ from omnizarr.nodes.creating import blocks
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
+from omnizarr.support.progress import Tick, silent
 from omnizarr.tools.streaming.executors import Executor, Job, Tally, Written
 from omnizarr.tools.streaming.regions import Box
 
@@ -28,7 +29,7 @@ _WHOLE: Final = 4 * 2**20
 
 def copy_values(source: StorePath, target: StorePath, keys: Iterable[str], executor: Executor) -> Written:
     """Copy the values of keys below one place to below another; in any order."""
-    return executor.run(_Values(source, target), keys, _unheard)
+    return executor.run(_Values(source, target), keys, silent)
 
 
 def copy_files(
@@ -51,7 +52,7 @@ def copy_files(
     StoreError
         If a store fails, or a copy differs.
     """
-    return executor.run(_Files(source, target, verify, keeps), keys, _unheard)
+    return executor.run(_Files(source, target, verify, keeps), keys, silent)
 
 
 def same_value(one: Store, key: str, other: Store, other_key: str) -> bool:
@@ -69,14 +70,10 @@ def same_value(one: Store, key: str, other: Store, other_key: str) -> bool:
         start += _WHOLE
 
 
-def fill(target: Array, source: Any, executor: Executor, tick: Callable[[int], None] | None = None) -> None:
+def fill(target: Array, source: Any, executor: Executor, tick: Tick = silent) -> None:
     """Write the values of an array, of omnizarr or another library, into one of the same shape."""
     grid = grids.bind(target.metadata.chunk_grid, target.shape)
-    executor.run(_Elements(target, source), blocks(grid, target.dtype.itemsize), tick or _unheard)
-
-
-def _unheard(_: int) -> None:
-    """Show nothing."""
+    executor.run(_Elements(target, source), blocks(grid, target.dtype.itemsize), tick)
 
 
 @dataclass(frozen=True)

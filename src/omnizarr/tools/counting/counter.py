@@ -14,13 +14,13 @@ import numpy as np
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.nodes.detection import Found
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.counting.moments import Fields, Moments, of_elements
 from omnizarr.tools.counting.stat_report import ArrayStat, Stat, Statistics
 from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import is_small
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
-from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
 
 
@@ -32,7 +32,7 @@ def run(
     skip_fill: bool,
     effort: Effort,
     scheduler: Any,
-    progress: Shows,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Stat:
     """Return statistics of the arrays of a hierarchy; see `omnizarr.stat`."""
@@ -42,9 +42,8 @@ def run(
         problems = [(at, str(node.error)) for at, node in found.nodes.items() if node.error is not None]
         arrays = {at: node.array for at, node in found.nodes.items() if node.array is not None}
         sizes = {at: Elements(each.where, each.metadata, effort).values_bytes() for at, each in arrays.items()}
-        shown = Progress(progress, sum(sizes.values()), "reading")
         stats = []
-        try:
+        with Tracker(progress, "reading", sum(sizes.values())) as shown:
             for at, each in arrays.items():
                 shown.begin(sizes[at], at)
                 try:
@@ -53,14 +52,11 @@ def run(
                     raise
                 except (OmnizarrError, MemoryError) as error:
                     problems.append((at, str(error)))
-            shown.begin(0)
-        finally:
-            shown.close()
     return Stat(tuple(stats), tuple(problems))
 
 
 def _of_array(
-    path: str, found: Found[ArrayMetadata], workers: Executor, effort: Effort, shown: Progress, *, skip_fill: bool
+    path: str, found: Found[ArrayMetadata], workers: Executor, effort: Effort, shown: Tracker, *, skip_fill: bool
 ) -> ArrayStat:
     elements = Elements(found.where, found.metadata, effort)
     workers.expect(found.where.store, documents_of(found))

@@ -21,6 +21,7 @@ from omnizarr.model import grids
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.digesting.digests import Digest, NodeDigest
 from omnizarr.tools.digesting.hash_tree import SIZE, HashTree, block_shape, hashing
@@ -28,7 +29,6 @@ from omnizarr.tools.digesting.serializing import canonical_json, serialized
 from omnizarr.tools.streaming.chunks import box_of, part_of
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy, metadata_of
-from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.regions import Box
 from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
 
@@ -44,7 +44,7 @@ def run(
     algorithm: str,
     effort: Effort,
     scheduler: Any,
-    progress: Shows,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Digest:
     """Return the digests of a hierarchy; see `omnizarr.digest`."""
@@ -57,13 +57,12 @@ def run(
         return replace(made, left_out=tuple(key for key in others if not strangers.is_system(key)))
 
 
-def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Executor, progress: Shows) -> Digest:
+def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Executor, progress: Progress) -> Digest:
     """Return the digests of all nodes. Raises the error of the first that cannot be read."""
     digests: dict[str, NodeDigest] = {}
     members: dict[str, dict[str, str]] = {}
     sizes = {at: _nbytes(node, effort) for at, node in found.nodes.items()}
-    shown = Progress(progress, sum(sizes.values()), "digesting")
-    try:
+    with Tracker(progress, "digesting", sum(sizes.values())) as shown:
         for at, node in reversed(found.nodes.items()):  # members before their group
             shown.begin(sizes[at], at)
             digest = of_node(node, members.get(at, {}), algorithm, effort, workers, shown)
@@ -72,14 +71,11 @@ def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Exec
             )
             above, _, name = at.rpartition("/")
             members.setdefault(above, {})[name] = digest
-        shown.begin(0)
-    finally:
-        shown.close()
     return Digest(tuple(digests[at] for at in found.nodes))
 
 
 def of_node(
-    node: Node, members: Mapping[str, str], algorithm: str, effort: Effort, workers: Executor, shown: Progress
+    node: Node, members: Mapping[str, str], algorithm: str, effort: Effort, workers: Executor, shown: Tracker
 ) -> str:
     """Return the digest of a node in hexadecimal digits, given those of its members."""
     if node.meaning is None or node.found is None:
@@ -113,7 +109,7 @@ def _nbytes(node: Node, effort: Effort) -> int:
 # Elements
 
 
-def of_values(elements: Elements, algorithm: str, workers: Executor, shown: Progress) -> bytes:
+def of_values(elements: Elements, algorithm: str, workers: Executor, shown: Tracker) -> bytes:
     """Return the digest of the elements of an array."""
     hashed = hashing(algorithm)
     spec, shape = elements.bind().spec, elements.metadata.shape
@@ -170,7 +166,7 @@ class _Hashing(Question[int, tuple[tuple[int, ...], AnyArray]]):
 # Stored bytes
 
 
-def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_options: Any, progress: Any) -> str:
+def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_options: Any, progress: Progress) -> str:
     """Return DANDI's checksum of everything that is stored below a place.
 
     Spec: https://github.com/dandi/zarr_checksum
@@ -182,11 +178,9 @@ def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_opti
         return _of_keys(where, concurrency, progress)
 
 
-def _of_keys(where: StorePath, concurrency: int | None, progress: Shows) -> str:
+def _of_keys(where: StorePath, concurrency: int | None, progress: Progress) -> str:
     sizes = dict(holdings.sizes(where))
     workers = concurrency or max(pool.default_concurrency(), where.store.concurrency)
-    shown = Progress(progress, sum(sizes.values()), "digesting")
-    shown.begin(sum(sizes.values()))
 
     def look(key: str) -> tuple[list[str], str, int]:
         value = where.store.get(key)
@@ -195,10 +189,8 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Shows) -> str:
         names = key.removeprefix(where.prefix).split("/")
         return names, hashlib.md5(data, usedforsecurity=False).hexdigest(), len(data)
 
-    try:
+    with Tracker(progress, "digesting", sum(sizes.values())) as shown:
         return _of_directory([file for _, file in pool.gather(look, sizes, workers)])[0]
-    finally:
-        shown.close()
 
 
 def _of_directory(files: Iterable[tuple[list[str], str, int]]) -> tuple[str, int, int]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
+from omnizarr.support.progress import Tracker
 from omnizarr.tools.digesting.digester import TAG, of_hierarchy, of_node
 from omnizarr.tools.streaming.executors import Executor
 from omnizarr.tools.streaming.nodes import Hierarchy
-from omnizarr.tools.streaming.progress import Progress
 from omnizarr.tools.streaming.walking import Effort
 
 
@@ -51,7 +51,7 @@ def verify(hierarchy: Hierarchy, expected: Mapping[str, str], effort: Effort, wo
         above, _, name = path.rpartition("/")
         if path:
             members.setdefault(above, {})[name] = digest.rpartition(":")[2]
-    shown = Progress(None, 0, "")
+    shown = Tracker(None, "")
     for path, node in hierarchy.nodes.items():
         if path not in expected:
             yield Mismatch("digest-unlisted", path, "there is no digest of this node")

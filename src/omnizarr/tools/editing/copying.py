@@ -19,14 +19,14 @@ from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.urls import scheme_of
+from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.sources import Source
 from omnizarr.tools.editing import deleting, mentions, places, unfinished
 from omnizarr.tools.editing.outcome import Edited
-from omnizarr.tools.editing.showing import Show, shown
 from omnizarr.tools.streaming import executors
 from omnizarr.tools.streaming.chunks import Chunks
-from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick
+from omnizarr.tools.streaming.executors import Executor, Job, Tally
 
 Pair = tuple[str, str]
 """The key of a value in the source, and in the target."""
@@ -47,7 +47,7 @@ def run(
     verify: bool,
     dry_run: bool,
     scheduler: Any,
-    progress: Show,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Like `omnizarr.copy_node`."""
@@ -171,19 +171,19 @@ class Copy:
 
     # -- doing it ------------------------------------------------------------------
 
-    def run(self, *, dry_run: bool, progress: Show) -> Edited:
+    def run(self, *, dry_run: bool, progress: Progress) -> Edited:
         """Copy, unless it is a dry run; return what was done."""
         keys, nbytes = self._size()
         kind = self.found.metadata.node_type
         outcome = Edited("copy", str(self.source), str(self.target), kind, keys, nbytes or 0, dry_run=dry_run)
         if self.is_complete:
-            with shown(progress, nbytes, f"compare {self.source.path or self.source.store}") as tick:
-                self._compare(tick)
+            with Tracker(progress, f"compare {self.source.path or self.source.store}", nbytes) as shown:
+                self._compare(shown.tick)
             return replace(outcome, keys=0, bytes_stored=0, verified=True, remarks=("the copy was complete already",))
         if dry_run:
             return outcome
-        with shown(progress, nbytes, f"copy {self.source.path or self.source.store}") as tick:
-            copied = self._begin(tick)
+        with Tracker(progress, f"copy {self.source.path or self.source.store}", nbytes) as shown:
+            copied = self._begin(shown.tick)
             renew(self.target)
         marks = mentions.listed(self.source).marks
         mentions.enter(self.target, kind, marks)

@@ -18,9 +18,9 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.nodes.renewing import Change, renew
 from omnizarr.stores import LocalStore, Store, ZipStore
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.editing import mentions, places, unfinished
 from omnizarr.tools.editing.outcome import Edited
-from omnizarr.tools.editing.showing import Show, shown
 
 _SHOWN: Final = 5
 _BATCH: Final = 1000
@@ -32,7 +32,7 @@ def run(
     path: str | None,
     recursive: bool,
     dry_run: bool,
-    progress: Show,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Like `omnizarr.delete_node`."""
@@ -114,7 +114,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
 
 
-def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show = None) -> Edited:
+def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress = None) -> Edited:
     """Delete a node and all below it; groups above no longer mention it."""
     where = found.where
     sizes = list(holdings.sizes(where))
@@ -145,13 +145,13 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show = No
     return outcome
 
 
-def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show) -> None:
+def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progress) -> None:
     journal = where.prefix + unfinished.KEY
-    with shown(progress, sum(size for _, size in sizes), f"delete {where}") as tick:
+    with Tracker(progress, f"delete {where}", sum(size for _, size in sizes)) as shown:
         for first in range(0, len(sizes), _BATCH):
             batch = sizes[first : first + _BATCH]
             where.store.delete_many([key for key, _ in batch if key != journal])
-            tick(sum(size for _, size in batch))
+            shown.tick(sum(size for _, size in batch))
     where.store.delete(journal)
     belongings = dialects_at(where)[0].keyspace.belongings(where.path)
     for prefix in belongings.prefixes:  # what came meanwhile, and empty directories
@@ -159,7 +159,7 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show)
             where.store.delete_prefix(prefix)
 
 
-def finish(where: StorePath, *, dry_run: bool = False, progress: Show = None) -> Edited:
+def finish(where: StorePath, *, dry_run: bool = False, progress: Progress = None) -> Edited:
     """Delete leftovers of an interrupted copy or deletion."""
     sizes = list(holdings.sizes(where))
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)

@@ -21,10 +21,10 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore
+from omnizarr.support.progress import Progress
 from omnizarr.tools.editing import copying, deleting, mentions, places, unfinished
 from omnizarr.tools.editing.copying import Copy
 from omnizarr.tools.editing.outcome import Edited
-from omnizarr.tools.editing.showing import Show
 
 _MOVED: Final = "the new place has a node: a move that was interrupted may be complete; look with omnizarr.check"
 _REST: Final = "omnizarr.delete_node deletes what is left here"
@@ -37,7 +37,7 @@ def run(
     path: str | None,
     target_path: str | None,
     dry_run: bool,
-    progress: Show,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Like `omnizarr.move_node`."""
@@ -58,7 +58,7 @@ def _in_store_of(old: StorePath, new: StorePath) -> StorePath:
     return StorePath(old.store, below[len(above) :].strip("/")) if is_within else new
 
 
-def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show) -> Edited:
+def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Progress) -> Edited:
     found = _found(old, new)
     found.where.store.check_writable()
     copy = _copy(found, new)

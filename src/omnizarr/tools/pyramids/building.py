@@ -21,16 +21,16 @@ from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import pool
+from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.editing import copying, deleting, places, unfinished
-from omnizarr.tools.editing.showing import Show, shown
 from omnizarr.tools.pyramids import images
 from omnizarr.tools.pyramids.images import Image, Level
 from omnizarr.tools.pyramids.reducing import METHODS, AnyArray, reduce
 from omnizarr.tools.streaming import executors, regions
 from omnizarr.tools.streaming.chunks import Chunks
-from omnizarr.tools.streaming.executors import Executor, Job, Tick
+from omnizarr.tools.streaming.executors import Executor, Job
 from omnizarr.tools.streaming.regions import Box, Regions
 
 _MEMORY: Final = 96 * 2**20
@@ -132,7 +132,7 @@ def run(
     dry_run: bool,
     scheduler: Any,
     max_memory: int | None,
-    progress: Show,
+    progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Pyramid:
     """Like `omnizarr.pyramid`."""
@@ -171,7 +171,7 @@ def _copy_first(
     found: Found[ArrayMetadata],
     new: StorePath,
     executor: Executor,
-    progress: Show,
+    progress: Progress,
     *,
     overwrite: bool,
     resume: bool,
@@ -251,7 +251,7 @@ class _Building:
             )
         return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
 
-    def run(self, executor: Executor, progress: Show, *, overwrite: bool, resume: bool) -> None:
+    def run(self, executor: Executor, progress: Progress, *, overwrite: bool, resume: bool) -> None:
         """Make the levels, and write their metadata."""
         first = detection.open_array(self.where / self.image.first.path)
         note = self._journal(first.metadata)
@@ -263,9 +263,9 @@ class _Building:
         note.write(self.where)
         source = Array(first.where, first.metadata)
         total = sum(math.prod(level.shape) for level in self.levels[:-1]) * source.dtype.itemsize
-        with shown(progress, total, f"pyramid {self.where.path or self.where.store}") as tick:
+        with Tracker(progress, f"pyramid {self.where.path or self.where.store}", total) as shown:
             for above, level in pairwise(self.levels):
-                source = self._make(source, above, level, executor, tick, continues=continues)
+                source = self._make(source, above, level, executor, shown.tick, continues=continues)
         self._name_dimensions(self.where / self.image.first.path)
         self._announce(self.levels)
         journal.remove(self.where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, PrefixStore, Store, resolve
 from omnizarr.support.lazy import Lazy
+from omnizarr.support.progress import Progress
 from omnizarr.tools.check import check
 from omnizarr.tools.checking import Finding, documents, inventory
 from omnizarr.tools.checking.findings import Findings
@@ -47,7 +48,7 @@ def run(
     backup: str | os.PathLike[str] | bool | None,
     older_than: float,
     concurrency: int | None,
-    progress: Callable[[int], object] | bool | None,
+    progress: Progress,
 ) -> Account:
     """Repair the findings at a place and below it; see `omnizarr.repair`."""
     chosen = wanted(codes)

@@ -23,8 +23,8 @@ from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import chunking, detection, holdings
 from omnizarr.nodes.array import Array
 from omnizarr.stores import pool
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.streaming.chunks import Chunks
-from omnizarr.tools.streaming.progress import TICKED, Count, Shows
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -125,7 +125,7 @@ class MissingChunks:
         return f"<MissingChunks /{self.path}: {self.count} of {self.expected} {self.unit}s>"
 
 
-def run(store: Any, *, path: str | None, inner: bool, progress: Shows, storage_options: Any) -> MissingChunks:
+def run(store: Any, *, path: str | None, inner: bool, progress: Progress, storage_options: Any) -> MissingChunks:
     """Return the chunks of an array that are not stored; see `omnizarr.missing`."""
     array = store
     if not isinstance(store, Array) or path:
@@ -136,8 +136,8 @@ def run(store: Any, *, path: str | None, inner: bool, progress: Shows, storage_o
     of_inner = shape if inner else None
     grid = chunks.grid if of_inner is None else grids.bind(grids.regular(of_inner), metadata.shape)
     there = _Bits(grid.nchunks) if grid.nchunks <= _MOST_BITS else _Numbers(grid.nchunks)
-    with Count(progress, "counting", "key") as shown:
-        listed = _ticking(_stored(chunks, metadata), shown)
+    with Tracker(progress, "counting", unit="key") as shown:
+        listed = shown.counted(_stored(chunks, metadata))
         for coords in listed if of_inner is None else _inner_chunks(array, grid, of_inner, listed):
             there.add(_raveled(coords, grid.grid_shape))
     unit: Literal["chunk", "shard", "inner chunk"] = "chunk"
@@ -198,15 +198,6 @@ def _axes(codecs: Sequence[Named], ndim: int) -> tuple[int, ...]:
         order: Any = codec.configuration["order"]
         seen = [seen[axis] for axis in order]
     return tuple(seen.index(axis) for axis in range(ndim))
-
-
-def _ticking(found: Iterable[Coords], shown: Count) -> Iterator[Coords]:
-    number = 0
-    for number, coords in enumerate(found, 1):
-        if number % TICKED == 0:
-            shown.tick(TICKED)
-        yield coords
-    shown.tick(number % TICKED)
 
 
 # -- stored chunks -------------------------------------------------------------------

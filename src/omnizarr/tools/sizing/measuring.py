@@ -22,9 +22,9 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore, PrefixStore, Store, WrapperStore
+from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import describe
 from omnizarr.tools.sizing.usage import Amount, NodeUsage, Usage
-from omnizarr.tools.streaming.progress import TICKED, Count, Shows
 
 _Decode = Callable[[str], Coords | None]
 
@@ -105,7 +105,7 @@ class _Node:
         )
 
 
-def run(store: Any, *, path: str | None, progress: Shows, storage_options: Any = None) -> Usage:
+def run(store: Any, *, path: str | None, progress: Progress, storage_options: Any = None) -> Usage:
     """Return what a node and all nodes below take. See `omnizarr.du`."""
     if isinstance(store, Array | Group) and not path:
         node = store  # with the members that are known
@@ -116,7 +116,7 @@ def run(store: Any, *, path: str | None, progress: Shows, storage_options: Any =
     count.walk(node)
     unlisted = ""
     try:
-        with Count(progress, "counting", "key") as shown:
+        with Tracker(progress, "counting", unit="key") as shown:
             count.list(shown)
     except (StoreError, NotImplementedError) as error:
         if _can_list(where):
@@ -205,10 +205,9 @@ class _Count:
 
     # -- keys --------------------------------------------------------------------
 
-    def list(self, shown: Count) -> None:
+    def list(self, shown: Tracker) -> None:
         """Assign each key to a node."""
-        number = 0
-        for key, size in self._sizes():
+        for key, size in shown.counted(self._sizes()):
             folder = key[: key.rfind("/") + 1]
             node = self._documents.get(key)
             if node is not None:
@@ -216,10 +215,6 @@ class _Count:
             else:
                 node, begin = self._owner(folder)
                 node.take(folder, key, size, begin)
-            number += 1
-            if number % TICKED == 0:
-                shown.tick(TICKED)
-        shown.tick(number % TICKED)
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
         home, store = self.where.home, self.where.store

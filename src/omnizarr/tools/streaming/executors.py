@@ -28,11 +28,11 @@ from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.support.locks import RLock
+from omnizarr.support.progress import Tick
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 Result = TypeVar("Result")
-Tick = Callable[[int], None]
 
 _AHEAD: Final = 2
 """Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""

@@ -1,20 +1,23 @@
 """How far work is: its state, and what shows it."""
 
+import ast
 import inspect
 import io
 import sys
 import time
 import types
-from contextlib import suppress
+from contextlib import closing, suppress
+from importlib import import_module
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.tools import progress
-from omnizarr.tools.progress import Lines, Notebook, State, Terminal, duration, show
-from omnizarr.tools.streaming.progress import Progress
+from omnizarr.netcdf.files import open_file, write_file
+from omnizarr.support import progress
+from omnizarr.support.progress import Lines, Notebook, Showing, State, Terminal, Tracker
+from tests.structure import MODULES
 
 
 class Screen(io.StringIO):
@@ -85,16 +88,10 @@ def test_rate_is_that_of_late(monkeypatch):
     assert state.rate > 10
 
 
-def test_durations():
-    assert [duration(seconds) for seconds in (0.4, 59.4, 60, 3599, 90_000)] == [
-        "0 s", "59 s", "1 min 0 s", "59 min 59 s", "25 h 0 min",
-    ]  # fmt: skip
-
-
 def test_terminal_line_is_drawn_in_place_and_taken_away(quick, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     screen = Screen()
-    with show(State("reading", 100, done=50), Terminal(screen)):
+    with closing(Showing(State("reading", 100, done=50), Terminal(screen))):
         time.sleep(0.05)
         progress.clear()
         time.sleep(0.05)
@@ -108,14 +105,15 @@ def test_terminal_line_is_drawn_in_place_and_taken_away(quick, monkeypatch):
 def test_nothing_is_shown_of_what_takes_less_than_a_second():
     screen, log = Screen(), io.StringIO()
     for where in (Terminal(screen), Lines(log)):
-        with show(State("reading", 100, done=50), where):
+        with closing(Showing(State("reading", 100, done=50), where)):
             time.sleep(0.05)
     assert (screen.getvalue(), log.getvalue()) == ("", "")
 
 
 def test_log_has_lines_and_a_last_one(quick):
     log = io.StringIO()
-    with show(State("reading", 100), Lines(log)) as state:
+    state = State("reading", 100)
+    with closing(Showing(state, Lines(log))):
         time.sleep(0.05)
         state.done = 100
     lines = log.getvalue().splitlines()
@@ -127,7 +125,7 @@ def test_log_has_lines_and_a_last_one(quick):
 def test_terminal_that_has_gone_stops_nothing(quick):
     screen = Screen()
     screen.close()
-    with show(State("reading", 100), Terminal(screen)):
+    with closing(Showing(State("reading", 100), Terminal(screen))):
         time.sleep(0.02)
 
 
@@ -135,7 +133,7 @@ def test_error_takes_the_bar_away(quick):
     screen = Screen()
 
     def fail():
-        with show(State("reading", 100), Terminal(screen)):
+        with closing(Showing(State("reading", 100), Terminal(screen))):
             time.sleep(0.02)
             raise KeyError
 
@@ -163,7 +161,7 @@ def test_notebook_has_one_bar_that_is_renewed(quick, monkeypatch, source, tmp_pa
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
     state = State("reading <b>", 100, done=30)
-    with show(state, progress.shown()):
+    with closing(Showing(state, progress.shown())):
         time.sleep(0.05)
         state.done = 100
     assert "<progress" in shown[0]
@@ -231,7 +229,7 @@ def test_check_tells_each_chunk(source):
 
 
 def test_chunks_are_counted_as_they_are_written_and_not_again_as_they_are_compared():
-    shown = Progress(None, 400, "converting", 4, times=2)
+    shown = Tracker(None, "converting", 400, chunks=4, times=2)
     seen = []
     for path in ("a", "b"):
         shown.begin(200, path, 2)
@@ -244,7 +242,7 @@ def test_chunks_are_counted_as_they_are_written_and_not_again_as_they_are_compar
 
 
 def test_more_than_was_expected_is_not_counted():
-    shown = Progress(None, 100, "converting", 1)
+    shown = Tracker(None, "converting", 100, chunks=1)
     shown.begin(100, "a", 1)
     shown.tick(1000)
     assert (shown.state.done, shown.state.share) == (100, 1.0)
@@ -304,17 +302,37 @@ def test_copy_of_another_library_tells_what_is_done(tmp_path):
 
 
 def _with_progress():
-    """Return the public functions that take ``progress=``, by name."""
-    public = {name: getattr(omnizarr, name) for name in omnizarr.__all__ if callable(getattr(omnizarr, name))}
-    takes = {}
-    for name, function in public.items():
-        with suppress(TypeError, ValueError):
-            takes[name] = "progress" in inspect.signature(function).parameters
-    return {name: public[name] for name, does in takes.items() if does}
+    """Return the names of the public functions and methods that take ``progress=``, each under its shortest name."""
+    named = {}
+    modules = [name for name in MODULES if "._" not in name and "as_zarr" not in name]
+    for module in sorted(modules, key=lambda name: name.count(".")):
+        with suppress(ImportError):  # an extra that is not installed
+            found = import_module(module)
+            for name in getattr(found, "__all__", ()):
+                thing = getattr(found, name)
+                methods = vars(thing).items() if inspect.isclass(thing) else ()
+                for each, inner in ((thing, ""), *((method, f".{below}") for below, method in methods)):
+                    if (
+                        inspect.isfunction(each)
+                        and "progress" in inspect.signature(each).parameters
+                        and "._" not in inner
+                    ):
+                        named.setdefault(each, f"{module}.{name}{inner}".removeprefix("omnizarr."))
+    return set(named.values())
 
 
 def _image(folder):
     return omnizarr.create_array(folder / "image.zarr", data=np.arange(64.0).reshape(8, 8), chunks=(4, 4))
+
+
+def _write_file(folder, **how):
+    pytest.importorskip("netCDF4", reason="netCDF files need it")
+    with omnizarr.netcdf.Dataset(folder / "data.zarr", "w") as dataset:
+        dataset.createDimension("x", 10)
+        dataset.createVariable("v", "f8", ("x",))[:] = np.arange(10.0)
+        write_file(folder / "to.nc", dataset.as_source(), **how)
+    with open_file(folder / "to.nc") as written:
+        assert (written.read("/v", (slice(0, 10),)) == np.arange(10.0)).all()
 
 
 CALLS = {
@@ -334,8 +352,9 @@ CALLS = {
     "rechunk": lambda source, folder, **how: omnizarr.rechunk(source / "deep/x", folder / "to.zarr", chunks=50, **how),
     "repair": lambda source, _, **how: omnizarr.repair(source, **how),
     "stat": lambda source, _, **how: omnizarr.stat(source, **how),
+    "netcdf.files.write_file": lambda _, folder, **how: _write_file(folder, **how),
 }  # fmt: skip
-"""A call of each public function that takes ``progress=``."""
+"""A call of each public function and method that takes ``progress=``."""
 INSTANT = {"move_node"}
 """Functions that rename."""
 
@@ -358,7 +377,7 @@ class Bar:
 
 
 def test_every_public_function_with_progress_is_called_here():
-    assert set(_with_progress()) == set(CALLS)
+    assert _with_progress() == set(CALLS)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -383,3 +402,37 @@ def test_every_function_takes_a_function_of_a_number(source, tmp_path, name):
     CALLS[name](source, tmp_path, progress=counts.append)
     assert all(isinstance(count, int) and count > 0 for count in counts)
     assert counts or name in INSTANT
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_function_takes_a_bar_and_leaves_it_open(source, tmp_path, name):
+    bar = Bar()
+    CALLS[name](source, tmp_path, progress=bar)
+    assert not bar.is_closed
+    assert bar.done > 0 or name in INSTANT
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - INSTANT))
+def test_every_function_refuses_anything_else(source, tmp_path, name):
+    with pytest.raises(TypeError, match="progress='yes': expected True, a bar"):
+        CALLS[name](source, tmp_path, progress="yes")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_progress_has_one_type_in_all_signatures(module):
+    """So no function can take other values, and a function of each increase has one name and type too."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    arguments = [each for node in functions for each in (*node.args.args, *node.args.kwonlyargs)]
+    types = {(each.arg, ast.unparse(each.annotation)) for each in arguments if each.annotation is not None}
+    assert {(name, of) for name, of in types if name in {"progress", "tick"}} <= {
+        ("progress", "Progress"),
+        ("tick", "Tick"),
+    }
+
+
+def test_a_part_of_other_work_is_not_what_was_started_last():
+    with Tracker(None, "converting", 100) as whole, Tracker(whole.tick, "writing", 100) as part:
+        part.tick(60)
+    assert progress.last() is whole.state
+    assert whole.state.done == 60

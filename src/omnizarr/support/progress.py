@@ -1,6 +1,7 @@
 """Progress of long work, and how it is shown: a bar in a terminal or a notebook, lines in the log of a batch job.
 
-`State` holds the progress. `show` shows it while the work lasts, but not for work of less than a second.
+`Progress` is what every function takes as ``progress=``, `Tracker` reports to it, `State` holds how far the work is.
+What omnizarr shows itself appears after a second.
 """
 
 from __future__ import annotations
@@ -9,16 +10,41 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, Protocol, Self, TextIO, TypeAlias, TypeVar
 
-from omnizarr.nodes import wording
-from omnizarr.support import workers
+from omnizarr.support import text, workers
 from omnizarr.support.locks import RLock
+
+T = TypeVar("T")
+
+
+class Bar(Protocol):
+    """What shows progress, as those of ``tqdm.tqdm`` do.
+
+    If it has ``set_postfix_str``, that is called with the path of the current array.
+    """
+
+    def update(self, n: int, /) -> object:
+        """Add to what is done."""
+
+    def close(self) -> object:
+        """Stop showing."""
+
+
+Progress: TypeAlias = Callable[..., Bar] | Callable[[int], object] | Bar | bool | None
+"""What users give as ``progress=``: True, what makes a bar, a bar, or a function of each increase.
+
+What makes a bar, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit=`` and ``unit_scale=``. That bar
+is closed at the end; a bar that you give stays open.
+"""
+
+Tick: TypeAlias = Callable[[int], object]
+"""What is called with each increase."""
 
 AT_FIRST: Final = 1.0
 """Seconds until a bar is shown."""
@@ -29,6 +55,8 @@ _WINDOW: Final = 30.0
 """Seconds over which the rate is averaged."""
 _WIDTH: Final = 12
 _NARROWEST: Final = 40
+_AT_ONCE: Final = 1000
+"""Items of a listing between two reports."""
 
 
 @dataclass(slots=True)
@@ -118,15 +146,15 @@ class State:
         path = f" {self.path}" if self.path else ""
         parts = self._parts()
         while True:
-            text = f"{self.doing}{path}: {', '.join(part for _, part in parts)}"
-            if width is None or len(text) <= width:
-                return text
+            words = f"{self.doing}{path}: {', '.join(part for _, part in parts)}"
+            if width is None or len(words) <= width:
+                return words
             if path:
                 path = ""
             elif len(parts) > 1:
                 parts.remove(max(parts))
             else:
-                return text[:width]
+                return words[:width]
 
     def _parts(self) -> list[tuple[int, str]]:
         """Return the parts in reading order. Those with the highest number are dropped first."""
@@ -136,35 +164,21 @@ class State:
             (0, "" if share is None else f"{int(100 * share)} %"),
             (2, self._bytes()),
             (3, self._count()),
-            (4, f"{wording.size(int(self.rate))}/s" if is_known else ""),
-            (1, "" if left is None else f"{duration(left)} left"),
+            (4, f"{text.size(int(self.rate))}/s" if is_known else ""),
+            (1, "" if left is None else f"{text.duration(round(left))} left"),
         ]
-        return [(rank, text) for rank, text in found if text]
+        return [(rank, words) for rank, words in found if words]
 
     def _bytes(self) -> str:
-        total = "" if self.total is None else f" of {wording.size(self.total)}"
-        return f"{wording.size(self.done)}{total}" if self.done or self.total else ""
+        total = "" if self.total is None else f" of {text.size(self.total)}"
+        return f"{text.size(self.done)}{total}" if self.done or self.total else ""
 
     def _count(self) -> str:
         if not (self.chunks or self.total_chunks or not self._bytes()):
             return ""
         counted = self.chunks if self.total_chunks is None else self.total_chunks
         done = "" if self.total_chunks is None else f"{self.chunks:,} of "
-        return f"{done}{wording.plural(counted, self.unit)}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    >>> duration(7.2), duration(75), duration(3700)
-    ('7 s', '1 min 15 s', '1 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+        return f"{done}{text.plural(counted, self.unit)}"
 
 
 # -- displays -----------------------------------------------------------------
@@ -219,9 +233,9 @@ class Terminal:
         """Remove the line."""
         self.clear()
 
-    def _write(self, text: str) -> None:
+    def _write(self, words: str) -> None:
         with suppress(OSError, ValueError):  # the terminal is gone
-            self._stream.write(text)
+            self._stream.write(words)
             self._stream.flush()
 
 
@@ -263,11 +277,11 @@ class Notebook:
         """Draw the bar, or draw it again."""
         escape = import_module("html").escape
         share = "" if state.share is None else f' value="{state.share:.4f}"'
-        text = self._display.HTML(f"<progress{share}></progress> <code>{escape(state.words())}</code>")
+        html = self._display.HTML(f"<progress{share}></progress> <code>{escape(state.words())}</code>")
         if self._handle is None:
-            self._handle = self._display.display(text, display_id=True)
+            self._handle = self._display.display(html, display_id=True)
         else:
-            self._handle.update(text)
+            self._handle.update(html)
 
     def clear(self) -> None:
         """Keep the output of the cell."""
@@ -316,8 +330,18 @@ class Showing:
         with self._guard:
             self._where.clear()
 
+    def update(self, n: int, /) -> None:
+        """Do nothing: the state is looked at when it is drawn."""
+
     def close(self) -> None:
-        """Stop showing. Called again after an interrupt, it continues."""
+        """Stop showing, even if Ctrl-C interrupts."""
+        try:
+            self._close()
+        except BaseException:
+            self._close()
+            raise
+
+    def _close(self) -> None:
         if self in _showing:
             self._end.put(None)
             self._thread.wait()
@@ -329,29 +353,6 @@ _showing: list[Showing] = []
 _last: list[State] = []
 
 
-@contextmanager
-def show(state: State, where: _Shown | None) -> Iterator[State]:
-    """Show a state while the work lasts."""
-    remember(state)
-    if where is None:
-        yield state
-        return
-    showing = Showing(state, where)
-    try:
-        yield state
-    finally:
-        try:
-            showing.close()
-        except BaseException:  # on Ctrl-C
-            showing.close()
-            raise
-
-
-def remember(state: State) -> None:
-    """Make `last` return this state."""
-    _last[:] = [state]
-
-
 def last() -> State | None:
     """Return the state of the work that was started last; None if there was none."""
     return _last[0] if _last else None
@@ -361,6 +362,155 @@ def clear() -> None:
     """Remove bars, to print something else in their place. They are drawn again."""
     for showing in _showing:
         showing.clear()
+
+
+# -- reports -------------------------------------------------------------------
+
+
+class Tracker:
+    """Reports what is done to what the user gave as ``progress=``. Threads may call it.
+
+    Parameters
+    ----------
+    progress : Progress
+    doing : str
+        What is done, as the bar shows it.
+    total : int, optional
+        How many bytes of elements that makes.
+    chunks : int, optional
+        How many chunks, or units of `count`, that makes.
+    unit : str
+        What a bar counts: "B" is bytes; anything else is the name of what `count` counts.
+    times : int
+        How often the bytes of an array are counted: twice, if it is compared after it was written. Chunks are
+        counted the first time, in proportion to the bytes.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        doing: str,
+        total: int | None = None,
+        *,
+        chunks: int | None = None,
+        unit: str = "B",
+        times: int = 1,
+    ) -> None:
+        self.state = State(doing, total, chunks, "chunk" if unit == "B" else unit)
+        if not isinstance(getattr(progress, "__self__", None), Tracker):  # otherwise it is a part of other work
+            _last[:] = [self.state]
+        self._times = times
+        self._given = progress
+        self._bar: Any = _bar(progress, self.state, unit, total if unit == "B" else chunks)
+        self._left: int | None = None
+        self._nbytes = self._chunks = self._before = 0
+        self._guard = RLock()
+
+    def begin(self, nbytes: int, path: str | None = None, chunks: int = 0) -> None:
+        """Begin with an array of so many bytes and chunks. What was left of the one before counts as done."""
+        self.tick(self._left or 0)
+        with self._guard:
+            self._before += self._chunks
+            self.state.chunks = self._before
+            self._left = self._nbytes = nbytes
+            self._chunks = chunks
+            self.state.path = f"/{path}" if path else self.state.path
+        if path and hasattr(self._bar, "set_postfix_str"):
+            self._bar.set_postfix_str(f"/{path}", refresh=False)
+
+    def tick(self, nbytes: int) -> None:
+        """Count bytes of elements; of an array that has begun, at most those that are left."""
+        with self._guard:
+            if self._left is not None:
+                nbytes = min(nbytes, self._left)
+                self._left -= nbytes
+            self.state.done += nbytes
+            if self._nbytes and self._left is not None:
+                counted = self._chunks * self._times * (self._nbytes - self._left) // self._nbytes
+                self.state.chunks = self._before + min(self._chunks, counted)
+            if nbytes and self._bar is not None:
+                self._bar.update(nbytes)
+
+    def count(self, count: int, nbytes: int = 0, path: str | None = None) -> None:
+        """Count units, with the bytes that they have and the path of their array."""
+        with self._guard:
+            self.state.chunks += count
+            self.state.done += nbytes
+            self.state.path = f"/{path}" if path else None
+            if count and self._bar is not None:
+                self._bar.update(count)
+
+    def counted(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield items, and count them, many at once."""
+        number = 0
+        for number, item in enumerate(items, 1):
+            if number % _AT_ONCE == 0:
+                self.count(_AT_ONCE)
+            yield item
+        self.count(number % _AT_ONCE)
+
+    @contextmanager
+    def phase(self, doing: str) -> Iterator[None]:
+        """Say for a while that something else is done."""
+        before, self.state.doing = self.state.doing, doing
+        try:
+            yield
+        finally:
+            self.state.doing = before
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Close the bar. Without an error, what was left of the last array counts as done."""
+        try:
+            if kind is None and self._left is not None:
+                self.begin(0)
+        finally:
+            if self._bar is not None and self._bar is not self._given:
+                self._bar.close()
+
+
+class _Function:
+    """A function of each increase, as a bar."""
+
+    def __init__(self, update: Tick) -> None:
+        self.update = update
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _bar(progress: Progress, state: State, unit: str, total: int | None) -> Bar | None:
+    """Return what shows a state as ``progress=`` asks for it; None if nothing is to be shown."""
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        where = shown()
+        return None if where is None else Showing(state, where)
+    if callable(progress):
+        make: Any = progress
+        options = {"total": total, "desc": state.doing, "unit": unit, "unit_scale": True}
+        made: Bar = make(**options) if _takes(make, options) else _Function(make)
+        return made
+    if hasattr(progress, "update"):
+        return progress
+    raise TypeError(f"progress={progress!r}: expected True, a bar such as those of tqdm, or a function of a number")
+
+
+def _takes(function: Callable[..., Any], options: dict[str, Any]) -> bool:
+    """Return whether a function takes these keywords: it makes a bar then."""
+    try:
+        import_module("inspect").signature(function).bind(**options)
+    except TypeError:
+        return False
+    except ValueError:  # a function in C that does not say what it takes
+        return isinstance(function, type)
+    return True
+
+
+def silent(_: int) -> None:
+    """Report nothing."""
 
 
 def _notebook() -> Any:
