@@ -107,9 +107,10 @@ def _on_packing(header: VariableHeader, layout: str) -> Iterator[str]:
             continue
         at = int(np.argmax(before != after))  # the first that differs; otherwise the first, whose digits differ
         who = reader if layout in _UNTYPED else f'{reader} with engine="zarr"'
+        names = f"{' and '.join(floats)} {'becomes' if len(floats) == 1 else 'become'}"
         yield (
-            f"{' and '.join(floats)} {'becomes' if len(floats) == 1 else 'become'} double: for {who}, a stored {stored[at]!s} is {after[at]!s} "
-            f"({after.dtype}), in the file {before[at]!s} ({before.dtype})"
+            f"{names} double: for {who}, a stored {stored[at]!s} is {after[at]!s} ({after.dtype}), "
+            f"in the file {before[at]!s} ({before.dtype})"
         )
 
 
