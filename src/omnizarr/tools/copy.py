@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import groupby
@@ -16,7 +16,7 @@ import numpy as np
 
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
 from omnizarr.formats import DIALECTS, dialect_named
-from omnizarr.model import GroupMetadata
+from omnizarr.model import GroupMetadata, Loss
 from omnizarr.nodes import creating, detection, hierarchy, holdings, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
@@ -34,15 +34,32 @@ IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
 Log: TypeAlias = "Callable[[str], object] | None"
 
 
-class Copied(NamedTuple):
-    """The result of a copy."""
-
+class _Counts(NamedTuple):
     copied: int
-    """Number of nodes (`copy_store`: keys) copied."""
     skipped: int
-    """Number of nodes that were skipped."""
     nbytes: int
-    """Bytes of the copied values in memory (`copy_store`: stored bytes)."""
+
+
+class Copied(_Counts):
+    """The result of a copy: a tuple of three numbers, as zarr-python 2 returned, with attributes.
+
+    Attributes
+    ----------
+    copied : int
+        Number of nodes (`copy_store`: keys) copied.
+    skipped : int
+        Number of nodes that were skipped.
+    nbytes : int
+        Bytes of the copied values in memory (`copy_store`: stored bytes).
+    losses : tuple of Loss
+        What the codecs or the data type that you asked for do not keep.
+    kept : tuple of str
+        Files that are not Zarr, differ from those of the source, and stay at the target: without
+        ``if_exists="replace"``.
+    """
+
+    losses: tuple[Loss, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 @dataclass
@@ -63,13 +80,18 @@ class _Job:
     copied: int = 0
     skipped: int = 0
     nbytes: int = 0
+    losses: list[Loss] = field(default_factory=list)
+    kept: tuple[str, ...] = ()
+    """Files at the target that differ from those of the source, and stay."""
 
     def say(self, text: str) -> None:
         _say(self.log, text)
 
     @property
     def result(self) -> Copied:
-        return Copied(self.copied, self.skipped, self.nbytes)
+        made = Copied(self.copied, self.skipped, self.nbytes)
+        made.losses, made.kept = tuple(self.losses), self.kept
+        return made
 
 
 def copy(
@@ -82,6 +104,7 @@ def copy(
     if_exists: IfExists = "raise",
     dry_run: bool = False,  # noqa: FBT001, FBT002
     *,
+    strict: bool = False,
     scheduler: Any = None,
     progress: Progress = None,
     **create_kws: Any,
@@ -108,9 +131,13 @@ def copy(
     log : callable, optional
         Called with a line for each node.
     if_exists : {"raise", "replace", "skip", "skip_initialized"}
-        What to do about an existing node ("skip_initialized": skip it if it has a stored chunk).
+        What to do about an existing node ("skip_initialized": skip it if it has a stored chunk), and about a file that
+        is not Zarr and has another content than that of the source. Files that are skipped are in ``kept``.
     dry_run : bool
         Whether to only report what would be done.
+    strict : bool
+        Whether to raise NotRepresentableError, before anything is written, if codecs or a data type in `create_kws` do
+        not keep all values. Otherwise they are in ``losses``.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `omnizarr.convert`.
     progress : bool, callable or bar, optional
@@ -121,14 +148,14 @@ def copy(
     Returns
     -------
     Copied
-        (number of nodes copied, number skipped, bytes copied)
+        (number of nodes copied, number skipped, bytes copied), with ``losses`` and ``kept``
 
     Raises
     ------
     NodeExistsError
-        If a node exists already, and `if_exists` is "raise".
+        If a node exists already, or a file with another content, and `if_exists` is "raise".
     NotRepresentableError
-        If something would be lost in the format of `dest`.
+        If something would be lost in the format of `dest`, or with `strict` by codecs or a data type.
     ChunkError
         If a chunk of the source that must be decoded cannot be read.
     SchedulerError
@@ -142,6 +169,8 @@ def copy(
     >>> dest = omnizarr.create_group({})
     >>> omnizarr.copy(source["temp"], dest)
     Copied(copied=1, skipped=0, nbytes=16)
+    >>> omnizarr.copy(source["temp"], dest, "rounded", dtype="float32").losses[0].why
+    'relative error at most 2^-24; numbers beyond 3.40282e+38 become infinite'
     """
     _check(if_exists)
     name = name or str(source.name).rpartition("/")[2]
@@ -150,8 +179,11 @@ def copy(
     with _executor(scheduler) as executor, _showing(progress, [source], shallow=shallow) as shown:
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=1)
+        files = _files(job, source, dest.store_path / name)
+        if strict:
+            _refuse_losses(job, source, dest, lambda told: _copy_node(told, source, dest, name))
         _copy_node(job, source, dest, name)
-        _copy_files(job, source, dest.store_path / name)
+        _copy_files(job, source, dest.store_path / name, files)
     return job.result
 
 
@@ -164,6 +196,7 @@ def copy_all(
     if_exists: IfExists = "raise",
     dry_run: bool = False,  # noqa: FBT001, FBT002
     *,
+    strict: bool = False,
     scheduler: Any = None,
     progress: Progress = None,
     **create_kws: Any,
@@ -175,9 +208,11 @@ def copy_all(
     with _executor(scheduler) as executor, _showing(progress, members, shallow=shallow) as shown:
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=2)
-        for name in list(source.keys()):
-            _copy_node(job, source[name], dest, name)
-        _copy_files(job, source, dest.store_path)
+        files = _files(job, source, dest.store_path)
+        if strict:
+            _refuse_losses(job, source, dest, lambda told: _copy_each(told, source, dest))
+        _copy_each(job, source, dest)
+        _copy_files(job, source, dest.store_path, files)
     if not without_attrs and not dry_run:
         _copy_attributes(job, source, dest)
     return job.result
@@ -398,6 +433,14 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.say(f"copy {source.name} -> {dest.store_path / name}")
     job.copied += 1
     job.nbytes += int(source.nbytes)
+    is_moved = _can_copy_bytes(job, source, dest) or (
+        job.carrying is not None and job.carrying.copies_chunks(source.store_path)
+    )
+    keywords = {} if is_moved else creating.like(source, {"zarr_format": dest.zarr_format, **job.options})
+    keywords.pop("zarr_format", None)
+    if job.options and not is_moved:
+        asked = import_module("omnizarr.tools.converting.asked")
+        job.losses.extend(asked.losses_of(source, dest.zarr_format, keywords))
     if job.dry_run:
         return
     chunks = _chunks_of(source)
@@ -418,8 +461,6 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
         job.carrying.copy_array(source.store_path, target, job.executor, job.shown.tick, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))
         return
-    keywords = creating.like(source, {"zarr_format": dest.zarr_format, **job.options})
-    keywords.pop("zarr_format")
     if not job.without_attrs:  # read before the array is replaced, which may be the source
         keywords["attributes"] = {**(keywords.get("attributes") or {}), **_attributes(job, source)}
     if job.executor is None or not np.shape(source):
@@ -550,15 +591,50 @@ def _copy_members(job: _Job, source: Any, dest: Group, name: str, made: Group | 
             _copy_node(job, node, Group(dest.store_path / name, dest.metadata), member)
 
 
-def _copy_files(job: _Job, source: Any, target: StorePath) -> None:
-    """Copy the files that are not Zarr below a group of ours; of a shallow copy, those directly in it.
+def _copy_each(job: _Job, source: Any, dest: Group) -> None:
+    for name in list(source.keys()):
+        _copy_node(job, source[name], dest, name)
 
-    A file that is at the target already stays, unless existing nodes are replaced.
+
+def _refuse_losses(job: _Job, source: Any, dest: Group, run: Callable[[_Job], None]) -> None:
+    """Raise NotRepresentableError if codecs or the data type that are asked for lose something, before they do."""
+    if not job.options:
+        return
+    told = replace(job, dry_run=True, log=None, losses=[])
+    run(told)
+    if told.losses:
+        where = source.store_path if isinstance(source, Array | Group) else dest.store_path
+        refusal = import_module("omnizarr.tools.converting.conversion_report").would_be_lost
+        raise refusal(where, told.losses, "strict=False copies what can be kept, and lists the losses")
+
+
+def _files(job: _Job, source: Any, target: StorePath) -> list[str]:
+    """Return the files that are not Zarr below a group of ours; of a shallow copy, those directly in it.
+
+    A file with another content that is at the target already is replaced, kept and told, or an error, as a node is.
     """
     if not isinstance(source, Group):
-        return
+        return []
     found = _files_of(source) if job.carrying is None else job.carrying.files
     names = [name for name in found if not (job.shallow and "/" in name)]
+    if not names or job.if_exists == "replace":
+        return names
+    job.kept = import_module("omnizarr.tools.converting.files").differing(source.store_path, target, names)
+    if job.kept and job.if_exists == "raise":
+        raise NodeExistsError(
+            "there are files with another content already",
+            store=str(target.store),
+            path=target.path,
+            found=import_module("omnizarr.tools.strangers").some(job.kept),
+            remedy="pass if_exists='replace', or 'skip' to keep them",
+        )
+    for name in job.kept:
+        job.say(f"keep {target / name}, which differs")
+    return [name for name in names if name not in set(job.kept)]
+
+
+def _copy_files(job: _Job, source: Any, target: StorePath, names: list[str]) -> None:
+    """Copy files that are not Zarr."""
     for name in names:
         job.say(f"copy {source.store_path / name} -> {target / name}")
     if job.dry_run or not names:

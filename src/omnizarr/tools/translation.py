@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr.codecs import chain
 from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.formats import conventions, dialect_named
@@ -50,7 +49,7 @@ from omnizarr.tools.translating.elements import (
     with_nearest_type,
 )
 from omnizarr.tools.translating.equivalence import have_same_bytes, have_same_elements, spec_of
-from omnizarr.tools.translating.losses import Account, CannotCarryError, M, attempt, shown
+from omnizarr.tools.translating.losses import Account, CannotCarryError, M, attempt, of_codecs, shown
 from omnizarr.tools.translating.readers import remark_readers
 
 __all__ = ["KEEP", "PORTABLE", "Loss", "Translation", "translate"]
@@ -366,15 +365,9 @@ def _translate_array(
 
 
 def _lose_values(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:
-    """Account for codecs that do not keep all values; filters of the source have rounded them already."""
-    try:
-        before, after = (chain.bind(each.codecs, spec_of(each)) for each in (source, target))
-    except OmnizarrError:
-        return
-    known = set(chain.losses(before))
-    for name, loss in chain.losses(after):
-        if (name, loss) not in known:
-            account.lose(account.pointer("codecs"), f"digits of the values, by codec {name!r}", loss)
+    """Account for codecs that do not keep all values."""
+    for name, loss in of_codecs(source, target):
+        account.lose(account.pointer("codecs"), f"digits of the values, by codec {name!r}", loss)
 
 
 def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:

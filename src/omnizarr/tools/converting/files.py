@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from omnizarr.errors import InvalidKeyError, NodeExistsError, StoreLimitError
 from omnizarr.formats.contract import Dialect
@@ -95,3 +95,14 @@ def refuse_in_the_way(source: StorePath, target: StorePath, names: Iterable[str]
                 key=key,
                 remedy="move it away, or pass overwrite=True to replace it",
             )
+
+
+def differing(source: StorePath, target: StorePath, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that are at the target already, with another content."""
+
+    def differs(name: str) -> bool:
+        there, copied = source.prefix + name, target.prefix + name
+        return target.store.exists(copied) and not same_value(source.store, there, target.store, copied)
+
+    told = dict(pool.gather(differs, names, target.store.concurrency))
+    return tuple(name for position, name in enumerate(names) if told[position])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from omnizarr.codecs import chain
 from omnizarr.errors import NotRepresentableError, OmnizarrError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.reader import join
 from omnizarr.model import ArrayMetadata, Loss, Metadata, Problem
+from omnizarr.tools.translating.equivalence import spec_of
 
 M = TypeVar("M", bound=Metadata)
 
@@ -117,3 +119,13 @@ def shown(value: object) -> str:
     """Return a value for a report: whole if it is short."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def of_codecs(source: ArrayMetadata | None, target: ArrayMetadata) -> Iterator[tuple[str, str]]:
+    """Yield the codecs that do not keep all values, and what they lose; filters of the source have rounded already."""
+    try:
+        bound = [chain.bind(each.codecs, spec_of(each)) for each in (source, target) if each is not None]
+    except OmnizarrError:
+        return
+    known = {told for each in bound[:-1] for told in chain.losses(each)}
+    yield from (told for told in chain.losses(bound[-1]) if told not in known)
