@@ -10,32 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from omnizarr.formats.conventions import Nodes, display
+from omnizarr.formats.conventions import Nodes, axes, display
 from omnizarr.formats.conventions.ome import reading as ome
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, dimensions
 from omnizarr.web.plain import plain
 
-_NAMES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("x", "lon", "longitude", "easting", "col", "column"), "x"),
-    **dict.fromkeys(("y", "lat", "latitude", "northing", "row"), "y"),
-    **dict.fromkeys(("z", "lev", "level", "plev", "depth", "height", "altitude", "pressure"), "z"),
-    **dict.fromkeys(("t", "time"), "t"),
-    **dict.fromkeys(("c", "channel", "band", "bands", "rgb", "rgba"), "c"),
-}
-"""Names of dimensions, and the axes that they mean."""
-_STANDARD: Final[Mapping[str, str]] = {
-    "longitude": "x",
-    "grid_longitude": "x",
-    "projection_x_coordinate": "x",
-    "latitude": "y",
-    "grid_latitude": "y",
-    "projection_y_coordinate": "y",
-    "time": "t",
-}
-"""The same for standard names of CF."""
-_TYPES: Final[Mapping[str, str]] = {"time": "t", "channel": "c"}
-"""The same for types of OME-Zarr's axes."""
 _COLOURS: Final = (3, 4)
 """Elements of the last dimension of a picture whose pixels are red, green, blue, and perhaps opaque."""
 _SMALLEST_PICTURE: Final = 16
@@ -59,7 +39,7 @@ class Dimension:
 
     name: str | None
     size: int
-    role: str | None = None
+    role: axes.Role | None = None
     units: str | None = None
     coordinate: str | None = None
     step: float | None = None
@@ -139,29 +119,24 @@ def dimensions_of(path: str, array: ArrayMetadata, nodes: Nodes, image: Image | 
     if image is not None and len(image.axes) == len(array.shape):
         return list(_of_image(array, image))
     names = dimensions.names_of(array) or (None,) * len(array.shape)
-    return [_of_name(path, name, size, nodes) for name, size in zip(names, array.shape, strict=True)]
+    return [_of_name(path, names, number, size, nodes) for number, size in enumerate(array.shape)]
 
 
 def _of_image(array: ArrayMetadata, image: Image) -> Iterator[Dimension]:
     for number, ((name, kind, unit), size) in enumerate(zip(image.axes, array.shape, strict=True)):
-        role = _TYPES.get(kind or "") or (name.lower() if name.lower() in ("x", "y", "z") else None)
         step = image.scale[number] if image.scale else None
         origin = image.translation[number] if image.translation else 0.0
-        yield Dimension(name, size, role, unit, None, step, origin)
+        yield Dimension(name, size, axes.role_of(name, kind=kind), unit, None, step, origin)
 
 
-def _of_name(path: str, name: str | None, size: int, nodes: Nodes) -> Dimension:
-    if name is None:
-        return Dimension(None, size)
-    role = _NAMES.get(name.lower())
+def _of_name(path: str, names: Sequence[str | None], number: int, size: int, nodes: Nodes) -> Dimension:
+    name = names[number]
     found = None if not name else _coordinate(path, name, size, nodes)
     if found is None:
-        return Dimension(name, size, role)
+        return Dimension(name, size, axes.role_of(name, names=names))
     at, coordinate = found
     said = coordinate.attributes
-    axis = _text(said.get("axis"))
-    units = _text(said.get("units"))
-    return Dimension(name, size, _role_of(axis, units, _text(said.get("standard_name"))) or role, units, at)
+    return Dimension(name, size, axes.role_of(name, said, names=names), _text(said.get("units")), at)
 
 
 def _coordinate(path: str, name: str, size: int, nodes: Nodes) -> tuple[str, ArrayMetadata] | None:
@@ -177,35 +152,16 @@ def _coordinate(path: str, name: str, size: int, nodes: Nodes) -> tuple[str, Arr
         group = group.rpartition("/")[0]
 
 
-def _role_of(axis: str | None, units: str | None, standard_name: str | None) -> str | None:
-    if axis is not None and axis.lower() in ("x", "y", "z", "t"):
-        return axis.lower()
-    if standard_name is not None and standard_name in _STANDARD:
-        return _STANDARD[standard_name]
-    if units is None:
-        return None
-    if " since " in units:
-        return "t"
-    return {"degrees_east": "x", "degree_east": "x", "degrees_north": "y", "degree_north": "y"}.get(units)
-
-
 def view_of(found: Sequence[Dimension], data_type: str) -> list[int]:
     """Return the dimensions to draw at first: of rows and columns for an image, one for a line, none for a table.
 
     >>> view_of([Dimension("time", 3, "t"), Dimension("lon", 5, "x"), Dimension("lat", 4, "y")], "float32")
     [2, 1]
     """
-    if len(found) < 2:
-        return list(range(len(found)))
-    roles = {dimension.role: number for number, dimension in reversed(list(enumerate(found)))}
-    if "x" in roles and "y" in roles:
-        return [roles["y"], roles["x"]]
-    sizes = [dimension.size for dimension in found]
-    if is_colours(sizes, data_type):
-        return [len(found) - 3, len(found) - 2]
-    wide = [number for number, each in enumerate(found) if each.size != 1 and each.role not in ("t", "c")]
-    rest = [number for number in range(len(found)) if number not in wide]
-    return sorted((rest + wide)[-2:])
+    kept = found
+    if is_colours([each.size for each in found], data_type) and (found[-1].role == "c" or not found[-1].name):
+        kept = found[:-1]
+    return list(axes.picture([each.name for each in kept], [each.size for each in kept], lambda at: kept[at].role))
 
 
 def is_colours(sizes: Sequence[int], data_type: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
+from omnizarr.formats.conventions.axes import NORTH_UP
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading
@@ -91,20 +93,28 @@ def picture_of_group(group: Group, selection: Any, style: Style, size: tuple[int
 
 def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int], *, rgb: bool | None) -> Picture:
     """Return the picture. See `Array.show`."""
-    array = _in_its_group(array)
-    level = meaning.level_of(array)
-    known = meaning.names_of(array, level)
-    channels = meaning.channels_of(array, level, known)
-    blended = None if channels is None else channels[0]
-    chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb, blended=blended)
-    told = () if channels is None else tuple(channels[1])
-    view = _View(array, level, known, chosen, channels=told)
+    view = _view_of(_in_its_group(array), selection, rgb=rgb)
     if not view.is_picture:
         subject = view.table()
     else:
         view = view.at_resolution(view.room_in(size))
         subject = view.subject()
     return Picture(Page(view.title, content_of(subject, style), tuple(view.remarks())), size)
+
+
+def chosen_in(array: Array, selection: Any, *, rgb: bool | None = None) -> Slice:
+    """Return the part of an array that a picture shows."""
+    return _view_of(array, selection, rgb=rgb).chosen
+
+
+def _view_of(array: Array, selection: Any, *, rgb: bool | None) -> _View:
+    level = meaning.level_of(array)
+    known = meaning.names_of(array, level)
+    channels = meaning.channels_of(array, level, known)
+    blended, told = (None, ()) if channels is None else (channels[0], tuple(channels[1]))
+    role = partial(meaning.role_of, array, level, known)
+    chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb, blended=blended, role=role)
+    return _View(array, level, known, chosen, channels=told)
 
 
 def _in_its_group(array: Array) -> Array:
@@ -298,7 +308,7 @@ class _View:
 def _points_down(axis: Axis, indices: range) -> bool:
     """Return whether the vertical axis is known to have south at the top. Indices alone do not tell."""
     values = axis.coordinates
-    if axis.name.lower() not in slices.NORTH_UP or values.dtype.kind not in "iuf":
+    if axis.name.lower() not in NORTH_UP or values.dtype.kind not in "iuf":
         return False
     return bool(values[0] < values[-1]) and not np.array_equal(values, np.array(indices))
 

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import OmnizarrError
+from omnizarr.formats.conventions import axes as conventional
 from omnizarr.formats.conventions import calendars, display
+from omnizarr.formats.conventions.axes import Role
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.formats.reader import is_list, is_object
@@ -111,6 +113,15 @@ def coordinate(array: Array, name: str, index: int, length: int, scale: Scale | 
     return f"{shown} ({text})" if text and text != str(index) else shown
 
 
+def role_of(array: Array, level: reading.Level | None, names: Sequence[str], dimension: int) -> Role | None:
+    """Return what a dimension is to a picture: by OME-Zarr, the array with its coordinates, or its name."""
+    name, kinds = names[dimension], _types(level)
+    if level is not None:
+        return conventional.role_of(name, kind=kinds[dimension] if len(kinds) == array.ndim else None)
+    beside = _beside(array, name, array.shape[dimension])
+    return conventional.role_of(name, None if beside is None else beside.metadata.attributes, names=names)
+
+
 def _beside(array: Array, name: str, length: int) -> Array | None:
     """Return the array with the coordinates of a dimension; None if there is none."""
     if not name or "/" in name or name in {".", "..", array.basename} or not array.path:
@@ -120,6 +131,13 @@ def _beside(array: Array, name: str, length: int) -> Array | None:
         if found is not None and isinstance(found.metadata, ArrayMetadata) and found.metadata.shape == (length,):
             return type(array)(found.where, found.metadata, array.config)
     return None
+
+
+def _types(level: reading.Level | None) -> list[str | None]:
+    """Return the types of an image's axes."""
+    listed = None if level is None else level.image.get("axes")
+    found = [axis.get("type") if is_object(axis) else None for axis in (listed if is_list(listed) else ())]
+    return [kind if isinstance(kind, str) else None for kind in found]
 
 
 # -- values ----------------------------------------------------------------------
@@ -194,9 +212,7 @@ def channels_of(
     array: Array, level: reading.Level | None, names: Sequence[str]
 ) -> tuple[int, list[display.Channel]] | None:
     """Return the dimension of an image's channels, and how ``omero`` describes them; None if it does not."""
-    listed = None if level is None else level.image.get("axes")
-    types = [axis.get("type") if is_object(axis) else None for axis in (listed if is_list(listed) else ())]
-    dimension = next((at for at, kind in enumerate(types) if kind == "channel"), None)
+    dimension = next((at for at, kind in enumerate(_types(level)) if kind == "channel"), None)
     if dimension is None and "c" in names:
         dimension = names.index("c")
     if level is None or dimension is None or dimension >= array.ndim:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.formats.conventions.axes import Role, picture, role_of
 from omnizarr.show.numbers import are_numbers
 
 Axis: TypeAlias = "int | range"
 
-# Names of dimensions for the vertical and the horizontal direction, in corresponding order.
-_UPRIGHT: Final = ("y", "lat", "latitude", "nav_lat", "rlat", "northing", "yc", "row", "rows", "height")
-_ACROSS: Final = ("x", "lon", "longitude", "nav_lon", "rlon", "easting", "xc", "column", "columns", "col", "width")
-_CHANNELS: Final = frozenset({"c", "channel", "channels", "rgb", "rgba", "band", "bands", "color", "colour"})
 _MOST_BLENDED: Final = 4
-NORTH_UP: Final = frozenset({"lat", "latitude", "rlat", "nav_lat", "northing"})
-"""Dimensions with the largest coordinate at the top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +75,13 @@ def choose(
     *,
     rgb: bool | None = None,
     blended: int | None = None,
+    role: Callable[[int], Role | None] | None = None,
 ) -> Slice:
     """Return the part of an array that a selection shows.
 
     `names` are those of its dimensions, "" where there is none; `rgb` says whether the last of three dimensions holds
     red, green and blue; None: if it looks like that. `blended` is the dimension of channels that have colours of their
-    own: of those selected, the first four are shown.
+    own: of those selected, the first four are shown. `role` is that of `axes.picture`.
 
     Raises SelectionError and BoundsCheckError.
 
@@ -112,7 +108,10 @@ def choose(
     if is_blended and channels is not None:
         axes[channels] = as_range(axes[channels])[:_MOST_BLENDED]
     kept = [dimension for dimension in kept if dimension != channels]
-    shown = _two_of(kept, names) if len(kept) > 2 else _upright_first(kept, names)
+    found = picture(
+        [names[at] for at in kept], [_length(axes[at]) for at in kept], role and (lambda at: role(kept[at]))
+    )
+    shown = tuple(kept[at] for at in found)
     assumed = tuple(dimension for dimension in kept if dimension not in shown)
     for dimension in assumed:
         axis = axes[dimension]
@@ -184,9 +183,9 @@ def _channels(
     is_possible = len(kept) > 2 and dtype is not None and are_numbers(dtype)
     if rgb is False or not (rgb or is_possible):
         return None
-    sides = {*_UPRIGHT, *_ACROSS}
-    candidates = [at for at in kept if is_possible and _length(axes[at]) in {3, 4} and names[at].lower() not in sides]
-    named = [dimension for dimension in candidates if names[dimension].lower() in _CHANNELS]
+    roles = {at: role_of(names[at]) for at in kept}
+    candidates = [at for at in kept if is_possible and _length(axes[at]) in {3, 4} and roles[at] not in ("x", "y")]
+    named = [dimension for dimension in candidates if roles[dimension] == "c"]
     if rgb:
         found = [*named, *(dimension for dimension in reversed(candidates) if dimension not in named)]
         if not found:
@@ -201,26 +200,6 @@ def _channels(
         return None
     last = kept[-1] if kept[-1] in candidates and not names[kept[-1]] else None
     return named[0] if named else last
-
-
-def _two_of(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the two dimensions of a picture, by their names; otherwise the last two."""
-    called = {names[dimension].lower(): dimension for dimension in kept}
-    for pair in zip(_UPRIGHT, _ACROSS, strict=False):
-        if pair[0] in called and pair[1] in called:
-            return called[pair[0]], called[pair[1]]
-    upright = next((called[name] for name in _UPRIGHT if name in called), None)
-    across = next((called[name] for name in _ACROSS if name in called), None)
-    if upright is not None and across is not None:
-        return upright, across
-    return kept[-2], kept[-1]
-
-
-def _upright_first(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
-    """Return two dimensions so that "lon" is not vertical if the other one is "lat"."""
-    if len(kept) == 2 and names[kept[0]].lower() in _ACROSS and names[kept[1]].lower() in _UPRIGHT:
-        return kept[1], kept[0]
-    return tuple(kept)
 
 
 def as_range(axis: Axis) -> range:
