@@ -38,7 +38,7 @@ from omnizarr.tools.translating.coding import (
     without_shards,
 )
 from omnizarr.tools.translating.elements import (
-    JSON_CODECS,
+    VALUE_CODECS,
     Nearest,
     Values,
     carry,
@@ -332,7 +332,7 @@ def _translate_array(
     flat = without_shards(source, wishes, account)
     target, values = with_nearest_type(source, before, shape, account, keeps_chunks=wishes.keeps_chunks)
     if values == "text":  # in v3 each text is encoded by vlen-utf8, as zarr-python does
-        flat = replace(flat, codecs=tuple(named for named in flat.codecs if named.name not in JSON_CODECS))
+        flat = replace(flat, codecs=tuple(named for named in flat.codecs if named.name not in VALUE_CODECS))
     target = with_nearest_grid(target, flat, wishes, account)
     target = with_nearest_codecs(target, flat, source, wishes, account)
     target = with_wishes(target, wishes, account)

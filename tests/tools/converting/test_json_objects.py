@@ -1,4 +1,4 @@
-"""Object arrays of JSON, as hdmf-zarr writes specifications of NWB: texts become strings of v3."""
+"""Object arrays of JSON and MessagePack, as hdmf-zarr writes specifications of NWB: texts become strings of v3."""
 
 import json
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import NotRepresentableError
+from omnizarr.errors import NotRepresentableError, ValueTypeError
+from omnizarr.storage import MemoryStore, TranslatedStore
 
 numcodecs = pytest.importorskip("numcodecs", reason="writes the arrays")
 SPECIFICATION = json.dumps({"datasets": [{"doc": "å", "name": "x"}]})
@@ -86,3 +87,43 @@ def test_a_hierarchy_keeps_all_its_specifications():
         root.update({f"{name}/{key}": value for key, value in stored([SPECIFICATION]).items()})
     omnizarr.convert(root, new := {}, strict=True)
     assert [omnizarr.open(new)[name][0] for name in names] == [SPECIFICATION] * 2
+
+
+# MessagePack, which may hold bytes too
+
+
+def test_texts_of_messagepack_become_strings_that_zarr_python_reads(tmp_path):
+    zarr = pytest.importorskip("zarr", minversion="3", reason="reads the result")
+    pytest.importorskip("msgpack", reason="decodes the arrays")
+    values = ["a", "", "ü", SPECIFICATION]
+    done = omnizarr.convert(stored(values, numcodecs.MsgPack()), tmp_path / "new.zarr", strict=True)
+    assert (done.is_lossless, done.verified) == (True, True)
+    assert zarr.open_array(tmp_path / "new.zarr", mode="r")[...].tolist() == values
+
+
+def test_other_values_of_messagepack_become_json_text_and_are_a_loss():
+    values = ["a", {"x": [1, None]}, None, 3, True]
+    done = omnizarr.convert(stored(values, numcodecs.MsgPack()), new := {})
+    assert [(loss.kept, "MessagePack values" in loss.what) for loss in done.losses] == [("their JSON text", True)]
+    found = omnizarr.open(new)[...].tolist()
+    assert [found[0], *map(json.loads, found[1:])] == values
+
+
+@pytest.mark.parametrize(
+    ("values", "raw"), [(["a", b"\xff"], False), ([{"x": b"a"}, "a"], False), ([3, b"a"], False), (["a", "b"], True)]
+)
+def test_bytes_of_messagepack_have_no_text(values, raw):
+    source = {".zgroup": b'{"zarr_format": 2}'}
+    array = stored(values, numcodecs.MsgPack(raw=raw))
+    source.update({f"a/{key}": value for key, value in array.items()})
+    done = omnizarr.convert(source, new := {})
+    assert [(loss.path, "JSON has no such value" in loss.why) for loss in done.losses] == [("a", True)]
+    assert list(omnizarr.open(new).keys()) == []
+    with pytest.raises(NotRepresentableError, match="JSON has no such value"):
+        omnizarr.convert(source, {}, strict=True)
+
+
+def test_bytes_of_messagepack_are_an_error_in_a_view():
+    view = TranslatedStore(MemoryStore(stored(["a", b"\xff"], numcodecs.MsgPack())))
+    with pytest.raises(ValueTypeError, match="JSON has no such value"):
+        omnizarr.open(view)[...]

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec, ChunkPolicy
-from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError
+from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError, ValueTypeError
 from omnizarr.formats import conventions
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
@@ -24,6 +24,7 @@ from omnizarr.tools.converting.conversion_report import How, NodeReport
 from omnizarr.tools.converting.sources import Node, Source, is_failure, is_implied
 from omnizarr.tools.streaming.chunks import Chunks, read
 from omnizarr.tools.translating.coding import is_kept
+from omnizarr.tools.translating.elements import as_text, value_kind
 from omnizarr.tools.translating.losses import shown
 from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, translate
 
@@ -331,7 +332,7 @@ def _step(
         made = translate(metadata, dialect, **{**wanted, "compressors": "auto"})
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
     made = _without_losses_of_missing(made, found.where) if looks else made
-    made = _with_loss_of_json(made, found.where, node.path) if looks and made.values == "text" else made
+    made = _with_loss_of_values(made, found.where, node.path) if looks and made.values == "text" else made
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
     where = found.where
     kept = () if in_place else conventions.files(node.path, nodes)
@@ -348,19 +349,31 @@ def _without_losses_of_missing(made: Translation, where: StorePath) -> Translati
     return replace(made, losses=losses, remarks=(*made.remarks, *told), of_missing=())
 
 
-def _with_loss_of_json(made: Translation, where: StorePath, path: str) -> Translation:
-    """Return the translation of JSON values to text, with a loss if they are not all texts already."""
+def _with_loss_of_values(made: Translation, where: StorePath, path: str) -> Translation:
+    """Return the translation of objects to text, with a loss if they are not all texts already.
+
+    Without a target if a value has no text, as bytes in MessagePack.
+    """
     if not isinstance(made.source, ArrayMetadata):
         return made
+    kind = value_kind(made.source)
     chunks = Chunks.of(where, made.source)
     binding = chunks.bind(ChunkPolicy(missing="fill"))
+    losses: list[Loss] = []
     for coords in chunks.stored():
-        for value in read(binding, chunks.grid.slices_of(coords), None, {}).flat:
-            if not isinstance(value, str):
-                what = f"that elements are JSON values, such as {shown(value)}"
-                loss = Loss(path, "/filters", what, "the target has no such type", "their JSON text")
-                return replace(made, losses=(*made.losses, loss))
-    return made
+        values = read(binding, chunks.grid.slices_of(coords), None, {})
+        others = [value for value in values.flat if not isinstance(value, str)]
+        if others and not losses:
+            what = f"that elements are {kind} values, such as {shown(others[0])}"
+            losses.append(Loss(path, "/filters", what, "the target has no such type", "their JSON text"))
+        if losses and kind == "JSON":
+            break
+        try:
+            as_text(values)
+        except ValueTypeError as error:
+            loss = Loss(path, "/filters", f"the array, for elements such as {error.found}", error.message)
+            return replace(made, target=None, losses=(*made.losses, loss))
+    return replace(made, losses=(*made.losses, *losses))
 
 
 def _that_cannot_encode(target: Metadata | None) -> str:

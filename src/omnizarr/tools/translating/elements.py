@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from omnizarr.codecs.values import named as named_codec
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import OmnizarrError, ValueTypeError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.filters import byte_order_of
 from omnizarr.formats.reader import is_list
@@ -30,13 +30,13 @@ from omnizarr.tools.translating.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
 Values: TypeAlias = Literal["same", "cast", "integers", "raw", "text"]
-"""How elements change: not at all; to a wider type; from times to their integers; to their bytes; from JSON to text."""
+"""How elements change: not; to a wider type; from times to their integers; to their bytes; from objects to text."""
 
 _WORDS: Final[Mapping[str, str]] = {"omnizarr.object": "Python objects", "omnizarr.vlen_array": "ragged arrays"}
 """Data types that have no name in documents."""
-_OF_JSON: Final = ("json2", "json")
-"""Object codecs of v2 for JSON values, which most often are texts."""
-JSON_CODECS: Final = tuple(f"numcodecs.{name}" for name in _OF_JSON)
+_OF_VALUES: Final = {"json2": "JSON", "json": "JSON", "msgpack2": "MessagePack", "msgpack": "MessagePack"}
+"""Object codecs of v2 for values of any type, which most often are texts."""
+VALUE_CODECS: Final = tuple(f"numcodecs.{name}" for name in _OF_VALUES)
 _ORDERS: Final[Mapping[str, str]] = {"<": "little-endian", ">": "big-endian"}
 
 
@@ -99,7 +99,7 @@ def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect, *, keep
         yield Nearest(Named("complex64"), "cast", "<")
     elif name in SMALL_INTEGERS:
         yield Nearest(Named("uint8" if name.startswith("u") else "int8"), "cast", "<")
-    if source.data_type.configuration.get("object_codec") in _OF_JSON:
+    if source.data_type.configuration.get("object_codec") in _OF_VALUES:
         yield Nearest(Named("string"), "text", "<")
     if data_type.dtype.kind in "mM":
         for order in orders:
@@ -114,7 +114,10 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
     stored = stored_order(source)
     match nearest.values:
         case "text":
-            account.remark("elements are JSON values: texts become string, and all others, if there are any, JSON text")
+            kind = value_kind(source)
+            account.remark(
+                f"elements are {kind} values: texts become string, and all others, if there are any, JSON text"
+            )
         case "cast":
             account.remark(f"data type {name} becomes {nearest.data_type.name}, which holds all its values")
         case "integers":
@@ -208,11 +211,25 @@ def carry(source: ArrayMetadata, target: ArrayMetadata, values: Values, array: n
     return array
 
 
+def value_kind(source: ArrayMetadata) -> str:
+    """Return as what the elements of an array of objects are encoded: "JSON" or "MessagePack"; "" if as neither."""
+    return _OF_VALUES.get(str(source.data_type.configuration.get("object_codec")), "")
+
+
 def as_text(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return JSON values as text: a text as it is, anything else in JSON."""
+    """Return values as text: a text as it is, anything else in JSON.
+
+    Raises ValueTypeError for values that JSON does not have, such as bytes.
+    """
     found = np.empty(array.shape, object)
     for at, value in np.ndenumerate(array):
-        found[at] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str):
+            found[at] = value
+            continue
+        try:
+            found[at] = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError) as error:
+            raise ValueTypeError("an element is no text, and JSON has no such value", found=shown(value)) from error
     return found
 
 
