@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from omnizarr.codecs import registry
+from omnizarr.codecs.record import Record
 from omnizarr.tools.checking.codes import MENDS, REPAIRABLE, SECTIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -45,13 +47,40 @@ def of_mends() -> dict[str, str]:
     }
 
 
+def of_codecs() -> dict[str, str]:
+    """Return the tables of codecs, by their headings."""
+    heads = {"array to array": "decoding", "array to bytes": "needs", "bytes to bytes": "run by"}
+    rank = {"core": 0, "registered": 1, "": 2}
+
+    def order(record: Record) -> int:
+        return min(rank[name.status] for name in record.names.values())
+
+    known = [record for record in registry.records() if not record.id.startswith("omnizarr.")]
+    return {
+        kind.capitalize(): table(
+            ("v3", "v2", "configuration", last, "native engine"),
+            (of_codec(record) for record in sorted(known, key=order) if record.kind == kind),
+        )
+        for kind, last in heads.items()
+    }
+
+
+def of_codec(record: Record) -> tuple[str, ...]:
+    """Return the row of a codec."""
+    signs = {"core": "**", "registered": "", "": "*"}
+    names = (f"{signs[name.status]}`{each}`{signs[name.status]}" for each, name in record.names.items())
+    package = f"{record.package[0]}: `omnizarr[{record.package[1]}]`" if record.package else ""
+    parameters = ", ".join(f"`{name}`" for name in record.parameters)
+    return ", ".join(names), record.v2 or f"`{record.id}`", parameters, record.note or package, "yes" * record.native
+
+
 _FOUND = ". Found with `data=True`, `--data`"
 
 
 def with_tables(page: str, tables: Mapping[str, str]) -> str:
-    """Return a page with the table of codes below each of these headings replaced."""
+    """Return a page with the table below each of these headings replaced."""
     for heading, text in tables.items():
-        pattern = rf"(?sm)(^## {re.escape(heading)}\n.*?)^\| code .*?\n(?!\|)"
+        pattern = rf"(?sm)(^##+ {re.escape(heading)}\n.*?)^\| (?:code|v3) .*?\n(?!\|)"
         page, count = re.subn(pattern, lambda found, text=text: f"{found[1]}{text}", page, count=1)
         assert count == 1, heading
     return page
@@ -59,7 +88,7 @@ def with_tables(page: str, tables: Mapping[str, str]) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages of the manual as they should be."""
-    tables = {"checking.md": of_findings(), "repairing.md": of_mends()}
+    tables = {"checking.md": of_findings(), "repairing.md": of_mends(), "codecs.md": of_codecs()}
     return {DOCS / name: with_tables((DOCS / name).read_text("utf-8"), found) for name, found in tables.items()}
 
 

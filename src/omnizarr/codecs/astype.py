@@ -1,6 +1,5 @@
 """astype: the elements in another type.
 
-Names: v1 and v2 ``astype``; v3 ``numcodecs.astype``.
 Configuration: ``encode_dtype``, ``decode_dtype``, type strings of v2.
 Agrees with numcodecs: casts as NumPy does, without checking for loss.
 """
@@ -13,6 +12,7 @@ from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
 from omnizarr.codecs.numbers import loss_of_cast
+from omnizarr.codecs.record import A2A, ONE, Name, Record, brief
 
 
 def _cast(dtype: AnyDType, row: AnyArray) -> AnyArray:
@@ -32,3 +32,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
 
 def _loss(seen: AnyDType, made: AnyDType) -> str:
     return loss_of_cast(seen, made) if made.kind in "biufc" and seen.kind in "biufc" else ""
+
+
+CODECS = (
+    Record(
+        id="astype", kind=A2A, names={"numcodecs.astype": Name(bind, ONE)},
+        parameters={"encode_dtype": str, "decode_dtype": str}, note="as NumPy casts", native=True,
+        words=lambda given: f"as {brief(given.get('encode_dtype', '?'))}", is_inexact=True,
+        memory_type="decode_dtype", result_type=lambda given: given.get("encode_dtype"),
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """base64: bytes as text of the standard alphabet.
 
-Names: v2 ``base64``; v3 ``numcodecs.base64``, ``base64`` (not registered).
 Configuration: none.
 Agrees with numcodecs; white space is ignored, anything else outside the alphabet is an error.
 
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import B2B, NONE, Name, Record
 from omnizarr.codecs.streams import fill, sized
 from omnizarr.errors import ChunkError
 
@@ -65,3 +65,11 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Base64:
     """Return the codec."""
     Fields(configuration, ())
     return Base64(decoded)
+
+
+CODECS = (
+    Record(
+        id="base64", kind=B2B, names={"numcodecs.base64": Name(bind, NONE), "base64": Name(bind)},
+        note="Python's base64", replaced_by=lambda _given, _item_size: None,
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """bitround: numbers rounded to a number of bits, so that they compress better. Decoding does nothing.
 
-Names: v3 ``bitround`` (zarr-extensions), ``numcodecs.bitround``; v2 ``bitround``.
 Configuration: ``keepbits``: bits of the mantissa that stay; of integers (not with numcodecs), bits that stay from the
 highest set one on. At least 1 (numcodecs: 0).
 Agrees with numcodecs and zarrs: ties go to the even neighbour, integers saturate, negative ones are rounded
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.numbers import native_of
+from omnizarr.codecs.record import A2A, MOST, Name, Record, brief
 from omnizarr.errors import CodecError
 
 _MANTISSA: Final = {"float16": 10, "float32": 23, "float64": 52, "bfloat16": 7}
@@ -115,3 +115,13 @@ def _unfit(decoded: ArraySpec, expected: str) -> CodecError:
     return CodecError(
         "elements of this type cannot be rounded", found=decoded.data_type.named.name, expected=expected, spec=_SPEC
     )
+
+
+CODECS = (
+    Record(
+        id="bitround", kind=A2A,
+        names={"bitround": Name(bind, status="registered"), "numcodecs.bitround": Name(bind_numcodecs, MOST)},
+        parameters={"keepbits": int}, note="loses bits when encoding", native=True,
+        words=lambda given: f"rounded to {brief(given.get('keepbits', '?'))} bits of mantissa",
+    ),
+)  # fmt: skip

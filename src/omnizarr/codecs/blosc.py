@@ -1,6 +1,5 @@
 """blosc: blocks that are shuffled and compressed, as C-Blosc 1 writes them.
 
-Names: v1 and v2 ``blosc``; v3 ``blosc`` (core), ``numcodecs.blosc``.
 Configuration: ``cname`` (blosclz, lz4, lz4hc, snappy, zlib, zstd), ``clevel`` 0 to 9, ``shuffle`` (noshuffle,
 shuffle, bitshuffle; numcodecs writes 0, 1, 2, and -1 for automatic), ``typesize``
 (item size if missing), ``blocksize`` (0: the library chooses). Decoding needs none of them.
@@ -12,7 +11,6 @@ Spec: Zarr v3, "Blosc codec".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -21,17 +19,20 @@ from omnizarr.codecs import blosc_frames
 from omnizarr.codecs.compiled import blosc
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import ALL, B2B, Filter, Name, Parameters, Record, between, brief, integer, with_level
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.model import JSON, Named
 
 _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
-_COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
-_SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
+SHUFFLES: Final = ("noshuffle", "shuffle", "bitshuffle")
+"""The words of v3, at the numbers of v2."""
 _AUTOMATIC: Final = -1
 _HEADER: Final = blosc_frames.HEADER
 _FORMAT: Final = 2
-_LARGEST: Final = 2**31 - 1 - _HEADER
-_MAX_TYPESIZE: Final = 255
+LARGEST: Final = 2**31 - 1 - _HEADER
+MAX_TYPESIZE: Final = 255
 _SPEC: Final = 'Zarr v3, "Blosc codec"'
 
 
@@ -48,10 +49,10 @@ class Blosc(Compressor):
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one Blosc buffer."""
-        if len(data) > _LARGEST:
+        if len(data) > LARGEST:
             raise CodecError(
                 "Blosc cannot encode so many bytes at once", found=f"{len(data)} bytes",
-                expected=f"at most {_LARGEST} bytes", remedy="choose smaller chunks or another compressor",
+                expected=f"at most {LARGEST} bytes", remedy="choose smaller chunks or another compressor",
             )  # fmt: skip
         try:
             return blosc.compress(  # type: ignore[no-any-return]
@@ -83,7 +84,7 @@ def _size(data: Buffer) -> int:
     size, block, stored = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12))
     if stored > len(data):
         raise ChunkSizeError("the compressed bytes are cut off", found=f"{len(data)} bytes", expected=f"{stored} bytes")
-    if stored < _HEADER or size > _LARGEST or (size and not 0 < block <= size) or data[3] == 0:
+    if stored < _HEADER or size > LARGEST or (size and not 0 < block <= size) or data[3] == 0:
         raise ChunkError("the Blosc header is broken", found=bytes(data[:_HEADER]).hex())
     return size
 
@@ -116,7 +117,7 @@ def bind_numcodecs(configuration: Configuration, decoded: BytesSpec) -> Blosc:
 
 
 def _bind(fields: Fields, decoded: BytesSpec, cname: str) -> Blosc:
-    cname = fields.choice("cname", {name: name for name in _COMPRESSORS}, cname)
+    cname = fields.choice("cname", {name: name for name in COMPRESSORS}, cname)
     shuffle = _shuffle(fields, decoded.item_size)
     typesize = fields.integer("typesize", None, 0) if fields.has("typesize") else 0
     typesize = typesize or decoded.item_size
@@ -125,8 +126,8 @@ def _bind(fields: Fields, decoded: BytesSpec, cname: str) -> Blosc:
         clevel=fields.integer("clevel", 5, 0, 9),
         shuffle=shuffle,
         # The library treats larger items as bytes.
-        typesize=typesize if typesize <= _MAX_TYPESIZE else 1,
-        blocksize=fields.integer("blocksize", 0, 0, _LARGEST),
+        typesize=typesize if typesize <= MAX_TYPESIZE else 1,
+        blocksize=fields.integer("blocksize", 0, 0, LARGEST),
         decoded=decoded,
     )
 
@@ -134,10 +135,82 @@ def _bind(fields: Fields, decoded: BytesSpec, cname: str) -> Blosc:
 def _shuffle(fields: Fields, item_size: int) -> int:
     value = fields.raw("shuffle", 1)
     if isinstance(value, str):
-        return fields.choice("shuffle", _SHUFFLES)
-    numbers: Sequence[int] = (_AUTOMATIC, *_SHUFFLES.values())
+        return fields.choice("shuffle", {word: number for number, word in enumerate(SHUFFLES)})
+    numbers = (_AUTOMATIC, *range(len(SHUFFLES)))
     if isinstance(value, bool) or value not in numbers:
-        raise fields.reject("shuffle", "unknown 'shuffle'", value, f"one of {', '.join(map(repr, _SHUFFLES))}")
+        raise fields.reject("shuffle", "unknown 'shuffle'", value, f"one of {', '.join(map(repr, SHUFFLES))}")
     if value == _AUTOMATIC:
         return 2 if item_size == 1 else 1
     return int(value)
+
+
+def named(cname: JSON, clevel: JSON, shuffle: str, item_size: int, blocksize: JSON = 0) -> Named:
+    """Return Blosc as documents of v3 have it, for items of this size."""
+    typesize = item_size if 0 < item_size <= MAX_TYPESIZE else 1
+    configuration = {"cname": cname, "clevel": clevel, "shuffle": shuffle, "typesize": typesize}
+    return Named("blosc", {**configuration, "blocksize": blocksize})
+
+
+def _from_v2(given: Parameters, item_size: int) -> Named | None:
+    shuffle = given.get("shuffle", 1)
+    if shuffle == _AUTOMATIC:
+        shuffle = 2 if item_size == 1 else 1
+    if not given.keys() <= set(_FIELDS) or type(shuffle) is not int or not 0 <= shuffle < len(SHUFFLES):
+        return None
+    found = named(
+        given.get("cname", "lz4"), given.get("clevel", 5), SHUFFLES[shuffle], item_size, given.get("blocksize", 0)
+    )
+    typesize = given.get("typesize")
+    return Named("blosc", {**found.configuration, "typesize": typesize}) if typesize else found
+
+
+def _to_v2(given: Parameters) -> dict[str, JSON] | None:
+    if given.get("shuffle") not in SHUFFLES:
+        return None
+    return {
+        "cname": given.get("cname"),
+        "clevel": given.get("clevel"),
+        "shuffle": SHUFFLES.index(given["shuffle"]),
+        "blocksize": given.get("blocksize", 0),
+    }
+
+
+def _from_hdf5(parameters: tuple[int, ...], _item_size: int) -> dict[str, JSON]:
+    # the filter finds out revision, format and type size itself; ncdump shows zeros
+    block_size, level, shuffle, compressor = parameters[3:]
+    return {
+        "cname": COMPRESSORS[between("the compressor of blosc", compressor, 0, len(COMPRESSORS) - 1)],
+        "clevel": between("the level of blosc", level, 0, 9),
+        "shuffle": between("the shuffle of blosc", shuffle, 0, 2),
+        "blocksize": block_size,
+    }
+
+
+def _to_hdf5(given: Parameters) -> tuple[int, ...]:
+    name = given.get("cname", "lz4")
+    compressor = COMPRESSORS.index(name) if name in COMPRESSORS else 1
+    numbers = (integer(given, "blocksize", 0), integer(given, "clevel", 5), max(integer(given, "shuffle", 1), 0))
+    return (0, 0, 0, *numbers, compressor)
+
+
+def _words(given: Parameters) -> str:
+    shuffle = given.get("shuffle")
+    shuffled = {"shuffle": ", bytes shuffled", "bitshuffle": ", bits shuffled"}
+    word = SHUFFLES[shuffle] if shuffle in (1, 2) else str(shuffle)
+    name = f"blosc {brief(given.get('cname', ''))}"
+    return f"{with_level(name, 'clevel')(given)}{shuffled.get(word, '')}"
+
+
+CODECS = (
+    Record(
+        id="blosc", kind=B2B,
+        names={
+            "blosc": Name(bind, ALL, "core", ("clevel", "shuffle", "typesize", "blocksize")),
+            "numcodecs.blosc": Name(bind_numcodecs, required=("cname", "clevel", "shuffle")),
+        },
+        parameters={"cname": str, "clevel": int, "shuffle": object, "typesize": int, "blocksize": int},
+        note="numcodecs", is_compiled=True, native=True, compresses=True, words=_words,
+        decodes_with={"cname": "lz4", "clevel": 1, "shuffle": "noshuffle", "blocksize": 0}, from_v2=_from_v2,
+        to_v2=_to_v2, hdf5=Filter(32001, 7, _from_hdf5, _to_hdf5),
+    ),
+)  # fmt: skip

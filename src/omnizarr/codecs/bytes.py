@@ -22,6 +22,7 @@ import numpy as np
 from omnizarr.codecs import spans
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading
+from omnizarr.codecs.record import A2B, ALL, Name, Record
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 from omnizarr.model.datatypes.data_type import AnyDType
 
@@ -242,3 +243,12 @@ def _valid(array: AnyArray) -> AnyArray:
 
 def _wrong_size(found: int, expected: int) -> ChunkSizeError:
     return ChunkSizeError("the chunk has the wrong size", found=f"{found} bytes", expected=f"{expected} bytes")
+
+
+_NAMES = {"bytes": Name(bind, ALL, "core"), "endian": Name(bind)}  # the second until 2023
+CODECS = (
+    Record(
+        id="bytes", kind=A2B, names=_NAMES, parameters={"endian": str}, v2="the byte order in `dtype`", native=True,
+        words=lambda given: "big-endian" if given.get("endian") == "big" else "",
+    ),
+)  # fmt: skip

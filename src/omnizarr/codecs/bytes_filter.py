@@ -18,6 +18,7 @@ from omnizarr.codecs import registry
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import ArraySpec, ArrayToArray, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import ElementFilter
+from omnizarr.codecs.record import B2B, Name, Record
 from omnizarr.codecs.streams import check_size
 from omnizarr.errors import ChunkSizeError, CodecError
 from omnizarr.model import Named
@@ -106,3 +107,7 @@ def _finished(
     sizes = [None if n is None else bound(n).encoded.nbytes for n in (decoded.nbytes,)]
     # At most one element of the largest type for each byte.
     return BytesFilter(bound, size_of, decoded, BytesSpec(sizes[0]))
+
+
+# no document has this name
+CODECS = (Record(id="omnizarr.bytes_filter", kind=B2B, names={"omnizarr.bytes_filter": Name(bind)}),)

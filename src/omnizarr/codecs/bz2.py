@@ -1,6 +1,5 @@
 """bz2: streams of bzip2.
 
-Names: v1 and v2 ``bz2``; v3 ``numcodecs.bz2``, and ``bz2`` as zarrs writes it (neither is registered).
 Configuration: ``level``, 1 to 9, default 1.
 Agrees with Python's bz2: several streams are one value; bytes after them are ignored.
 """
@@ -10,8 +9,10 @@ from __future__ import annotations
 import bz2
 from dataclasses import dataclass
 
+from omnizarr.codecs import zstd
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import B2B, ONE, Name, Record, filter_of_level, with_level
 from omnizarr.codecs.streams import Decompressor, StreamCodec
 
 _MAGIC = b"BZh"
@@ -42,3 +43,12 @@ class Bz2(StreamCodec):
 def bind(configuration: Configuration, decoded: BytesSpec) -> Bz2:
     """Return the codec."""
     return Bz2(Fields(configuration, ("level",)).integer("level", 1, 1, 9), decoded)
+
+
+CODECS = (
+    Record(
+        id="bz2", kind=B2B, names={"numcodecs.bz2": Name(bind, ONE), "bz2": Name(bind)}, parameters={"level": int},
+        note="Python's bz2", compresses=True, words=with_level("bzip2"), decodes_with={},
+        hdf5=filter_of_level(307, "bz2", 1, 9), in_blosc=zstd.strongly_in_blosc, replaced_by=zstd.strongly,
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """cast_value: the same numbers in another data type, with rules for numbers that it cannot hold.
 
-Name: v3 ``cast_value`` (zarr-extensions).
 Configuration: ``data_type``; ``rounding`` (nearest-even if missing, towards-zero, towards-positive,
 towards-negative, nearest-away); ``out_of_range`` (clamp, wrap; an error if missing); ``scalar_map``: lists
 of [from, to] for ``encode`` and ``decode``, which come first.
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.numbers import Floats, Integers, loss_of_cast, numbers_of
+from omnizarr.codecs.record import A2A, Name, Record, brief
 from omnizarr.errors import ChunkError, CodecError, OmnizarrError
 from omnizarr.model import Named
 from omnizarr.model.datatypes import DataType
@@ -415,3 +415,13 @@ def _fill(decoded: ArraySpec, forward: Cast, backward: Cast) -> NDArray[Any]:
             raise CodecError("the fill value does not survive being cast and back", pointer="/fill_value",
                              found=str(after), expected=str(before), spec=_SPEC)  # fmt: skip
     return fill
+
+
+CODECS = (
+    Record(
+        id="cast_value", kind=A2A, names={"cast_value": Name(bind, status="registered")},
+        parameters={"data_type": object, "rounding": str, "out_of_range": str, "scalar_map": dict}, v2="-",
+        note="by the rules given", words=lambda given: f"as {brief(given.get('data_type', '?'))}", is_inexact=True,
+        remedy="re-encode with numcodecs.astype, or write v3",
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """categorize: strings as numbers of labels.
 
-Names: v1 and v2 ``categorize``; v3 ``numcodecs.categorize``.
 Configuration: ``labels`` (strings), ``dtype`` ("|O" or of kind U: the type of the strings), ``astype`` ("|u1").
 Agrees with numcodecs: 1 is the first label, 0 means no label and decodes to the empty string. So strings that
 are not labels are lost.
@@ -16,6 +15,7 @@ import numpy as np
 
 from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.record import A2A, NONE, Name, Record
 from omnizarr.errors import CodecError
 from omnizarr.model.datatypes import bind as bind_data_type
 from omnizarr.model.datatypes import from_numpy
@@ -70,3 +70,12 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Categorize:
     return Categorize(
         tuple(labels), decoded, ArraySpec(decoded.shape, bind_data_type(named, order), fill, decoded.policy)
     )
+
+
+CODECS = (
+    Record(
+        id="categorize", kind=A2A, names={"numcodecs.categorize": Name(bind, NONE)},
+        parameters={"labels": list, "dtype": str, "astype": str}, note="other strings are lost",
+        result_type=lambda given: given.get("astype", "|u1"),
+    ),
+)  # fmt: skip

@@ -27,8 +27,10 @@ import numpy as np
 from omnizarr.codecs import compiled
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import ALL, B2B, ONE, Filter, Name, Parameters, Record, plain
 from omnizarr.codecs.streams import changed_by, check_size, fill
 from omnizarr.errors import ChecksumError, ChunkSizeError
+from omnizarr.model import Named
 
 _WIDTH: Final = 4
 _ALL: Final = 2**32 - 1
@@ -177,3 +179,48 @@ def bind_jenkins_lookup3(configuration: Configuration, decoded: BytesSpec) -> Ch
     if fields.has("prefix"):
         raise fields.reject("prefix", "a prefix cannot be read from JSON", fields.raw("prefix"), "null")
     return Checksum(_jenkins_lookup3(fields.integer("initval", 0, 0, 2**32 - 1)), is_first=False, decoded=decoded)
+
+
+def _replacement(_given: Parameters, _item_size: int) -> Named:
+    return Named("crc32c")
+
+
+_OF_HDF5: Final = Filter(3, 0, lambda _parameters, _item_size: {}, lambda _given: ())
+
+CODECS = (
+    Record(
+        id="crc32c", kind=B2B, names={"crc32c": Name(bind_crc32c, ALL, "core")}, note="google-crc32c", native=True,
+        words="crc32c checksum", defaults={"location": "end"}, to_v2=plain("crc32c")["to_v2"],
+    ),
+    Record(
+        id="crc32c", kind=B2B, names={"numcodecs.crc32c": Name(bind_numcodecs_crc32c)},
+        parameters={"location": str}, v2="`crc32c` with a `location`", note="google-crc32c", native=True,
+        words="crc32c checksum", defaults={"location": "end"},
+        from_v2=lambda given, _: Named("crc32c") if given in ({}, {"location": "end"}) else None,
+    ),
+    Record(
+        id="crc32", kind=B2B, names={"numcodecs.crc32": Name(bind_crc32, ONE), "crc32": Name(bind_crc32)},
+        parameters={"location": str}, note="Python's zlib", native=True, words="crc32 checksum",
+        defaults={"location": "start"}, replaced_by=_replacement,
+    ),
+    Record(
+        id="adler32", kind=B2B, names={"numcodecs.adler32": Name(bind_adler32, ONE), "adler32": Name(bind_adler32)},
+        parameters={"location": str}, note="Python's zlib", native=True, words="adler32 checksum",
+        defaults={"location": "start"}, replaced_by=_replacement,
+    ),
+    Record(
+        id="fletcher32", kind=B2B,
+        names={"numcodecs.fletcher32": Name(bind_fletcher32, ONE), "fletcher32": Name(bind_fletcher32)},
+        note="numcodecs", is_compiled=True, native=True, words="fletcher32 checksum", hdf5=_OF_HDF5,
+        replaced_by=_replacement,
+    ),
+    Record(
+        id="jenkins_lookup3", kind=B2B,
+        names={
+            "numcodecs.jenkins_lookup3": Name(bind_jenkins_lookup3, ONE),
+            "jenkins_lookup3": Name(bind_jenkins_lookup3),
+        },
+        parameters={"initval": int}, note="numcodecs", words="Jenkins lookup3 checksum",
+        defaults={"initval": 0, "prefix": None}, replaced_by=_replacement,
+    ),
+)  # fmt: skip

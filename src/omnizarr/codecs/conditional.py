@@ -1,6 +1,5 @@
 """conditional: bytes-to-bytes codecs that each chunk may apply or not.
 
-Name: v3 ``conditional`` (zarr-extensions).
 Configuration: ``codecs`` (bytes to bytes), ``header_bits`` (multiple of 8, at least one bit per codec; by default
 just enough). A chunk begins with a little-endian mask: bit i is set if codec i was applied.
 Writing applies a codec where it does not make the chunk longer.
@@ -18,6 +17,7 @@ from typing import Final
 from omnizarr.codecs import registry
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, BytesToBytes, Configuration
+from omnizarr.codecs.record import B2B, Name, Record
 from omnizarr.codecs.streams import limit_of, sized
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 from omnizarr.model import JSON
@@ -112,3 +112,11 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Conditional:
             error.pointer = f"/configuration/codecs/{position}{error.pointer or ''}"
             raise
     return Conditional(steps, bits // 8, decoded)
+
+
+CODECS = (
+    Record(
+        id="conditional", kind=B2B, names={"conditional": Name(bind, status="registered")},
+        parameters={"codecs": list, "header_bits": int}, v2="-",
+    ),
+)  # fmt: skip

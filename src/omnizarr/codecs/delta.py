@@ -1,6 +1,5 @@
 """delta: the first element, then differences.
 
-Names: v2 ``delta``; v3 ``numcodecs.delta``.
 Configuration: ``dtype``, ``astype`` (default: ``dtype``), type strings of v2.
 Agrees with numcodecs; differences that do not fit into ``astype`` wrap around.
 """
@@ -14,6 +13,7 @@ import numpy as np
 from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
+from omnizarr.codecs.record import A2A, ONE, Name, Record
 
 
 def _differences(made: AnyDType, row: AnyArray) -> AnyArray:
@@ -42,3 +42,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
 
 def _loss(seen: AnyDType, made: AnyDType) -> str:
     return "differences of floating-point numbers are rounded" if {seen.kind, made.kind} & set("fc") else ""
+
+
+CODECS = (
+    Record(
+        id="delta", kind=A2A, names={"numcodecs.delta": Name(bind, ONE, required=("dtype",))},
+        parameters={"dtype": str, "astype": str}, note="exact", native=True, words="differences",
+        is_inexact=lambda given: str(given.get("dtype", ""))[1:2] not in ("i", "u"), memory_type="dtype",
+        result_type=lambda given: given.get("astype") or given.get("dtype"),
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """fixedscaleoffset: ``round((x - offset) * scale)`` in another type.
 
-Names: v1 and v2 ``fixedscaleoffset``; v3 ``numcodecs.fixedscaleoffset``.
 Configuration: ``offset``, ``scale`` (numbers), ``dtype``, ``astype`` (default: ``dtype``), type strings of v2.
 Agrees with numcodecs; results that do not fit into ``astype`` wrap around.
 
@@ -16,6 +15,7 @@ import numpy as np
 from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
+from omnizarr.codecs.record import A2A, MOST, Name, Record, brief
 
 
 def _scale(offset: float, scale: float, row: AnyArray) -> AnyArray:
@@ -46,3 +46,14 @@ def _loss(offset: float, scale: float, seen: AnyDType, made: AnyDType) -> str:
         return ""  # unless numbers do not fit, which a comparison shows
     rounding = f"multiples of {abs(1 / scale):g} stay: absolute error at most {abs(0.5 / scale):g}"
     return f"{rounding}; numbers that {made.name} cannot hold wrap around" if made.kind in "biu" else rounding
+
+
+CODECS = (
+    Record(
+        id="fixedscaleoffset", kind=A2A, names={"numcodecs.fixedscaleoffset": Name(bind, MOST)},
+        parameters={"offset": float, "scale": float, "dtype": str, "astype": str}, note="rounded when encoding",
+        native=True,
+        words=lambda given: f"(x - {brief(given.get('offset', '?'))}) * {brief(given.get('scale', '?'))}, rounded",
+        is_inexact=True, memory_type="dtype", result_type=lambda given: given.get("astype") or given.get("dtype"),
+    ),
+)  # fmt: skip

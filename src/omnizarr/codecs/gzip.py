@@ -1,6 +1,5 @@
 """gzip: deflate streams with gzip headers and CRC-32 checksums.
 
-Names: v2 ``gzip``; v3 ``gzip`` (core), ``numcodecs.gzip``.
 Configuration: ``level``, 0 to 9, required in v3 by the specification (6 if missing); v2 1 if missing, and -1 allowed.
 Agrees with Python's gzip: several members are one value, zeros after the last are ignored,
 anything else there is an error. Members are written without a time, so that equal chunks have equal bytes.
@@ -16,9 +15,11 @@ from typing import Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import ALL, B2B, Name, Parameters, Record, with_level
 from omnizarr.codecs.streams import Decompressor, StreamCodec, check_size, limit_of
-from omnizarr.codecs.zlib import GZIP_HEADER, ZLIB_HEADER, Inflater
+from omnizarr.codecs.zlib import GZIP_HEADER, ZLIB_HEADER, Inflater, in_blosc
 from omnizarr.errors import ChunkError
+from omnizarr.model import Named
 
 _MAGIC = b"\x1f\x8b"
 _HEAD: Final = _MAGIC + b"\x08\0\0\0\0\0\0\xff"
@@ -82,3 +83,22 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Gzip:
 def bind_numcodecs(configuration: Configuration, decoded: BytesSpec) -> Gzip:
     """Return the codec of numcodecs."""
     return Gzip(Fields(configuration, ("level",)).integer("level", 1, -1, 9), decoded)
+
+
+def _from_v2(given: Parameters, _item_size: int) -> Named | None:
+    level = given.get("level", 1)
+    is_plain = given.keys() <= {"level"} and type(level) is int and 0 <= level <= 9
+    return Named("gzip", {"level": level}) if is_plain else None
+
+
+CODECS = (
+    Record(
+        id="gzip", kind=B2B,
+        names={
+            "gzip": Name(bind, ALL, "core", ("level",)),
+            "numcodecs.gzip": Name(bind_numcodecs, required=("level",)),
+        },
+        parameters={"level": int}, note="Python's zlib", native=True, compresses=True, words=with_level("gzip"),
+        decodes_with={"level": 1}, from_v2=_from_v2, in_blosc=in_blosc,
+    ),
+)  # fmt: skip

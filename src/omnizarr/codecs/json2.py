@@ -1,6 +1,5 @@
 """json2: Python objects as JSON: a list of the items, then the dtype, then the shape.
 
-Names: v2 ``json2``, and ``json`` (before numcodecs 0.6: without the shape); v3 ``numcodecs.json2``, ``numcodecs.json``.
 Configuration: options of Python's JSON encoder and decoder: ``encoding``, ``skipkeys``, ``ensure_ascii``,
 ``check_circular``, ``allow_nan``, ``sort_keys``, ``indent``, ``separators``, ``strict``.
 Agrees with numcodecs.
@@ -18,6 +17,7 @@ import numpy as np
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.codecs.streams import ObjectCodec, parsed
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
@@ -127,3 +127,15 @@ def _bind(configuration: Configuration, decoded: ArraySpec, *, has_shape: bool) 
     encoder = json.JSONEncoder(indent=indent, separators=tuple(separators), **flags)
     decoder = json.JSONDecoder(strict=fields.boolean("strict", default=True))
     return Json(encoding, encoder, decoder, has_shape, decoded)
+
+
+CODECS = (
+    Record(
+        id="json2", kind=A2B, names={"numcodecs.json2": Name(bind)},
+        parameters=dict.fromkeys((*_FLAGS, *_OTHERS), object), words="objects as JSON",
+    ),
+    Record(
+        id="json", kind=A2B, names={"numcodecs.json": Name(bind_json)},
+        parameters=dict.fromkeys((*_FLAGS, *_OTHERS), object),
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """lz4: the decoded size as a little-endian 32-bit number, then one raw LZ4 block.
 
-Names: v2 ``lz4``; v3 ``numcodecs.lz4``, and ``lz4`` (neither is registered; not the frame format of the lz4 tool).
 Configuration: ``acceleration``, default 1 (numcodecs treats values below 1 as 1).
 Agrees with numcodecs.
 """
@@ -10,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from omnizarr.codecs import blosc
 from omnizarr.codecs.compiled import lz4
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import B2B, ONE, Name, Record, with_level
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.model import Named
 
 _LARGEST: Final = 0x7E000000  # LZ4_MAX_INPUT_SIZE
 _INT32 = 2**31 - 1
@@ -74,3 +76,17 @@ def _run(data: Buffer, out: memoryview | None) -> Buffer:
 def bind(configuration: Configuration, decoded: BytesSpec) -> Lz4:
     """Return the codec."""
     return Lz4(Fields(configuration, ("acceleration",)).integer("acceleration", 1, -_INT32 - 1, _INT32), decoded)
+
+
+CODECS = (
+    Record(
+        id="lz4", kind=B2B, names={"numcodecs.lz4": Name(bind, ONE), "lz4": Name(bind)},
+        parameters={"acceleration": int}, note="numcodecs", is_compiled=True, native=True, compresses=True,
+        words=with_level("lz4, acceleration", "acceleration"), decodes_with={}, in_blosc=lambda _given: ("lz4", 1),
+        replaced_by=lambda _given, item_size: (
+            blosc.named("lz4", 1, "noshuffle", item_size)
+            if item_size
+            else Named("zstd", {"level": 1, "checksum": False})
+        ),
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """lzma: xz containers, "alone" files or raw LZMA streams.
 
-Names: v1 and v2 ``lzma``; v3 ``numcodecs.lzma``, and ``lzma`` (neither is registered).
 Configuration: ``format`` 1 (xz, default), 2 (alone) or 3 (raw); ``check`` (-1, default: the format's; 0, 1, 4,
 10); ``preset`` 0 to 9, perhaps with bit 31 set for "extreme", or null; ``filters``: list of filter
 specifications of Python's lzma, or null. GDAL adds a ``delta`` of its own, which is ignored. Agrees
@@ -14,8 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from omnizarr.codecs import zstd
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import B2B, ONE, Name, Record
 from omnizarr.codecs.streams import Decompressor, StreamCodec, limit_of
 from omnizarr.errors import CodecError
 
@@ -98,3 +99,12 @@ def _is_filter(value: Any) -> bool:
         and all(isinstance(number, int) and not isinstance(number, bool) for number in value.values())
         and 0 <= value.get("dict_size", 0) <= _MEMORY
     )
+
+
+CODECS = (
+    Record(
+        id="lzma", kind=B2B, names={"numcodecs.lzma": Name(bind, ONE), "lzma": Name(bind)},
+        parameters={"format": int, "check": int, "preset": int, "filters": list}, note="Python's lzma",
+        compresses=True, words="lzma", in_blosc=zstd.strongly_in_blosc, replaced_by=zstd.strongly,
+    ),
+)  # fmt: skip

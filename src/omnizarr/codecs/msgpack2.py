@@ -9,15 +9,17 @@ Agrees with numcodecs. Needs the package msgpack.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import msgpack  # type: ignore[import-untyped, unused-ignore]
+from typing import Any, Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.json2 import listed, unlisted
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.codecs.streams import ObjectCodec, parsed
 from omnizarr.errors import ChunkError, CodecError
+from omnizarr.support.lazy import Lazy
+
+msgpack: Any = Lazy("msgpack")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def bind_msgpack(configuration: Configuration, decoded: ArraySpec) -> MsgPack:
 
 def _bind(configuration: Configuration, decoded: ArraySpec, *, has_shape: bool) -> MsgPack:
     # numcodecs before 0.6 had "encoding" instead of "raw".
-    fields = Fields(configuration, ("use_bin_type", "use_single_float", "raw", "encoding"))
+    fields = Fields(configuration, (*_FIELDS, "encoding"))
     return MsgPack(
         fields.boolean("use_bin_type", default=True),
         fields.boolean("use_single_float", default=False),
@@ -73,3 +75,18 @@ def _bind(configuration: Configuration, decoded: ArraySpec, *, has_shape: bool) 
         has_shape,
         decoded,
     )
+
+
+_FIELDS: Final = ("use_bin_type", "use_single_float", "raw")
+_PACKAGE: Final = ("msgpack", "msgpack")
+
+CODECS = (
+    Record(
+        id="msgpack2", kind=A2B, names={"numcodecs.msgpack2": Name(bind)}, parameters=dict.fromkeys(_FIELDS, bool),
+        package=_PACKAGE, words="objects as MessagePack",
+    ),
+    Record(
+        id="msgpack", kind=A2B, names={"numcodecs.msgpack": Name(bind_msgpack)},
+        parameters=dict.fromkeys(_FIELDS, bool), package=_PACKAGE,
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """n5_default: the blocks of N5 in "default" mode: a header with the block's shape, then its elements.
 
-Name: v3 ``n5_default`` (zarr-extensions).
 Configuration: ``codecs``: ``transpose`` that reverses the axes, ``bytes`` (big-endian), at most one compressor.
 A block may be smaller than the chunk (N5 truncates at the edges of an array); the rest is the fill value.
 Blocks are written in full size.
@@ -20,6 +19,7 @@ import numpy as np
 from omnizarr.codecs import chain
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.codecs.streams import changed_by, limit_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 from omnizarr.model import Named
@@ -97,3 +97,11 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> N5Default:
         if error.pointer is not None:
             error.pointer = f"/configuration{error.pointer}"
         raise
+
+
+CODECS = (
+    Record(
+        id="n5_default", kind=A2B, names={"n5_default": Name(bind, status="registered")},
+        parameters={"codecs": list}, v2="-", compresses=True,
+    ),
+)  # fmt: skip

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import row_of
+from omnizarr.codecs.record import A2A, A2B, ONE, Name, Record
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 from omnizarr.model import Named
 from omnizarr.model.datatypes import bind as bind_data_type
@@ -145,3 +146,18 @@ def bind_numcodecs(configuration: Configuration, decoded: ArraySpec) -> PackBool
     size = int(np.prod(decoded.shape, dtype=np.int64))
     uint8 = bind_data_type(Named("uint8"))
     return PackBools(decoded, ArraySpec((1 + (size + 7) // 8,), uint8, np.uint8(0), decoded.policy))
+
+
+CODECS = (
+    Record(
+        id="packbits", kind=A2B, names={"packbits": Name(bind, status="registered")},
+        parameters={"padding_encoding": str, "first_bit": int, "last_bit": int}, v2="-", native=True,
+        words="bits packed", to_v2=lambda _given: None,
+        remedy="re-encode with numcodecs.packbits (which orders the bits differently), or write v3",
+    ),
+    Record(
+        id="packbits", kind=A2A, names={"numcodecs.packbits": Name(bind_numcodecs, ONE)},
+        note="booleans, highest bit first", native=True, words="eight booleans to a byte",
+        result_type=lambda _given: "|u1",
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """pcodec: numerical sequences as "pco" files.
 
-Names: v2 ``pcodec``; v3 ``numcodecs.pcodec``.
 Configuration: ``level`` 0 to 12 (8), ``mode_spec`` (auto, classic), ``delta_spec`` (auto, none, try_consecutive,
 try_lookback), ``delta_encoding_order`` (0 to 7 or null), ``paging_spec`` (equal_pages_up_to), ``equal_pages_up_to``.
 Agrees with numcodecs, for integers and floats of two to eight bytes (and of one, where the library has them).
@@ -14,12 +13,15 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-from pcodec import ChunkConfig, DeltaSpec, ModeSpec, PagingSpec, standalone
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import row_of
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.support.lazy import Lazy
+
+pcodec: Any = Lazy("pcodec")
 
 _FIELDS: Final = ("level", "mode_spec", "delta_spec", "delta_encoding_order", "paging_spec", "equal_pages_up_to")
 _PAGE: Final = 262144
@@ -41,7 +43,7 @@ class Pcodec:
         """Return the file."""
         try:
             row = row_of(array).astype(array.dtype.newbyteorder("="), copy=False)
-            packed: bytes = standalone.simple_compress(row, self.config)
+            packed: bytes = pcodec.standalone.simple_compress(row, self.config)
         except (ValueError, TypeError, RuntimeError) as error:
             raise CodecError(f"cannot encode: {error}") from error
         return packed
@@ -52,7 +54,7 @@ class Pcodec:
         # One more than needed, which shows whether there are too many.
         out = np.empty(size + 1, self.decoded.dtype.newbyteorder("="))
         try:
-            progress = standalone.simple_decompress_into(bytes(data), out)
+            progress = pcodec.standalone.simple_decompress_into(bytes(data), out)
         except BaseException as error:
             # a broken file can make the library panic, which raises an exception that is not an Exception
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -68,13 +70,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Pcodec:
     fields = Fields(configuration, _FIELDS)
     if decoded.dtype.kind not in "iuf":
         raise CodecError("pcodec has no such elements", found=decoded.data_type.named.name, expected="int, uint, float")
-    mode = fields.choice("mode_spec", {"auto": ModeSpec.auto, "classic": ModeSpec.classic}, "auto")
+    mode = fields.choice("mode_spec", {"auto": pcodec.ModeSpec.auto, "classic": pcodec.ModeSpec.classic}, "auto")
     fields.choice("paging_spec", {"equal_pages_up_to": True}, "equal_pages_up_to")
-    config = ChunkConfig(
+    config = pcodec.ChunkConfig(
         compression_level=fields.integer("level", 8, 0, 12),
         delta_spec=_delta(fields),
         mode_spec=mode(),
-        paging_spec=PagingSpec.equal_pages_up_to(fields.integer("equal_pages_up_to", _PAGE, 1, 2**24)),
+        paging_spec=pcodec.PagingSpec.equal_pages_up_to(fields.integer("equal_pages_up_to", _PAGE, 1, 2**24)),
     )
     return Pcodec(config, decoded)
 
@@ -85,12 +87,20 @@ def _delta(fields: Fields) -> Any:
         "delta_spec", {name: name for name in ("auto", "none", "try_consecutive", "try_lookback")}, "auto"
     )
     if order is not None and name in ("auto", "try_consecutive"):
-        return DeltaSpec.try_consecutive(order)
+        return pcodec.DeltaSpec.try_consecutive(order)
     if order is not None or name == "try_consecutive":
         raise fields.reject("delta_encoding_order", f"does not go with the 'delta_spec' {name!r}", order,
                             "an order exactly if 'delta_spec' is 'try_consecutive'")  # fmt: skip
     # "none" was called so before pcodec 1.0
-    make = getattr(DeltaSpec, name, None) or getattr(DeltaSpec, "no_op", None)
+    make = getattr(pcodec.DeltaSpec, name, None) or getattr(pcodec.DeltaSpec, "no_op", None)
     if make is None:
         raise CodecError("the installed pcodec cannot do this", pointer="/configuration/delta_spec", found=name)
     return make()
+
+
+CODECS = (
+    Record(
+        id="pcodec", kind=A2B, names={"numcodecs.pcodec": Name(bind)}, parameters=dict.fromkeys(_FIELDS, object),
+        package=("pcodec", "pcodec"), compresses=True, decodes_with={},
+    ),
+)  # fmt: skip

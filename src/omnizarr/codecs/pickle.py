@@ -1,6 +1,5 @@
 """pickle: Python objects as Python pickles them.
 
-Names: v2 ``pickle``; v3 ``numcodecs.pickle``.
 Configuration: ``protocol`` (5 if missing).
 Unpickling can run arbitrary code in the data, so nothing is read or written unless the array was opened with
 ``allow_pickle=True``. Agrees with numcodecs.
@@ -15,6 +14,7 @@ import numpy as np
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.codecs.streams import ObjectCodec
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, PickleDisabledError
 
@@ -58,3 +58,11 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Pickle:
             remedy="open the array with allow_pickle=True if you trust its writer",
         )
     return Pickle(protocol, decoded)
+
+
+CODECS = (
+    Record(
+        id="pickle", kind=A2B, names={"numcodecs.pickle": Name(bind)}, parameters={"protocol": int},
+        note="`allow_pickle=True`", words="pickled objects",
+    ),
+)  # fmt: skip

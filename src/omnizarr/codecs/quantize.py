@@ -1,6 +1,5 @@
 """quantize: floats rounded to a number of decimal digits, with powers of two.
 
-Names: v1 and v2 ``quantize``; v3 ``numcodecs.quantize``.
 Configuration: ``digits`` (integer), ``dtype``, ``astype`` (default: ``dtype``), type strings of floats.
 Agrees with numcodecs. Decoding only casts.
 """
@@ -16,6 +15,7 @@ from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.elements import ElementFilter, filter_of
 from omnizarr.codecs.numbers import loss_of_cast
+from omnizarr.codecs.record import A2A, ONE, Name, Record, brief
 
 
 def _round(scale: float, row: AnyArray) -> AnyArray:
@@ -45,3 +45,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
 def _loss(digits: int, scale: float, seen: AnyDType, made: AnyDType) -> str:
     rounding = f"{digits} decimal digits stay: absolute error at most {0.5 / scale:g}"
     return "; ".join(filter(None, (rounding, loss_of_cast(seen, made))))
+
+
+CODECS = (
+    Record(
+        id="quantize", kind=A2A, names={"numcodecs.quantize": Name(bind, ONE)},
+        parameters={"digits": int, "dtype": str, "astype": str}, note="rounded when encoding", native=True,
+        words=lambda given: f"rounded to {brief(given.get('digits', '?'))} digits", memory_type="dtype",
+        result_type=lambda given: given.get("astype") or given.get("dtype"),
+    ),
+)  # fmt: skip

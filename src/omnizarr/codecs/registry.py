@@ -9,12 +9,14 @@ Spec: Zarr v3 core, "Extension points"; zarr-extensions, "codecs", for the regis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from omnizarr.codecs.record import NUMCODECS, Bind, Kind, Record, brief
 from omnizarr.errors import MissingDependencyError, UnknownCodecError
+from omnizarr.model import JSON, Named
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -24,87 +26,27 @@ if TYPE_CHECKING:
 else:
     suggestions = Lazy("omnizarr.support.suggestions")
 
-Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
-"""The kind of a codec; "array or bytes" if it is known only after binding."""
-
-Bind: TypeAlias = Callable[[Any, Any], Any]
-"""A function of configuration and decoded representation. See `omnizarr.codecs.contract`."""
-
 ENTRY_POINTS: Final = "omnizarr.codecs"
 
-_A2A: Final = "array to array"
-_A2B: Final = "array to bytes"
-_B2B: Final = "bytes to bytes"
-
-_TABLE: Final[dict[str, tuple[Kind, str]]] = {
-    # Zarr v3 core and zarr-extensions
-    "bitround": (_A2A, "bitround:bind"),
-    "blosc": (_B2B, "blosc:bind"),
-    "bytes": (_A2B, "bytes:bind"),
-    "cast_value": (_A2A, "cast_value:bind"),
-    "conditional": (_B2B, "conditional:bind"),
-    "crc32c": (_B2B, "checksums:bind_crc32c"),
-    "endian": (_A2B, "bytes:bind"),  # the name of "bytes" until 2023
-    "gzip": (_B2B, "gzip:bind"),
-    "n5_default": (_A2B, "n5_default:bind"),
-    "packbits": (_A2B, "packbits:bind"),
-    "reshape": (_A2A, "reshape:bind"),
-    "scale_offset": (_A2A, "scale_offset:bind"),
-    "sharding_indexed": (_A2B, "sharding:bind"),
-    "transpose": (_A2A, "transpose:bind"),
-    "vlen-bytes": (_A2B, "vlen:bind_bytes"),
-    "vlen-utf8": (_A2B, "vlen:bind_utf8"),
-    "zfp": (_A2B, "zfp:bind"),
-    "zstd": (_B2B, "zstd:bind"),
-    # numcodecs, under the names that zarr-python and zarrs write into v3 documents
-    "numcodecs.adler32": (_B2B, "checksums:bind_adler32"),
-    "numcodecs.astype": (_A2A, "astype:bind"),
-    "numcodecs.base64": (_B2B, "base64:bind"),
-    "numcodecs.bitround": (_A2A, "bitround:bind_numcodecs"),
-    "numcodecs.blosc": (_B2B, "blosc:bind_numcodecs"),
-    "numcodecs.bz2": (_B2B, "bz2:bind"),
-    "numcodecs.categorize": (_A2A, "categorize:bind"),
-    "numcodecs.crc32": (_B2B, "checksums:bind_crc32"),
-    "numcodecs.crc32c": (_B2B, "checksums:bind_numcodecs_crc32c"),
-    "numcodecs.delta": (_A2A, "delta:bind"),
-    "numcodecs.fixedscaleoffset": (_A2A, "fixedscaleoffset:bind"),
-    "numcodecs.fletcher32": (_B2B, "checksums:bind_fletcher32"),
-    "numcodecs.gzip": (_B2B, "gzip:bind_numcodecs"),
-    "numcodecs.jenkins_lookup3": (_B2B, "checksums:bind_jenkins_lookup3"),
-    "numcodecs.json": (_A2B, "json2:bind_json"),
-    "numcodecs.json2": (_A2B, "json2:bind"),
-    "numcodecs.lz4": (_B2B, "lz4:bind"),
-    "numcodecs.lzma": (_B2B, "lzma:bind"),
-    "numcodecs.msgpack": (_A2B, "msgpack2:bind_msgpack"),
-    "numcodecs.msgpack2": (_A2B, "msgpack2:bind"),
-    "numcodecs.packbits": (_A2A, "packbits:bind_numcodecs"),
-    "numcodecs.pcodec": (_A2B, "pcodec:bind"),
-    "numcodecs.pickle": (_A2B, "pickle:bind"),
-    "numcodecs.quantize": (_A2A, "quantize:bind"),
-    "numcodecs.shuffle": (_B2B, "shuffle:bind"),
-    "numcodecs.szip": (_B2B, "szip:bind"),
-    "numcodecs.vlen-array": (_A2B, "vlen:bind_array"),
-    "numcodecs.vlen-bytes": (_A2B, "vlen:bind_bytes"),
-    "numcodecs.vlen-utf8": (_A2B, "vlen:bind_utf8"),
-    "numcodecs.zfpy": (_A2B, "zfpy:bind"),
-    "numcodecs.zlib": (_B2B, "zlib:bind"),
-    "numcodecs.zstd": (_B2B, "zstd:bind_numcodecs"),
-    # the same, under the names that zarrs writes if the plain name is free
-    "adler32": (_B2B, "checksums:bind_adler32"),
-    "base64": (_B2B, "base64:bind"),
-    "bz2": (_B2B, "bz2:bind"),
-    "crc32": (_B2B, "checksums:bind_crc32"),
-    "fletcher32": (_B2B, "checksums:bind_fletcher32"),
-    "jenkins_lookup3": (_B2B, "checksums:bind_jenkins_lookup3"),
-    "lz4": (_B2B, "lz4:bind"),
-    "lzma": (_B2B, "lzma:bind"),
-    "shuffle": (_B2B, "shuffle:bind"),
-    "zlib": (_B2B, "zlib:bind"),
-    # omnizarr's own: no document has this name
-    "omnizarr.bytes_filter": (_B2B, "bytes_filter:bind"),
+MODULES: Final[dict[str, str]] = {
+    **{
+        name: name
+        for name in (
+            *("astype", "base64", "bitround", "blosc", "bytes", "bz2", "cast_value", "categorize", "conditional"),
+            *("delta", "fixedscaleoffset", "gzip", "json2", "lz4", "lzma", "msgpack2", "n5_default", "packbits"),
+            *("pcodec", "pickle", "quantize", "reshape", "scale_offset", "shuffle", "szip", "transpose"),
+            *("zfp", "zfpy", "zlib", "zstd"),
+        )
+    },
+    **dict.fromkeys(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"), "checksums"),
+    "endian": "bytes",
+    "json": "json2",
+    "msgpack": "msgpack2",
+    "omnizarr.bytes_filter": "bytes_filter",
+    "sharding_indexed": "sharding",
+    **dict.fromkeys(("vlen-array", "vlen-bytes", "vlen-utf8"), "vlen"),
 }
-
-_EXTRAS: Final = {"msgpack": "msgpack", "pcodec": "pcodec", "zfpy": "zfp", "ml_dtypes": "ml", "imagecodecs": "szip"}
+"""The module with the record of each codec, by its name without the prefix of numcodecs."""
 
 
 class Entry(NamedTuple):
@@ -182,7 +124,71 @@ def find(name: str) -> Entry:
 def known_names() -> list[str]:
     """Return the sorted names of all codecs that `find` finds, except numcodecs ids of other packages."""
     offered = {point.name for group in (ENTRY_POINTS, "zarr.codecs") for point in entry_points(group=group)}
-    return sorted({*_TABLE, *_found, *offered})
+    return sorted({*(name for found in records() for name in found.names), *_found, *offered})
+
+
+def record(name: str) -> Record | None:
+    """Return what is known of omnizarr's own codec with a name in v3; None if it has none. This runs no codec.
+
+    Examples
+    --------
+    >>> record("numcodecs.bz2").kind, record("bz3")
+    ('bytes to bytes', None)
+    """
+    module = MODULES.get(bare(name))
+    return None if module is None else _records_of(module).get(name)
+
+
+def bare(name: str) -> str:
+    """Return the name of a codec without the prefix that codecs of numcodecs have in v3."""
+    return name.removeprefix(NUMCODECS)
+
+
+def of_numcodecs(codec_id: str) -> Record | None:
+    """Return the record of the codec with an id of numcodecs, as in documents of v2; None if there is none."""
+    return record(NUMCODECS + codec_id)
+
+
+def bare_record(name: str) -> Record | None:
+    """Return the record of a codec whose name may lack the prefix of numcodecs, or have it needlessly."""
+    return record(name) or of_numcodecs(name) or record(bare(name))
+
+
+def records() -> Iterator[Record]:
+    """Yield all records. This imports the modules of all codecs, but none of the packages that these need."""
+    for module in dict.fromkeys(MODULES.values()):
+        yield from import_module(f"omnizarr.codecs.{module}").CODECS
+
+
+@cache
+def _records_of(module: str) -> dict[str, Record]:
+    return {name: found for found in import_module(f"omnizarr.codecs.{module}").CODECS for name in found.names}
+
+
+def words(codec: Named) -> str:
+    """Return what a codec does; for an unknown one, its name and configuration."""
+    name, configuration = codec.name, codec.configuration
+    if name == "omnizarr.bytes_filter":
+        name = str(configuration.get("id", "filter"))
+    found = bare_record(name)
+    if found is not None and found.words is not None:
+        return found.words if isinstance(found.words, str) else found.words(configuration)
+    details = ", ".join(f"{key}={brief(value)}" for key, value in configuration.items() if key != "id")
+    name = bare(name)
+    return f"{name} ({details})" if details else name
+
+
+def words_of_list(documents: JSON) -> list[str]:
+    """Return what the codecs of a list in a configuration do, without those that do nothing."""
+    found = []
+    for document in documents if isinstance(documents, Sequence) and not isinstance(documents, str) else ():
+        if isinstance(document, str):
+            found.append(words(Named(document)))
+        elif isinstance(document, Mapping) and isinstance(document.get("name"), str):
+            configuration = document.get("configuration")
+            given = configuration if isinstance(configuration, Mapping) else {}
+            found.append(words(Named(str(document["name"]), given)))
+    return [text for text in found if text]
 
 
 @cache
@@ -193,15 +199,16 @@ def entry_points(**query: str) -> EntryPoints:
 
 
 def _from_table(name: str) -> Entry | None:
-    if name not in _TABLE:
+    found = record(name)
+    if found is None:
         return None
-    kind, place = _TABLE[name]
-    module, _, function = place.partition(":")
-    try:
-        bind = getattr(import_module(f"omnizarr.codecs.{module}"), function)
-    except ImportError as error:
-        raise _missing(name, error) from error
-    return Entry(name, kind, bind)
+    if found.package is not None:
+        package, extra = found.package
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise _missing(name, error, f"pip install 'omnizarr[{extra}]'") from error
+    return Entry(name, found.kind, found.names[name].bind)
 
 
 def _from_entry_points(name: str) -> Entry | None:
@@ -234,13 +241,12 @@ def _load(name: str, point: EntryPoint) -> Any:
         raise _missing(name, error) from error
 
 
-def _missing(name: str, error: ImportError) -> MissingDependencyError:
+def _missing(name: str, error: ImportError, remedy: str | None = None) -> MissingDependencyError:
     package = error.name or "unknown"
-    extra = _EXTRAS.get(package)
     return MissingDependencyError(
         f"the codec needs the package {package!r}, which cannot be imported ({error})",
         codec=name,
-        remedy=f"pip install 'omnizarr[{extra}]'" if extra else f"install {package}",
+        remedy=remedy or f"install {package}",
     )
 
 

@@ -1,6 +1,5 @@
 """reshape: the same elements, in C order, in another shape.
 
-Name: v3 ``reshape`` (zarr-extensions).
 Configuration: ``shape``: one entry per dimension of the encoded array, each a size, a list of dimensions of the
 decoded array whose sizes are multiplied, or once -1 for the rest.
 Spec: zarr-extensions, "reshape".
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.record import A2A, Name, Record
 from omnizarr.errors import CodecError
 
 _SPEC: Final = 'zarr-extensions, "reshape"'
@@ -84,3 +84,11 @@ def _check_places(entries: Any, shape: tuple[int, ...], source: tuple[int, ...])
                 pointer=f"/configuration/shape/{at}", found=f"shape {shape} from {source}",
                 expected="as many elements before and behind them", spec=_SPEC,
             )  # fmt: skip
+
+
+CODECS = (
+    Record(
+        id="reshape", kind=A2A, names={"reshape": Name(bind, status="registered")}, parameters={"shape": list},
+        v2="-", note="a view",
+    ),
+)  # fmt: skip

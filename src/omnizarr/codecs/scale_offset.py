@@ -1,6 +1,5 @@
 """scale_offset: ``(x - offset) * scale``, in the data type of the array.
 
-Name: v3 ``scale_offset`` (zarr-extensions).
 Configuration: ``offset`` (0 if missing), ``scale`` (1 if missing), in the JSON form of the data type's fill values.
 Agrees with zarr-python 3.4; integers that do not fit, quotients that are not integers, and finite floats that
 become infinite are errors.
@@ -19,6 +18,7 @@ import numpy as np
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.numbers import Integers, numbers_of
+from omnizarr.codecs.record import A2A, Name, Record, brief
 from omnizarr.errors import ChunkError, CodecError, OmnizarrError
 
 _SPEC: Final = 'zarr-extensions, "scale_offset"'
@@ -128,3 +128,13 @@ def _scalar(fields: Fields, name: str, decoded: ArraySpec, default: int) -> Any:
         error.pointer = f"/configuration/{name}"
         raise
     return np.asarray(scalar).astype(decoded.dtype.newbyteorder("="))[()]
+
+
+CODECS = (
+    Record(
+        id="scale_offset", kind=A2A, names={"scale_offset": Name(bind, status="registered")},
+        parameters={"offset": object, "scale": object}, v2="-", note="exact, or an error when encoding",
+        words=lambda given: f"(x - {brief(given.get('offset', 0))}) * {brief(given.get('scale', 1))}",
+        is_inexact=True, remedy="re-encode with numcodecs.fixedscaleoffset, or write v3",
+    ),
+)  # fmt: skip

@@ -24,10 +24,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr.codecs import chain, spans
+from omnizarr.codecs import chain, registry, spans
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading, Span
+from omnizarr.codecs.record import A2B, ALL, Name, Parameters, Record, brief
 from omnizarr.codecs.streams import changed_by, limit_of, variable
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
 from omnizarr.indexing import Piece, subplan
@@ -550,3 +551,20 @@ def _codec(fields: Fields, item: Any, place: str) -> Named:
         if isinstance(configuration, Mapping):
             return Named(item["name"], configuration, item.get("must_understand", True) is not False)
     raise fields.reject(place, "no codec", item, "an object with a name, and perhaps a configuration")
+
+
+def _words(given: Parameters) -> str:
+    inner = registry.words_of_list(given.get("codecs")) or ["uncompressed"]
+    index = registry.words_of_list(given.get("index_codecs")) or ["no checksum"]
+    place = brief(given.get("index_location", "end"))
+    return f"{', then '.join(inner)}, in shards with the index at the {place} ({', '.join(index)})"
+
+
+CODECS = (
+    Record(
+        id="sharding_indexed", kind=A2B, names={"sharding_indexed": Name(bind, ALL, "core")},
+        parameters={"chunk_shape": list, "codecs": list, "index_codecs": list, "index_location": str}, v2="-",
+        native=True, words=_words, defaults={"index_location": "end"},
+        remedy="there are no shards: re-encode with the inner chunks as chunks, or write v3",
+    ),
+)  # fmt: skip

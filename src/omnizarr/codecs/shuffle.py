@@ -1,6 +1,5 @@
 """shuffle: the first bytes of all items, then their second bytes, and so on.
 
-Names: v2 ``shuffle``; v3 ``numcodecs.shuffle``, ``shuffle`` (not registered).
 Configuration: ``elementsize``. If it is missing or null (netCDF-C, zarr-python) or 0 (netCDF-C), it is the item
 size; a string of digits means the number. Documents of Zarr v2 that omit it mean 4, which their dialect fills
 in. Agrees with numcodecs. If the size is not a multiple of the item size, which numcodecs refuses, the
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import B2B, MOST, Filter, Name, Record
 from omnizarr.codecs.streams import check_size
 
 _LARGEST: Final = 2**31 - 1
@@ -85,3 +85,13 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Shuffle:
     else:
         size = fields.integer("elementsize", low=0, high=_LARGEST)
     return Shuffle(size or decoded.item_size, decoded)
+
+
+CODECS = (
+    Record(
+        id="shuffle", kind=B2B, names={"numcodecs.shuffle": Name(bind, MOST), "shuffle": Name(bind)},
+        parameters={"elementsize": int}, note="NumPy", native=True, words="bytes shuffled",
+        hdf5=Filter(2, 0, lambda _parameters, item_size: {"elementsize": item_size}, lambda _given: ()),
+        replaced_by=lambda _given, _item_size: None,
+    ),
+)  # fmt: skip

@@ -18,6 +18,7 @@ import numpy as np
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.record import A2A, ALL, Name, Parameters, Record, brief
 from omnizarr.indexing import place_of_points
 
 _SPEC = 'Zarr v3, "Transpose codec"'
@@ -118,3 +119,19 @@ def _permutation(fields: Fields, ndim: int) -> tuple[int, ...]:
         expected = f"each of 0 to {ndim - 1} once" if ndim else "no axes: []"
         raise fields.reject("order", "the order is not a permutation of the axes", order, expected)
     return tuple(order)
+
+
+def _words(given: Parameters) -> str:
+    order = given.get("order")
+    if order == "F" or (isinstance(order, Sequence) and list(order) == list(range(len(order)))[::-1]):
+        return "Fortran order"
+    return f"axes in order {brief(list(order) if isinstance(order, tuple) else order)}"
+
+
+CODECS = (
+    Record(
+        id="transpose", kind=A2A, names={"transpose": Name(bind, ALL, "core")}, parameters={"order": list},
+        v2="`order` F, if axes are reversed", note="a view", native=True, words=_words,
+        remedy="there are orders C and F only: re-encode with one of these, or write v3",
+    ),
+)  # fmt: skip

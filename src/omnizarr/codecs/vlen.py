@@ -23,6 +23,7 @@ import numpy as np
 from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
 from omnizarr.codecs.elements import row_of
+from omnizarr.codecs.record import A2B, MOST, Name, Record, plain
 from omnizarr.codecs.streams import ObjectCodec
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 from omnizarr.settings import engines
@@ -184,3 +185,21 @@ def _check_kind(decoded: ArraySpec, kinds: str, expected: str) -> None:
     if decoded.dtype.kind not in kinds:
         raise CodecError("the codec is made for another data type", found=decoded.data_type.named.name,
                          expected=expected)  # fmt: skip
+
+
+CODECS = (
+    Record(
+        id="vlen-utf8", kind=A2B,
+        names={"vlen-utf8": Name(bind_utf8, MOST, "registered"), "numcodecs.vlen-utf8": Name(bind_utf8)},
+        words="text of any length", decodes_with={}, **plain("vlen-utf8"),
+    ),
+    Record(
+        id="vlen-bytes", kind=A2B,
+        names={"vlen-bytes": Name(bind_bytes, MOST, "registered"), "numcodecs.vlen-bytes": Name(bind_bytes)},
+        words="byte strings of any length", decodes_with={}, **plain("vlen-bytes"),
+    ),
+    Record(
+        id="vlen-array", kind=A2B, names={"numcodecs.vlen-array": Name(bind_array)}, parameters={"dtype": str},
+        words="rows of any length",
+    ),
+)  # fmt: skip

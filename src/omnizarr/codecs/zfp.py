@@ -1,6 +1,5 @@
 """zfp: numbers as a zfp stream without a header; the configuration replaces the header.
 
-Name: v3 ``zfp`` (zarr-extensions).
 Configuration: ``mode``: reversible; fixed_accuracy with ``tolerance``; fixed_rate with ``rate``; fixed_precision with
 ``precision``. The mode "expert" cannot be run by the package zfpy, and is refused.
 Types: int32, int64, float32, float64; int8, uint8, int16, uint16 and float16 are promoted as specified.
@@ -16,13 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import zfpy
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.numbers import native_of
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.codecs.zfpy import TYPES, check_shape, compress, loss_of, padded, padded_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.support.lazy import Lazy
+
+zfpy: Any = Lazy("zfpy")
 
 _SPEC: Final = 'zarr-extensions, "zfp"'
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -116,3 +118,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Zfp:
             raise fields.reject(name, f"{name!r} is out of range", value, "a positive number")
         parameters[name] = value
     return Zfp(parameters, np.dtype(_PROMOTED.get(dtype.name, dtype)), decoded)
+
+
+CODECS = (
+    Record(
+        id="zfp", kind=A2B, names={"zfp": Name(bind, status="registered")},
+        parameters={"mode": str, "tolerance": float, "rate": float, "precision": int}, v2="-",
+        package=("zfpy", "zfp"), compresses=True, is_inexact=lambda given: given.get("mode") != "reversible",
+        remedy="re-encode with numcodecs.zfpy (which adds a header), or write v3",
+    ),
+)  # fmt: skip

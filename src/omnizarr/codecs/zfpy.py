@@ -1,6 +1,5 @@
 """zfpy: numbers as a zfp stream with its header.
 
-Names: v2 ``zfpy``; v3 ``numcodecs.zfpy``.
 Configuration: ``mode`` (2 fixed rate, 3 fixed precision, 4 fixed accuracy, default; 5 reversible), ``tolerance``,
 ``rate``, ``precision`` (the one for the mode; -1 means none), ``compression_kwargs`` (a copy of these, ignored).
 Agrees with numcodecs, for int32, int64, float32 and float64 of one to four dimensions. Needs the package zfpy.
@@ -14,11 +13,14 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-import zfpy
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.support.lazy import Lazy
+
+zfpy: Any = Lazy("zfpy")
 
 TYPES: Final = ("int32", "int64", "float32", "float64")
 MODES: Final = {2: "rate", 3: "precision", 4: "tolerance"}
@@ -127,3 +129,12 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Zfpy:
     value = fields.integer(name, -1) if name == "precision" else fields.number(name, -1)
     # -1 means none in numcodecs; zfp is then lossless
     return Zfpy({name: value} if value >= 0 else {}, decoded)
+
+
+CODECS = (
+    Record(
+        id="zfpy", kind=A2B, names={"numcodecs.zfpy": Name(bind)},
+        parameters={"mode": int, "tolerance": float, "rate": float, "precision": int}, package=("zfpy", "zfp"),
+        compresses=True, decodes_with={}, is_inexact=lambda given: given.get("mode") != _REVERSIBLE,
+    ),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """zlib: a deflate stream with a zlib header and an Adler-32 checksum.
 
-Names: v1 and v2 ``zlib``; v3 ``numcodecs.zlib``, and ``zlib`` as zarrs writes it (neither is registered).
 Configuration: ``level``, -1 to 9, default 1.
 Agrees with numcodecs: bytes after the end of the stream are ignored.
 
@@ -15,8 +14,10 @@ from typing import Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import B2B, ONE, Name, Parameters, Record, filter_of_level, integer, with_level
 from omnizarr.codecs.streams import Decompressor, StreamCodec
 from omnizarr.errors import ChecksumError, ChunkError
+from omnizarr.model import Named
 
 ZLIB_HEADER: Final = 15
 GZIP_HEADER: Final = 31
@@ -72,3 +73,28 @@ class Zlib(StreamCodec):
 def bind(configuration: Configuration, decoded: BytesSpec) -> Zlib:
     """Return the codec."""
     return Zlib(Fields(configuration, ("level",)).integer("level", 1, -1, 9), decoded)
+
+
+_HIGHEST: Final = 9
+_USUAL: Final = 6
+
+
+def _level(given: Parameters) -> int:
+    level = integer(given, "level", 1)
+    return min(level, _HIGHEST) if level >= 0 else _USUAL
+
+
+def in_blosc(given: Parameters) -> tuple[str, int]:
+    """Return zlib within Blosc."""
+    return "zlib", _level(given)
+
+
+CODECS = (
+    Record(
+        id="zlib", kind=B2B, names={"numcodecs.zlib": Name(bind, ONE), "zlib": Name(bind)},
+        parameters={"level": int}, note="Python's zlib", native=True, compresses=True, words=with_level("zlib"),
+        decodes_with={}, hdf5=filter_of_level(1, "zlib", 0, 9), in_blosc=in_blosc,
+        # level 0 compresses nothing
+        replaced_by=lambda given, _: Named("gzip", {"level": _level(given)}) if _level(given) else None,
+    ),
+)  # fmt: skip

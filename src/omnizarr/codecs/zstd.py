@@ -1,6 +1,5 @@
 """zstd: Zstandard frames.
 
-Names: v2 ``zstd``; v3 ``zstd`` (zarr-extensions), ``numcodecs.zstd``.
 Configuration: ``level``, -131072 to 22 (0: the library's default), 0 if missing; ``checksum``, false if missing.
 netCDF-C writes negative levels, in v2, as unsigned numbers of 32 bits.
 Agrees with numcodecs and zarrs. Frames may follow each other, be skippable, and need not state the size
@@ -18,8 +17,10 @@ from typing import Final, NamedTuple
 from omnizarr.codecs.compiled import zstd
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.record import ALL, B2B, Name, Parameters, Record, filter_of_level, integer, with_level
 from omnizarr.codecs.streams import SLACK, Compressor, check_size, fill, limit_of, too_long
 from omnizarr.errors import ChecksumError, ChunkError
+from omnizarr.model import JSON, Named
 
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE: Final = 0x184D2A5  # followed by any hexadecimal digit
@@ -292,3 +293,49 @@ def bind_numcodecs(configuration: Configuration, decoded: BytesSpec) -> Zstd:
     if isinstance(level, int) and 2**32 - 131072 <= level < 2**32:
         configuration = {**configuration, "level": level - 2**32}
     return bind(configuration, decoded)
+
+
+_USUAL: Final = 3
+_STRONG: Final = 9
+
+
+def strongly(_given: Parameters, _item_size: int) -> Named:
+    """Return what replaces a compressor that is slow and strong."""
+    return Named("zstd", {"level": _STRONG, "checksum": False})
+
+
+def strongly_in_blosc(_given: Parameters) -> tuple[str, int]:
+    """Return the same within Blosc, whose levels are twice as far apart."""
+    return "zstd", (_STRONG + 1) // 2
+
+
+def _in_blosc(given: Parameters) -> tuple[str, int]:
+    level = integer(given, "level", 0) or _USUAL
+    return "zstd", min(max(level, 1), 9)
+
+
+def _from_v2(given: Parameters, _item_size: int) -> Named | None:
+    level, checksum = given.get("level", 1), given.get("checksum", False)
+    # netCDF-C's unsigned number for a negative level is only allowed for the codec of numcodecs
+    is_plain = given.keys() <= {"level", "checksum"} and type(level) is int and level < 2**31
+    return Named("zstd", {"level": level, "checksum": checksum}) if is_plain and isinstance(checksum, bool) else None
+
+
+def _to_v2(given: Parameters) -> dict[str, JSON]:
+    return {"level": given.get("level", 0), **({"checksum": True} if given.get("checksum") else {})}
+
+
+CODECS = (
+    Record(
+        id="zstd", kind=B2B,
+        names={
+            "zstd": Name(bind, ALL, "registered", ("level",)),
+            "numcodecs.zstd": Name(bind_numcodecs, required=("level",)),
+        },
+        parameters={"level": int, "checksum": bool}, note="numcodecs", is_compiled=True, native=True,
+        compresses=True,
+        words=lambda given: with_level("zstd")(given) + (" with checksum" if given.get("checksum") is True else ""),
+        decodes_with={"level": 1}, from_v2=_from_v2, to_v2=_to_v2, hdf5=filter_of_level(32015, "zstd", -131072, 22),
+        in_blosc=_in_blosc,
+    ),
+)  # fmt: skip

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from omnizarr.codecs import registry
+from omnizarr.codecs.record import B2B
 from omnizarr.formats.extensions import read_extension, write_extension
 from omnizarr.formats.filters import byte_order_of
 from omnizarr.formats.reader import Reader, join, read_list
@@ -19,7 +21,6 @@ _SPEC = 'Zarr v3, "Codecs"'
 _SHARDING = 'Zarr v3, "Sharding codec"'
 _NUMCODECS = "numcodecs."
 _KEEP_THE_TYPE = {"reshape", "transpose"}
-_OF_BYTES = {"blosc", "crc32c", "gzip", "zstd"}  # bytes-to-bytes codecs that existed in 2023
 
 
 class _Elements(NamedTuple):
@@ -57,7 +58,8 @@ def _read_list(reader: Reader, value: JSON, pointer: str, elements: _Elements) -
 def _with_serializer(reader: Reader, codecs: list[Named], pointer: str) -> tuple[Named, ...]:
     """Return codecs including the array-to-bytes codec, which was optional until July 2023."""
     at = next((index for index, codec in enumerate(codecs) if codec.name not in _KEEP_THE_TYPE), len(codecs))
-    if any(codec.name not in _OF_BYTES for codec in codecs[at:]):
+    records = [registry.record(codec.name) for codec in codecs[at:]]
+    if not all(record is not None and record.kind == B2B for record in records):
         return tuple(codecs)
     reader.note(pointer, "no array to bytes codec, read as little-endian bytes", _SPEC)
     return (*codecs[:at], LITTLE, *codecs[at:])

@@ -11,13 +11,15 @@ Spec: Zarr v2, "Filters"; the identifiers and parameters are those of numcodecs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from omnizarr.codecs import registry
+from omnizarr.codecs.record import A2A, A2B, B2B
 from omnizarr.errors import NotRepresentableError
 from omnizarr.formats.reader import Reader, is_integer, join
 from omnizarr.model import JSON, Named
@@ -26,26 +28,9 @@ SPEC: Final = 'Zarr v2, "Filters"'
 BYTES_FILTER: Final = "omnizarr.bytes_filter"
 """A filter of arrays that follows one of bytes, which v3 cannot express: it reads the bytes as an array."""
 
-_ARRAY_FILTERS = frozenset({"astype", "bitround", "categorize", "delta", "fixedscaleoffset", "packbits", "quantize"})
-_SERIALIZERS = frozenset({"pcodec", "zfpy"})
-OBJECT_CODECS: Final = frozenset(
-    {"json", "json2", "msgpack", "msgpack2", "pickle", "vlen-array", "vlen-bytes", "vlen-utf8"}
-)
-_COMPRESSORS = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "szip", "zlib", "zstd"})
-
-_NUMBERS = frozenset(
-    {
-        *("acceleration", "blocksize", "check", "clevel", "digits", "elementsize", "format", "initval", "keepbits"),
-        *("level", "offset", "preset", "protocol", "scale", "shuffle", "typesize"),
-    }
-)
-"""Parameters that are numbers; netcdf-c 4.9 writes them as strings."""
-
 _NUMERAL = re.compile(r"[-+]?[0-9]{1,19}(\.[0-9]{0,19})?([eE][-+]?[0-9]{1,3})?")
 
-_SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the option as it was typed
-_BLOSC_MAX_TYPESIZE = 255
 _POINTER_SIZE = 8
 _SHUFFLED: Final = 4
 """numcodecs' size of items if its shuffle has no size."""
@@ -88,10 +73,11 @@ def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
         )
         return None
     parameters = {}
+    record = registry.of_numcodecs(name)
     for key, parameter in value.items():
         if key == "id":
             continue
-        number = _number(parameter) if key in _NUMBERS or name == "szip" else None
+        number = _number(parameter) if record is not None and record.has(key, int, float) else None
         if name == "blosc" and key == "shuffle" and isinstance(parameter, str):
             number = _GDAL_SHUFFLES.get(parameter, number)
         if number is not None:
@@ -101,7 +87,7 @@ def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
 
 
 def _number(value: JSON) -> int | float | None:
-    """Return the number in a string; None if there is none."""
+    """Return the number in a string, as netcdf-c 4.9 writes numbers; None if there is none."""
     if not isinstance(value, str) or not _NUMERAL.fullmatch(value):
         return None
     return float(value) if set(value) & set(".eE") else int(value)
@@ -118,14 +104,16 @@ def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dty
     is_bytes = False
     item_size = dtype.itemsize if not dtype.hasobject else 1
     for step in steps:
-        if step.id in _ARRAY_FILTERS and not is_bytes:
+        record = registry.of_numcodecs(step.id)
+        kind = B2B if record is None else record.kind
+        if kind == A2A and not is_bytes:
             codecs.append(Named(f"numcodecs.{step.id}", step.parameters))
             dtype = _filtered(reader, step, dtype)
             item_size = dtype.itemsize
             continue
-        if step.id in (OBJECT_CODECS | _SERIALIZERS) and not is_bytes:
+        if kind == A2B and not is_bytes:
             codecs.append(load_codec(step.id, step.parameters, item_size))
-        elif step.id in _ARRAY_FILTERS | OBJECT_CODECS | _SERIALIZERS:
+        elif kind != B2B:
             codecs.append(Named(BYTES_FILTER, {"id": step.id, **step.parameters}))
         else:
             if not is_bytes:
@@ -198,20 +186,11 @@ def byte_order_of(dtype: np.dtype[Any]) -> str | None:
 
 def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the data type that a filter of arrays returns for `dtype`."""
-    if step.id == "packbits":
-        return np.dtype("u1")
-    if step.id == "categorize":
-        name: JSON = step.parameters.get("astype", "|u1")
-    elif step.id == "astype":
-        name = step.parameters.get("encode_dtype")
-    elif step.id == "bitround":
-        return dtype
-    else:
-        name = step.parameters.get("astype") or step.parameters.get("dtype")
+    name = _result_type(step.id, step.parameters)
     if name is None:
         return dtype
     try:
-        result = np.dtype(name)  # type: ignore[call-overload]
+        result = np.dtype(name)
     except (TypeError, ValueError, SyntaxError):
         result = None
     if not isinstance(name, str) or result is None or result.hasobject:
@@ -220,6 +199,21 @@ def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]
         )
         return dtype
     return result  # type: ignore[no-any-return]
+
+
+def _result_type(codec_id: str, parameters: Mapping[str, JSON]) -> Any:
+    record = registry.of_numcodecs(codec_id)
+    return None if record is None else record.result_type(parameters)
+
+
+def is_object_codec(codec_id: object) -> bool:
+    """Return whether an id of numcodecs is that of a codec of Python objects.
+
+    >>> is_object_codec("vlen-utf8"), is_object_codec("pcodec")
+    (True, False)
+    """
+    record = registry.of_numcodecs(codec_id) if isinstance(codec_id, str) else None
+    return record is not None and record.kind == A2B and not record.compresses
 
 
 def _netcdf_size(dtype: np.dtype[Any]) -> int:
@@ -247,84 +241,12 @@ def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> 
 
 def load_codec(name: str, parameters: Mapping[str, JSON], item_size: int) -> Named:
     """Return one codec of numcodecs, under its v3 name if that has the same bytes."""
-    translate = _TO_V3.get(name)
-    named = translate(parameters, item_size) if translate is not None else None
+    record = registry.of_numcodecs(name)
+    named = record.from_v2(parameters, item_size) if record is not None else None
     return named if named is not None else Named(f"numcodecs.{name}", parameters)
 
 
-def _gzip(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
-    level = parameters.get("level", 1)
-    if parameters.keys() <= {"level"} and is_integer(level) and 0 <= level <= 9:
-        return Named("gzip", {"level": level})
-    return None
-
-
-def _zstd(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
-    level, checksum = parameters.get("level", 1), parameters.get("checksum", False)
-    # netCDF-C's unsigned number for a negative level is only allowed for the codec of numcodecs
-    if (
-        parameters.keys() <= {"level", "checksum"}
-        and is_integer(level)
-        and level < 2**31
-        and isinstance(checksum, bool)
-    ):
-        return Named("zstd", {"level": level, "checksum": checksum})
-    return None
-
-
-def _blosc(parameters: Mapping[str, JSON], item_size: int) -> Named | None:
-    shuffle = parameters.get("shuffle", 1)
-    if shuffle == -1:
-        shuffle = 2 if item_size == 1 else 1
-    known = parameters.keys() <= {"cname", "clevel", "shuffle", "blocksize", "typesize"}
-    if not known or not is_integer(shuffle) or not 0 <= shuffle < len(_SHUFFLES):
-        return None
-    typesize = parameters.get("typesize") or (item_size if 0 < item_size <= _BLOSC_MAX_TYPESIZE else 1)
-    return Named(
-        "blosc",
-        {
-            "cname": parameters.get("cname", "lz4"),
-            "clevel": parameters.get("clevel", 5),
-            "shuffle": _SHUFFLES[shuffle],
-            "typesize": typesize,
-            "blocksize": parameters.get("blocksize", 0),
-        },
-    )
-
-
-def _crc32c(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
-    return Named("crc32c") if parameters in ({}, {"location": "end"}) else None
-
-
-def _plain(name: str) -> Callable[[Mapping[str, JSON], int], Named | None]:
-    return lambda parameters, _item_size: None if parameters else Named(name)
-
-
-_TO_V3: Mapping[str, Callable[[Mapping[str, JSON], int], Named | None]] = {
-    "blosc": _blosc,
-    "crc32c": _crc32c,
-    "gzip": _gzip,
-    "vlen-bytes": _plain("vlen-bytes"),
-    "vlen-utf8": _plain("vlen-utf8"),
-    "zstd": _zstd,
-}
-
-
 # Writing
-
-# v3 names of codecs that numcodecs has with the same name and configuration; most of them are those of zarrs.
-_NUMCODECS_NAMES = {
-    *("adler32", "base64", "bitround", "bz2", "crc32", "fletcher32", "gzip", "jenkins_lookup3"),
-    *("lz4", "lzma", "shuffle", "zlib"),
-}
-_REMEDIES: Mapping[str, str] = {
-    "sharding_indexed": "there are no shards: re-encode with the inner chunks as chunks, or write v3",
-    "transpose": "there are orders C and F only: re-encode with one of these, or write v3",
-    "scale_offset": "re-encode with numcodecs.fixedscaleoffset, or write v3",
-    "cast_value": "re-encode with numcodecs.astype, or write v3",
-    "packbits": "re-encode with numcodecs.packbits (which orders the bits differently), or write v3",
-    "zfp": "re-encode with numcodecs.zfpy (which adds a header), or write v3",
-}
 
 
 def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> Stack:
@@ -355,7 +277,8 @@ def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> St
         else:
             filters.append(dump_codec(codec, label))
     compressor = None
-    if filters and filters[-1]["id"] in _COMPRESSORS | _SERIALIZERS:
+    last = registry.of_numcodecs(str(filters[-1]["id"])) if filters else None
+    if last is not None and last.compresses:
         compressor = filters.pop()
     return Stack(order, filters, compressor, endian)
 
@@ -368,30 +291,18 @@ def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
     configuration = codec.configuration
     if codec.name == BYTES_FILTER:
         return dict(configuration)
-    if codec.name == _SZIP:
-        return {"id": "szip", **{key: value for key, value in configuration.items() if key not in _SZIP_FITTED}}
-    if codec.name.startswith("numcodecs."):
-        return {"id": codec.name.removeprefix("numcodecs."), **configuration}
-    match codec.name:
-        case name if name in _NUMCODECS_NAMES:
-            return {"id": name, **configuration}
-        case "crc32c" | "vlen-bytes" | "vlen-utf8" if not configuration:
-            return {"id": codec.name}
-        case "zstd":
-            checksum: dict[str, JSON] = {"checksum": True} if configuration.get("checksum") else {}
-            return {"id": "zstd", "level": configuration.get("level", 0), **checksum}
-        case "blosc" if configuration.get("shuffle") in _SHUFFLES:
-            return {
-                "id": "blosc",
-                "cname": configuration.get("cname"),
-                "clevel": configuration.get("clevel"),
-                "shuffle": _SHUFFLES.index(str(configuration["shuffle"])),
-                "blocksize": configuration.get("blocksize", 0),
-            }
+    record, bare = registry.record(codec.name), codec.name.removeprefix("numcodecs.")
+    to_v2 = record.to_v2 if record is not None and next(iter(record.names)) == codec.name else None
+    if bare != codec.name and to_v2 is None:
+        return {"id": bare, **configuration}
+    if registry.of_numcodecs(bare) is not None:
+        parameters = configuration if to_v2 is None else to_v2(configuration)
+        if parameters is not None:
+            return {"id": bare, **parameters}
     raise NotRepresentableError(
         f"cannot be written as {label}: codec {codec.name!r} has no place there",
         found=dict(configuration) or None,
-        remedy=_REMEDIES.get(codec.name, "re-encode with codecs that numcodecs has, or write v3"),
+        remedy=(record and record.remedy) or "re-encode with codecs that numcodecs has, or write v3",
         spec=SPEC,
     )
 
@@ -400,7 +311,7 @@ def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None
     """Refuse a byte order that cannot be expressed: the result of a filter is stored unchanged."""
     if not filters or endian is None:
         return
-    name = filters[-1].get("astype") or filters[-1].get("encode_dtype") or filters[-1].get("dtype")
+    name = _result_type(str(filters[-1]["id"]), filters[-1])
     if not isinstance(name, str):
         return
     try:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from omnizarr.errors import MetadataError
-from omnizarr.formats.filters import OBJECT_CODECS, Step
+from omnizarr.formats.filters import Step, is_object_codec
 from omnizarr.formats.reader import Reader, join, problem_of
 from omnizarr.model import Named
 from omnizarr.model.datatypes import typestr
@@ -21,7 +21,7 @@ TEXT_OF_OBJECTS: Final[Mapping[str, str]] = {"vlen-utf8": "string", "vlen-bytes"
 
 def object_codec(steps: Sequence[Step]) -> Step | None:
     """Return the step that stores Python objects, if there is one."""
-    return next((step for step in steps if step.id in OBJECT_CODECS or step.id == "categorize"), None)
+    return next((step for step in steps if is_object_codec(step.id) or step.id == "categorize"), None)
 
 
 def read_objects(reader: Reader, steps: Sequence[Step], pointer: str, spec: str) -> tuple[Named, Literal["<", ">"]]:

@@ -20,7 +20,7 @@ from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresenta
 from omnizarr.formats import consolidated, paths
 from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays
 from omnizarr.formats.documents import name_of_nonfinite, notes_of
-from omnizarr.formats.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
+from omnizarr.formats.filters import Step, dump_chain, fit_szip, is_object_codec, load_chain, read_step
 from omnizarr.formats.keyspaces import Flat
 from omnizarr.formats.objects import TEXT_OF_OBJECTS, object_codec, read_objects
 from omnizarr.formats.reader import Reader, join, overheard, problem_of, read_chunk_lengths, read_lengths, read_list
@@ -409,7 +409,7 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     stack = dump_chain(metadata.codecs, len(metadata.shape))
     if metadata.data_type.name in typestr.VARIABLE:
         first = stack.filters[0]["id"] if stack.filters else None
-        if first not in OBJECT_CODECS and first != "categorize":
+        if not is_object_codec(first) and first != "categorize":
             raise _WRITTEN.refuse(
                 f"data type {metadata.data_type.name!r} without an object codec",
                 "put vlen-utf8, vlen-bytes, vlen-array or json2 first among the filters",

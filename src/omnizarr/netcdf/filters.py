@@ -12,13 +12,15 @@ import json
 import operator
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 
-from omnizarr.codecs import registry
+from omnizarr.codecs import portable, registry, szip
+from omnizarr.codecs.record import Filter as HDF5Filter
+from omnizarr.codecs.record import between
 from omnizarr.errors import CodecError, MissingDependencyError, NotRepresentableError, SettingError, UnknownCodecError
 from omnizarr.formats.filters import Step, dump_codec, load_codec, load_step, read_step
 from omnizarr.formats.reader import Reader, is_integer
@@ -37,10 +39,7 @@ BZIP2: Final = 307
 BLOSC: Final = 32001
 ZSTD: Final = 32015
 
-_BLOSC_NAMES = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
 _BLOSC_OPTIONS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
-_SZIP_CODINGS: Mapping[str, int] = {"ec": 4, "nn": 32}
-_SZIP_MAX_PIXELS = 32
 _UINT32 = 2**32
 _POINTER_SIZE = 8
 _OWN_ATTRIBUTES: Mapping[str, int] = {"_Fletcher32": FLETCHER32, "_Shuffle": SHUFFLE, "_DeflateLevel": DEFLATE}
@@ -56,84 +55,29 @@ class Filter(NamedTuple):
         return ",".join(map(str, (self.id, *self.parameters)))
 
 
-class Kind(NamedTuple):
-    """A kind of HDF5 filter that is a codec.
-
-    Attributes
-    ----------
-    codec : str
-        Id of the codec in numcodecs, which NCZarr writes.
-    length : int
-        Number of parameters that a user passes.
-    load : callable
-        Returns the configuration of the codec from the parameters and the item size.
-    dump : callable
-        Returns the parameters from the configuration.
-    """
-
-    codec: str
-    length: int
-    load: Callable[[Sequence[int], int], dict[str, JSON]]
-    dump: Callable[[Mapping[str, JSON]], tuple[int, ...]]
-
-
-def _level(codec: str, low: int, high: int) -> Kind:
-    """Return a kind with one parameter, a level. Negative levels become HDF5's unsigned numbers."""
-
-    def load(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
-        level = parameters[0] - _UINT32 if parameters[0] >= _UINT32 // 2 else parameters[0]
-        _between(f"the level of {codec}", level, low, high)
-        return {"level": parameters[0]}  # netCDF-C reads no negative number
-
-    return Kind(codec, 1, load, lambda given: (_integer(given, "level", 1) % _UINT32,))
-
-
-def _load_szip(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
-    mask, pixels = parameters
-    if pixels % 2:
-        raise CodecError("szip takes even numbers of pixels per block", codec="szip", found=pixels, spec=SPEC)
-    return {"mask": mask, "pixels-per-block": _between("pixels per block of szip", pixels, 2, _SZIP_MAX_PIXELS)}
-
-
-def _dump_szip(given: Mapping[str, JSON]) -> tuple[int, ...]:
-    return (_integer(given, "mask", _SZIP_CODINGS["nn"]), _integer(given, "pixels-per-block", 8))
-
-
-def _load_blosc(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
-    # the filter finds out revision, format and type size itself; ncdump shows zeros
-    block_size, level, shuffle, compressor = parameters[3:]
-    return {
-        "cname": _BLOSC_NAMES[_between("the compressor of blosc", compressor, 0, len(_BLOSC_NAMES) - 1)],
-        "clevel": _between("the level of blosc", level, 0, 9),
-        "shuffle": _between("the shuffle of blosc", shuffle, 0, 2),
-        "blocksize": block_size,
-    }
-
-
-def _dump_blosc(given: Mapping[str, JSON]) -> tuple[int, ...]:
-    name = given.get("cname", "lz4")
-    compressor = _BLOSC_NAMES.index(name) if isinstance(name, str) and name in _BLOSC_NAMES else 1
-    numbers = (_integer(given, "blocksize", 0), _integer(given, "clevel", 5), max(_integer(given, "shuffle", 1), 0))
-    return (0, 0, 0, *numbers, compressor)
-
-
-BY_ID: Final[Mapping[int, Kind]] = {
-    DEFLATE: _level("zlib", 0, 9),
-    SHUFFLE: Kind("shuffle", 0, lambda _parameters, item_size: {"elementsize": item_size}, lambda _given: ()),
-    FLETCHER32: Kind("fletcher32", 0, lambda _parameters, _item_size: {}, lambda _given: ()),
-    SZIP: Kind("szip", 2, _load_szip, _dump_szip),
-    BZIP2: _level("bz2", 1, 9),
-    BLOSC: Kind("blosc", 7, _load_blosc, _dump_blosc),
-    ZSTD: _level("zstd", -131072, 22),
+BY_NUMBER: Final = {
+    DEFLATE: "zlib",
+    SHUFFLE: "shuffle",
+    FLETCHER32: "fletcher32",
+    SZIP: "szip",
+    BZIP2: "bz2",
+    BLOSC: "blosc",
+    ZSTD: "zstd",
 }
-"""Filters for which netCDF-C has codecs, by their id in HDF5.
+"""The codecs of numcodecs that netCDF-C has for filters, by their number in HDF5; their records have the parameters.
 
 Parameters: of zlib, bz2 and zstd the level; of szip the mask and the pixels per block; of blosc three that the
 filter fills in (revision, format, type size), the block size, the level, the shuffle (0, 1, or 2 for bits) and
 the number of the compressor. Shuffle and fletcher32 have none.
 """
 
-_IDS: Mapping[str, int] = {**{kind.codec: number for number, kind in BY_ID.items()}, "gzip": DEFLATE}
+_NUMBERS: Mapping[str, int] = {**{codec: number for number, codec in BY_NUMBER.items()}, "gzip": DEFLATE}
+
+
+def _kind(number: int) -> HDF5Filter | None:
+    """Return how netCDF-C turns a filter into a codec; None if it does not."""
+    record = registry.of_numcodecs(BY_NUMBER.get(number, ""))
+    return None if record is None else record.hdf5
 
 
 # From special attributes to codecs
@@ -179,9 +123,7 @@ def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ..
 def widely_read(codecs: Sequence[Named], nc_type: AnyType, zarr_format: Literal[2, 3]) -> tuple[Named, ...]:
     """Return codecs that most readers of a format support, in place of rare ones.
 
-    In v2, these are the codecs of numcodecs, so szip becomes zlib. In v3, deflate becomes gzip, or blosc with
-    zlib where bytes are shuffled; bzip2 and szip become gzip, fletcher32 becomes crc32c. Shuffle without a
-    compressor saves nothing, and is omitted.
+    In v2, these are the codecs of numcodecs, so szip becomes zlib; in v3, those of `omnizarr.codecs.portable`.
 
     Parameters
     ----------
@@ -203,37 +145,12 @@ def widely_read(codecs: Sequence[Named], nc_type: AnyType, zarr_format: Literal[
     if zarr_format == 2:
         zlib = Named("numcodecs.zlib", {"level": _USUAL_LEVEL})
         return tuple(zlib if codec.name == "numcodecs.szip" else codec for codec in codecs)
-    found: list[Named] = []
-    shuffled = 0  # bytes in an element, if the next codec gets shuffled bytes
-    for codec in codecs:
-        if codec.name == "numcodecs.shuffle":
-            shuffled = 1 if nc_type is types.STRING else _integer(codec.configuration, "elementsize", 1)
-            continue
-        known = _known(codec, shuffled)
-        found += [] if known is None else [known]
-        shuffled = 0
-    return tuple(found)
+    if nc_type is types.STRING:  # no elements of one size
+        codecs = [codec for codec in codecs if codec.name != "numcodecs.shuffle"]
+    return tuple(codec for _, new in portable.replaced(codecs, _element_size(nc_type)) for codec in new)
 
 
-_IN_BLOSC: Final[Mapping[str, str]] = {"numcodecs.zlib": "zlib", "gzip": "zlib", "zstd": "zstd"}
-_INTO_GZIP: Final = ("numcodecs.zlib", "numcodecs.bz2", "numcodecs.szip")
-_MAX_LEVEL: Final = 9
-_MAX_TYPESIZE: Final = 255  # of blosc
 _USUAL_LEVEL: Final = 5
-
-
-def _known(codec: Named, shuffled: int) -> Named | None:
-    """Return a codec that most readers support; None if it can be omitted without loss."""
-    level = min(max(_integer(codec.configuration, "level", _USUAL_LEVEL), -1), _MAX_LEVEL)
-    if codec.name == "numcodecs.zlib" and not level:
-        return None
-    level = level if level > 0 else _USUAL_LEVEL
-    if 1 < shuffled <= _MAX_TYPESIZE and codec.name in _IN_BLOSC:
-        own: dict[str, JSON] = {"cname": _IN_BLOSC[codec.name], "clevel": level, "shuffle": "shuffle"}
-        return Named("blosc", {**own, "typesize": shuffled, "blocksize": 0})
-    if codec.name in _INTO_GZIP:
-        return Named("gzip", {"level": level})
-    return Named("crc32c") if codec.name == "numcodecs.fletcher32" else codec
 
 
 def _element_size(nc_type: AnyType) -> int:
@@ -353,25 +270,25 @@ def _own_filter(name: str, attribute: Attribute) -> dict[int, Filter]:
 
 
 def _codec(given: Filter, item_size: int, element_size: int) -> Named:
-    kind = BY_ID.get(given.id)
+    kind = _kind(given.id)
     if kind is None:
         raise UnknownCodecError(
             f"the filter {given.id} of HDF5 has no codec",
             found=str(given),
-            expected="one of " + ", ".join(f"{number} ({each.codec})" for number, each in BY_ID.items()),
+            expected="one of " + ", ".join(f"{number} ({codec})" for number, codec in BY_NUMBER.items()),
             remedy="name another filter, or a codec of Zarr by the attribute _Codecs",
             spec=SPEC,
         )
     if len(given.parameters) < kind.length:
         raise CodecError(
             f"the filter {given.id} of HDF5 lacks parameters",
-            codec=kind.codec,
+            codec=BY_NUMBER[given.id],
             found=str(given),
             expected=f"{kind.length} of them",
             spec=SPEC,
         )
     # stored shuffles and checksums have parameters that HDF5 filled in, which are ignored
-    return load_codec(kind.codec, kind.load(given.parameters[: kind.length], element_size), item_size)
+    return load_codec(BY_NUMBER[given.id], kind.load(given.parameters[: kind.length], element_size), item_size)
 
 
 def _codec_list(attribute: Attribute) -> list[Mapping[str, JSON]]:
@@ -457,9 +374,9 @@ _SIZES = (1, 2, 4, 8)
 
 def _known_filters(steps: Sequence[Mapping[str, JSON]]) -> list[Filter]:
     return [
-        Filter(number, BY_ID[number].dump(step))
+        Filter(number, kind.dump(step))
         for step in steps
-        if (number := _IDS.get(str(step.get("id")))) is not None
+        if (number := _NUMBERS.get(str(step.get("id")))) is not None and (kind := _kind(number)) is not None
     ]
 
 
@@ -600,14 +517,14 @@ def _compression(
         return {}
     if name not in COMPRESSIONS:
         raise SettingError("no such compression", found=name, expected=f"one of {', '.join(COMPRESSIONS)}, or None")
-    if name == "szip" and coding not in _SZIP_CODINGS:
+    if name == "szip" and coding not in szip.CODINGS:
         raise SettingError("no such coding of szip", found=coding, expected="'nn' or 'ec'")
     match name:
         case "zlib":
             filters = [Filter(SHUFFLE)] if shuffle else []
             filters.append(Filter(DEFLATE, (level,)))
         case "szip":
-            filters = [Filter(SZIP, (_SZIP_CODINGS[coding], pixels))]
+            filters = [Filter(SZIP, (szip.CODINGS[coding], pixels))]
         case "zstd":
             filters = [Filter(ZSTD, (level % _UINT32,))]
         case "bzip2":
@@ -670,7 +587,7 @@ def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
     found |= {"complevel": 0, "fletcher32": False}
     filters = _known_filters(_codec_list(special["_Codecs"])) if "_Codecs" in special else list(_filters(special))
     for number, parameters in filters:
-        kind = BY_ID.get(number)
+        kind = _kind(number)
         if kind is None or len(parameters) < kind.length:
             continue
         match number:
@@ -678,7 +595,7 @@ def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
                 found[_OPTIONS[number]] = True
                 found["complevel"] = parameters[0] - (_UINT32 if parameters[0] >= _UINT32 // 2 else 0)
             case 4:
-                coding = "nn" if parameters[0] & _SZIP_CODINGS["nn"] else "ec"
+                coding = "nn" if parameters[0] & szip.CODINGS["nn"] else "ec"
                 found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
             case 32001:
                 found["complevel"] = parameters[4]
@@ -731,7 +648,7 @@ def _number(name: str, attribute: Attribute, low: int, high: int) -> int:
         value = int(value) if re.fullmatch(r"\s*[-+]?[0-9]{1,10}\s*", value) else None
     if not isinstance(value, int | np.integer):
         raise CodecError(f"the attribute {name} is not an integer", found=attribute.python)
-    return _between(f"the attribute {name}", int(value), low, high)
+    return between(f"the attribute {name}", int(value), low, high)
 
 
 def _truth(name: str, attribute: Attribute) -> bool:
@@ -740,20 +657,6 @@ def _truth(name: str, attribute: Attribute) -> bool:
     if found is None:
         raise CodecError(f"the attribute {name} is neither true nor false", found=value, expected="'true' or 'false'")
     return found
-
-
-def _between(what: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise CodecError(f"{what} is out of range", found=value, expected=f"{low} to {high}")
-    return value
-
-
-def _integer(given: Mapping[str, JSON], key: str, default: int) -> int:
-    value = given.get(key, default)
-    try:
-        return int(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return default
 
 
 def _int(value: int) -> Attribute:

@@ -185,7 +185,7 @@ def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, 
         steps = [_config_of(coding.object_codec)]
     else:
         steps = [_config_of(step) for step in _listed(coding.filters)]
-    codec = next((step for step in steps if step and step.get("id") in v2_filters.OBJECT_CODECS), None)
+    codec = next((step for step in steps if step and v2_filters.is_object_codec(step.get("id"))), None)
     if codec is None or not dialect.new_arrays.has_filters:
         raise UnknownDataTypeError(
             "Python objects as such cannot be stored",
@@ -487,7 +487,7 @@ def _v2_codecs(
         )
     filters = _listed(coding.filters)
     compressors = _compressors(dialect, coding.compressors)
-    has_object_codec = any((_config_of(step) or {}).get("id") in v2_filters.OBJECT_CODECS for step in filters)
+    has_object_codec = any(v2_filters.is_object_codec((_config_of(step) or {}).get("id")) for step in filters)
     if not data_type.is_fixed_size and not has_object_codec and not object_steps:
         object_steps = [{"id": "vlen-utf8" if data_type.dtype.kind == "T" else "vlen-bytes"}]
     chain = [*object_steps, *filters, *compressors] if coding.codecs is None else _listed(coding.codecs)

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.codecs import registry
 from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import (
     ContainsGroupError,
@@ -270,7 +271,7 @@ class Dataset:
             "facts": [[name[0].upper() + name[1:], value] for name, value in info_rows.rows(facts, json_text)],
             "attributes": plain(facts.attributes),
             "codecs": [
-                {"name": codec.name, "configuration": plain(codec.configuration), "text": wording.codec(codec)}
+                {"name": codec.name, "configuration": plain(codec.configuration), "text": registry.words(codec)}
                 for codec in facts.chain
             ],
             "documents": _documents(array),

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from omnizarr.codecs import registry
 from omnizarr.formats import filters
 from omnizarr.formats.filters import Stack, Step
 from omnizarr.formats.reader import Reader
@@ -26,16 +27,6 @@ URI_2019: Final = "http://purl.org/zarr/spec/codec/{}"
 """How the draft of 2019 spells the URI of a codec in its example."""
 URI_2020: Final = "https://purl.org/zarr/spec/codec/{}/1.0"
 """How the registered URI of gzip reads in 2020; zarr-python, GDAL and xtensor-zarr wrote others by the same pattern."""
-
-KNOWN: Final = frozenset(
-    {
-        *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
-        *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json", "json2", "lz4", "lzma", "msgpack"),
-        *("msgpack2", "packbits", "pcodec", "pickle", "quantize", "shuffle", "vlen-array", "vlen-bytes"),
-        *("vlen-utf8", "zfpy", "zlib", "zstd"),
-    }
-)
-"""The numcodecs ids that a URI of any host may end in."""
 
 _OURS = re.compile(r"https?://purl\.org/zarr/spec/codecs?/(?P<rest>.*)", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]+(\.[0-9]+)*(\.html?)?", re.IGNORECASE)
@@ -57,7 +48,8 @@ def read_codec_uri(uri: str) -> str | None:
     if not parts:
         return None
     name = parts[-1].lower()
-    return name if name in KNOWN or (ours is not None and len(parts) == 1) else None
+    is_known = registry.of_numcodecs(name) is not None
+    return name if is_known or (ours is not None and len(parts) == 1) else None
 
 
 def write_codec_uri(name: str, pattern: str) -> str:

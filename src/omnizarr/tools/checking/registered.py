@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from omnizarr.codecs import registry
+
 _FLOAT8 = (
     *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fnuz"),
     *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
@@ -24,13 +26,6 @@ NAMES: Final[Mapping[str, frozenset[str]]] = {
             *(f"complex_{name}" for name in _SMALL_FLOATS),
             *("complex_float16", "int2", "int4", "uint2", "uint4", "bytes", "string", "fixed_length_utf32"),
             *("numpy.datetime64", "numpy.timedelta64", "struct"),
-        }
-    ),
-    "codec": frozenset(
-        {
-            *("blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose"),
-            *("bitround", "cast_value", "conditional", "n5_default", "packbits", "reshape", "scale_offset"),
-            *("vlen-bytes", "vlen-utf8", "zfp", "zstd"),
         }
     ),
     "chunk grid": frozenset({"regular", "rectilinear"}),
@@ -52,7 +47,10 @@ _RAW = re.compile(r"r[1-9][0-9]*")
 def is_registered(point: str, name: str) -> bool:
     """Return whether the registry has a name at an extension point.
 
-    >>> is_registered("codec", "zstd"), is_registered("codec", "numcodecs.lzma"), is_registered("data type", "r16")
+    >>> is_registered("codec", "gzip"), is_registered("codec", "numcodecs.lzma"), is_registered("data type", "r16")
     (True, False, True)
     """
+    if point == "codec":
+        record = registry.record(name)
+        return record is not None and record.names[name].status != ""
     return name in NAMES[point] or (point == "data type" and _RAW.fullmatch(name) is not None)

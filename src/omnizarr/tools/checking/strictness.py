@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from omnizarr.codecs import registry
+from omnizarr.codecs.blosc import MAX_TYPESIZE, SHUFFLES
+from omnizarr.codecs.record import NUMCODECS, Record
 from omnizarr.errors import OmnizarrError
+from omnizarr.formats.history.draft_codecs import read_codec_uri
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.model import JSON, ArrayMetadata, Named, datatypes
 from omnizarr.model.datatypes import DataType
@@ -23,28 +27,6 @@ from omnizarr.model.datatypes.times import Time
 from omnizarr.tools.checking.extensions import uses
 from omnizarr.tools.checking.inventory import Node
 
-MAX_TYPESIZE: Final = 255
-"""C-Blosc takes larger items for single bytes."""
-
-_INTEGERS: Final = frozenset(
-    {"acceleration", "blocksize", "clevel", "elementsize", "keepbits", "level", "preset", "typesize"}
-)
-"""Parameters that are integers in every codec."""
-_REQUIRED_V3: Final[Mapping[str, tuple[str, ...]]] = {
-    "gzip": ("level",),
-    "zstd": ("level",),
-    "blosc": ("clevel", "shuffle", "typesize", "blocksize"),
-}
-"""Parameters that the specifications of codecs require, although decoding does not need them."""
-_REQUIRED_V2: Final[Mapping[str, tuple[str, ...]]] = {
-    "gzip": ("level",),
-    "zstd": ("level",),
-    "blosc": ("cname", "clevel", "shuffle"),
-    "delta": ("dtype",),
-}
-"""Parameters that numcodecs always writes, and without which one reader or another fails."""
-SHUFFLES: Final = ("noshuffle", "shuffle", "bitshuffle")
-"""The words of v3, at the numbers of v2."""
 _TIMES: Final = ("numpy.datetime64", "numpy.timedelta64")
 _GZIP_OF_DRAFTS: Final = ("codec/gzip", "codec/gzip/1.0")
 
@@ -112,11 +94,13 @@ def _type_of_v3(pointer: str, named: Named) -> Iterator[Departure]:
 
 def _codec_of_v3(pointer: str, named: Named) -> Iterator[Departure]:
     place, configuration = join(pointer, "configuration"), named.configuration
-    for name in _REQUIRED_V3.get(named.name, ()):
+    # numcodecs has a default for each parameter
+    required = "" if named.name.startswith(NUMCODECS) else named.name
+    for name in _required(required):
         is_needed = name != "typesize" or configuration.get("shuffle") not in ("noshuffle", 0)
         if name not in configuration and is_needed:
             yield _missing(join(place, name), named.name)
-    yield from _integers(place, configuration)
+    yield from _integers(place, configuration, registry.record(named.name))
     if named.name == "blosc":
         yield from _blosc_of_v3(place, configuration)
     if named.name in ("bytes", "endian") and "endian" in configuration and configuration["endian"] is None:
@@ -150,10 +134,10 @@ def _of_v2(document: Mapping[str, JSON], metadata: ArrayMetadata) -> Iterator[De
 
 def _codec_of_v2(pointer: str, step: Mapping[str, Any]) -> Iterator[Departure]:
     codec = str(step.get("id"))
-    for name in _REQUIRED_V2.get(codec, ()):
+    for name in _required(NUMCODECS + codec):
         if name not in step:
             yield _missing(join(pointer, name), codec)
-    yield from _integers(pointer, step)
+    yield from _integers(pointer, step, registry.of_numcodecs(codec))
     shuffle = step.get("shuffle")
     if codec == "blosc" and isinstance(shuffle, str) and shuffle in SHUFFLES:
         message = "a shuffle as Zarr v3 names it"
@@ -185,7 +169,8 @@ def _of_drafts(document: Mapping[str, JSON]) -> Iterator[Departure]:
             continue
         if str(item.get("codec")).endswith(_GZIP_OF_DRAFTS) and "level" not in own:
             yield _missing(join(place, "level"), "gzip")
-        yield from _integers(place, own)
+        codec = read_codec_uri(str(item.get("codec")))
+        yield from _integers(place, own, None if codec is None else registry.of_numcodecs(codec))
 
 
 # Parameters
@@ -196,9 +181,15 @@ def _missing(pointer: str, owner: str) -> Departure:
     return _departure(pointer, "missing-parameter", f"{owner} without {name}", None)
 
 
-def _integers(place: str, parameters: Mapping[str, Any]) -> Iterator[Departure]:
+def _required(codec: str) -> tuple[str, ...]:
+    """Return the parameters that readers require of a codec, although decoding does not need them."""
+    record = registry.record(codec)
+    return () if record is None else record.names[codec].required
+
+
+def _integers(place: str, parameters: Mapping[str, Any], record: Record | None) -> Iterator[Departure]:
     for name, value in parameters.items():
-        if name in _INTEGERS and isinstance(value, float):
+        if isinstance(value, float) and record is not None and record.has(name, int):
             yield _fraction(join(place, name), value)
 
 

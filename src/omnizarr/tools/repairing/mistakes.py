@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from omnizarr.codecs import chain as chains
+from omnizarr.codecs import registry
+from omnizarr.codecs.blosc import SHUFFLES
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import documents
@@ -22,7 +24,7 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, data
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import chunk_prefix
-from omnizarr.tools.checking import Finding, extensions, strictness
+from omnizarr.tools.checking import Finding, extensions
 from omnizarr.tools.checking import documents as texts
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
@@ -253,21 +255,15 @@ def _without_levels(metadata: ArrayMetadata) -> ArrayMetadata:
 
 def _decoding(name: str, configuration: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the configuration of a codec with parameters fixed that decoding does not need, in shards too."""
-    if name in _FIXED:
-        return _FIXED[name]
+    record = registry.record(name)
+    if record is not None and record.decodes_with is not None:
+        return record.decodes_with
     return {
         member: [{**each, "configuration": _decoding(each["name"], each.get("configuration", {}))} for each in value]
         if member in ("codecs", "index_codecs")
         else value
         for member, value in configuration.items()
     }
-
-
-_FIXED: Final[Mapping[str, Mapping[str, JSON]]] = {
-    "gzip": {"level": 1},
-    "zstd": {"level": 1},
-    "blosc": {"cname": "lz4", "clevel": 1, "shuffle": "noshuffle", "blocksize": 0},
-}
 
 
 def _meaning(metadata: Metadata) -> dict[str, object]:
@@ -438,7 +434,7 @@ def _parameter(case: _Case, name: str) -> JSON:
     """Return the value that a parameter of a codec has here, where the document has none or one that means nothing."""
     value = getattr(_codec_at(case), {"elementsize": "item_size"}.get(name, name), None)
     if name == "shuffle" and isinstance(value, int) and case.node.dialect.name == "v3":
-        return strictness.SHUFFLES[value]
+        return SHUFFLES[value]
     if not isinstance(value, str | int):
         raise _CannotBeMendedError(_UNCERTAIN)
     return value
@@ -466,10 +462,10 @@ def _typesize(case: _Case, _: object) -> JSON:
 
 def _shuffle(case: _Case, old: object) -> JSON:
     if isinstance(old, str):
-        return strictness.SHUFFLES.index(old)
-    if not isinstance(old, int) or not 0 <= old < len(strictness.SHUFFLES):
+        return SHUFFLES.index(old)
+    if not isinstance(old, int) or not 0 <= old < len(SHUFFLES):
         raise _CannotBeMendedError(_UNCERTAIN)
-    return strictness.SHUFFLES[old]
+    return SHUFFLES[old]
 
 
 def _struct(case: _Case, old: Any) -> JSON:

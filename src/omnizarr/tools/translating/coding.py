@@ -16,18 +16,19 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Final, TypeAlias
 
-from omnizarr.codecs import chain, registry
+from omnizarr.codecs import blosc, chain, registry
+from omnizarr.codecs.registry import bare
 from omnizarr.codecs.values import named as named_codec
 from omnizarr.errors import MissingDependencyError, OmnizarrError, PickleDisabledError, UnknownCodecError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.filters import bytes_codec
 from omnizarr.formats.reader import is_integer, is_list
 from omnizarr.formats.spelling import same
-from omnizarr.model import JSON, ArrayMetadata, Named, datatypes, grids
+from omnizarr.model import ArrayMetadata, Named, datatypes, grids
 from omnizarr.nodes import chunking, new_metadata
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.tools.advising import layouts
-from omnizarr.tools.translating.equivalence import bare, have_same_bytes, have_same_elements, spec_of
+from omnizarr.tools.translating.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.tools.translating.losses import Account, attempt
 from omnizarr.tools.translating.readers import for_readers
 
@@ -38,29 +39,8 @@ PORTABLE: Final = "portable"
 
 _Option: TypeAlias = tuple[Named, ...]
 
-_COMPRESSORS: Final = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"})
-_COMPRESSING: Final = frozenset({"n5_default", "pcodec", "zfp", "zfpy"})
-"""Codecs that turn arrays into bytes, and compress them."""
-_INEXACT: Final = frozenset({"astype", "cast_value", "fixedscaleoffset", "scale_offset"})
-"""Codecs that, given values they have decoded, may store others (as may some that `_is_inexact` knows)."""
-_ZFPY_REVERSIBLE: Final = 5
-_OF_V3: Final = frozenset({"bitround", "blosc", "crc32c", "gzip", "packbits", "zstd"})
-"""Names without the prefix of numcodecs that are words of v3, perhaps for something else."""
-_CNAMES: Final[Mapping[str, str]] = {"gzip": "zlib", "zlib": "zlib", "zstd": "zlib", "lz4": "lz4"}
-"""Compressors within blosc that are related to another compressor.
-
-Only formats before v2 need it. The Blosc of their programs fails on most of what zstd compresses today.
-"""
 _EARLY: Final = ("v0", "v1")
 """Formats whose programs have a Blosc of 2016 or before."""
-_BLOSC_MAX_TYPESIZE: Final = 255
-_SEEN_AS: Final[Mapping[str, str]] = {
-    "astype": "decode_dtype",
-    "delta": "dtype",
-    "fixedscaleoffset": "dtype",
-    "quantize": "dtype",
-}
-"""The parameter by which a filter says as what type it looks at the memory of an array."""
 _WORDS: Final[Mapping[str, str]] = {"transpose": "another order of elements than C", "sharding_indexed": "shards"}
 """Codecs that the formats before v3 have no name for."""
 _MOST_CHAINS: Final = 512
@@ -239,7 +219,7 @@ def _search(target: ArrayMetadata, source: ArrayMetadata, dialect: Dialect, *, e
                 slots.append(_options(codec, item_size, default, serializers, exact=exact))
         if not any(_kind(codec) in ("array to bytes", "array or bytes", None) for codec in codecs):
             slots.append(list(serializers))
-        if not any(bare(codec.name) in _COMPRESSORS for codec in codecs):
+        if not any(_compresses(codec) and _kind(codec) == "bytes to bytes" for codec in codecs):
             slots.append([(), *[()] * (_ADDED - 1), default])
         for option in itertools.islice(_by_distance(slots), _MOST_CHAINS):
             found = tuple(itertools.chain.from_iterable(option))
@@ -307,13 +287,14 @@ def _options(
     if kind is None:
         return [(codec,)] if codec.must_understand else [(codec,), ()]
     if kind == "array to bytes":
-        others = [(*option, *default) for option in serializers] if name in _COMPRESSING else serializers
+        others = [(*option, *default) for option in serializers] if _compresses(codec) else serializers
         return others if exact and _is_inexact(codec) else [(codec,), *others]
     options: list[_Option] = [(codec,)]
     prefixed = Named(f"numcodecs.{name}", codec.configuration)
-    if codec.name == name and name not in _OF_V3 and _kind(prefixed) == kind:
+    plain = registry.record(name)
+    if codec.name == name and (plain is None or not plain.names[name].status) and _kind(prefixed) == kind:
         options.append((prefixed,))
-    if name in _COMPRESSORS:
+    if _compresses(codec):
         options += [*_akin(codec, name, item_size), default]
     return [*options, ()]
 
@@ -322,24 +303,21 @@ def _akin(codec: Named, name: str, item_size: int) -> Iterator[_Option]:
     """Yield compressors that are related to another one. Compressors with the same stream format come first."""
     level = codec.configuration.get("level", 1)
     level = min(max(level, 1), 9) if is_integer(level) else 1
-    typesize = item_size if 0 < item_size <= _BLOSC_MAX_TYPESIZE else 1
     if name == "blosc":
         shuffle = codec.configuration.get("shuffle", "noshuffle")
-        shuffle = shuffle if shuffle in ("noshuffle", "shuffle", "bitshuffle") else "shuffle"
-        yield (
-            _blosc(codec.configuration.get("cname", "lz4"), codec.configuration.get("clevel", 5), shuffle, typesize),
-        )
+        shuffle = str(shuffle) if shuffle in blosc.SHUFFLES else "shuffle"
+        cname, clevel = codec.configuration.get("cname", "lz4"), codec.configuration.get("clevel", 5)
+        yield (blosc.named(cname, clevel, shuffle, item_size),)
         return
     if name in ("bz2", "gzip", "zlib"):
         yield (Named("gzip" if name == "gzip" else f"numcodecs.{name}", {"level": level}),)
     if name == "gzip":
         yield (Named("numcodecs.zlib", {"level": level}),)
-    if name in _CNAMES:
-        yield (_blosc(_CNAMES[name], level, "noshuffle", typesize),)
-
-
-def _blosc(cname: JSON, clevel: JSON, shuffle: JSON, typesize: int) -> Named:
-    return Named("blosc", {"cname": cname, "clevel": clevel, "shuffle": shuffle, "typesize": typesize, "blocksize": 0})
+    record = registry.bare_record(name)
+    if record is not None and record.in_blosc is not None:
+        # Only formats before v2 need it. The Blosc of their programs fails on most of what zstd compresses today.
+        cname = record.in_blosc(codec.configuration)[0]
+        yield (blosc.named("zlib" if cname == "zstd" else cname, level, "noshuffle", item_size),)
 
 
 def _for_memory(source: ArrayMetadata, target: ArrayMetadata) -> tuple[Named, ...]:
@@ -351,9 +329,11 @@ def _for_memory(source: ArrayMetadata, target: ArrayMetadata) -> tuple[Named, ..
         name = bare(codec.name)
         if name in ("transpose", "bitround"):
             continue
-        dtype = codec.configuration.get(_SEEN_AS.get(name, ""))
-        if isinstance(dtype, str) and dtype[:1] == source.byte_order:
-            configuration = {**codec.configuration, _SEEN_AS[name]: target.byte_order + dtype[1:]}
+        record = registry.bare_record(codec.name)
+        parameter = record.memory_type if record is not None else None
+        dtype = None if parameter is None else codec.configuration.get(parameter)
+        if parameter is not None and isinstance(dtype, str) and dtype[:1] == source.byte_order:
+            configuration = {**codec.configuration, parameter: target.byte_order + dtype[1:]}
             if name != "astype" and configuration.get("astype") is None:
                 configuration["astype"] = dtype
             codecs[at] = Named(codec.name, configuration, codec.must_understand)
@@ -366,7 +346,8 @@ def _kind(codec: Named) -> str | None:
     try:
         return registry.find(codec.name).kind
     except MissingDependencyError:
-        return "array to bytes" if bare(codec.name) in _COMPRESSING else "bytes to bytes"
+        record = registry.record(codec.name)
+        return None if record is None else record.kind
     except OmnizarrError:
         return None
 
@@ -376,16 +357,16 @@ def _is_filter(codec: Named) -> bool:
 
 
 def _is_inexact(codec: Named) -> bool:
-    configuration = codec.configuration
-    match bare(codec.name):
-        case "delta":
-            return str(configuration.get("dtype", ""))[1:2] not in ("i", "u")
-        case "zfp":
-            return configuration.get("mode") != "reversible"
-        case "zfpy":
-            return configuration.get("mode") != _ZFPY_REVERSIBLE
-        case name:
-            return name in _INEXACT
+    record = registry.bare_record(codec.name)
+    if record is None:
+        return False
+    found = record.is_inexact
+    return found if isinstance(found, bool) else found(codec.configuration)
+
+
+def _compresses(codec: Named) -> bool:
+    record = registry.bare_record(codec.name)
+    return record is not None and record.compresses
 
 
 def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Account) -> None:

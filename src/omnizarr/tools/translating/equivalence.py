@@ -17,40 +17,24 @@ Spec: Zarr v3 core, "Codecs"; the formats of the streams are those of numcodecs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from omnizarr.codecs import chain
+from omnizarr.codecs import chain, registry
 from omnizarr.codecs.bytes import Bytes
 from omnizarr.codecs.contract import ArraySpec, ArrayToArray
 from omnizarr.codecs.elements import ElementFilter
+from omnizarr.codecs.registry import bare
 from omnizarr.codecs.transpose import Transpose
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, grids
 
-_STREAMS: Final = frozenset({"blosc", "bz2", "gzip", "lz4", "zlib", "zstd"})
-"""Compressors whose streams say all that decoding needs."""
-_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "adler32": {"location": "start"},
-    "crc32": {"location": "start"},
-    "crc32c": {"location": "end"},
-    "jenkins_lookup3": {"initval": 0, "prefix": None},
-}
-"""Parameters that are missing in a document mean these."""
-_SELF_DESCRIBING: Final = frozenset({"pcodec", "vlen-bytes", "vlen-utf8", "zfpy"})
-"""The same, of codecs that turn arrays into bytes."""
 _LZMA_RAW: Final = 3
 _USER: Final = 2
 """What ``dtype.isbuiltin`` says of the types of ml_dtypes."""
 _TYPE_PARAMETERS: Final = frozenset({"dtype", "astype", "encode_dtype", "decode_dtype"})
-
-
-def bare(name: str) -> str:
-    """Return the name of a codec without the prefix that codecs of numcodecs have in v3."""
-    return name.removeprefix("numcodecs.")
 
 
 def spec_of(metadata: ArrayMetadata) -> ArraySpec:
@@ -189,23 +173,23 @@ def _form_of_filter(named: Named, codec: ArrayToArray) -> object:
 
 
 def _form_of_serializer(named: Named, decoded: ArraySpec) -> list[object]:
-    name = bare(named.name)
+    name, record = bare(named.name), registry.bare_record(named.name)
     seen = _layout(decoded.dtype.newbyteorder("<")) if decoded.data_type.is_fixed_size else decoded.dtype.kind
-    if name in _SELF_DESCRIBING:
+    if record is not None and record.decodes_with is not None:
         return [name, seen]
     if name == "sharding_indexed":
         # missing inner chunks hold the fill value, and filters within look at memory
         memory = decoded.dtype.str if "dtype" in repr(named.configuration) else ""
-        configuration = {"index_location": "end", **named.configuration}
+        configuration = {**(record.defaults if record is not None else {}), **named.configuration}
         return [name, configuration, seen, memory, np.asarray(decoded.fill_value, decoded.dtype).tobytes()]
     return [name, named.configuration, seen]
 
 
 def _form_of_stream(named: Named) -> object:
-    name = bare(named.name)
-    if name in _STREAMS:
+    name, record = bare(named.name), registry.bare_record(named.name)
+    if record is not None and record.decodes_with is not None:
         return name
     if name == "lzma":
         form = named.configuration.get("format", 1)
         return name, form, named.configuration.get("filters") if form == _LZMA_RAW else None
-    return name, {**_DEFAULTS.get(name, {}), **named.configuration}
+    return name, {**(record.defaults if record is not None else {}), **named.configuration}
