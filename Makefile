@@ -24,6 +24,8 @@ NATIVE ?= $(shell if { $(RUST); } >/dev/null 2>&1; then echo require; else echo 
 NATIVE := $(NATIVE)
 CRATE := --manifest-path rust/Cargo.toml
 SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src rust/crc-fast -name '*.rs')
+# A distribution of its own, which is installed, tested and checked with omnizarr.
+AS_ZARR := packages/omnizarr-as-zarr
 MODULES := src/omnizarr/_native*.so src/omnizarr/_native*.pyd
 WITHOUT := NOT BUILT, NOT TESTED: the native engine (no cargo, one older than the crate, or NATIVE=never)
 SAY := $(if $(filter never,$(NATIVE)),echo "$(WITHOUT)",true)
@@ -44,7 +46,7 @@ BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/w
 ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links bench bench-installed native page dist release clean
+.PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links bench bench-installed native page dist release release-as-zarr clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -62,7 +64,7 @@ help:
 	@echo "make links  whether the manual's links to other sites lead somewhere"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
 	@echo "make dist   wheels and a source distribution in dist, each tried in a new environment"
-	@echo "make release check that everything is ready for a release"
+	@echo "make release check that everything is ready for a release (make release-as-zarr: of omnizarr-as-zarr)"
 	@echo "make servers install the servers that tests start, in .servers (make test does so by itself)"
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make page   build the page of omnizarr view (other verbs do so by themselves; they go without it where npm is missing)"
@@ -116,10 +118,10 @@ test-oldest: servers
 
 oldest-installed: $(STAMPS)/oldest
 
-$(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
+$(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml $(SOURCES)
 	$(PIP) install uv
 	OMNIZARR_BUILD_NATIVE=$(NATIVE) $(BIN)/uv pip install --quiet --python $(BIN)/python \
-		--resolution lowest-direct --editable '.[all,test]'
+		--resolution lowest-direct --editable '.[all,test]' --editable $(AS_ZARR)
 	@touch $@
 
 # Python without the GIL, with the native engine: PYTHON=python3.14t. In an environment of its own, without what has no wheels.
@@ -167,9 +169,10 @@ downstream:
 
 downstream-installed: $(STAMPS)/native-$(NATIVE) $(STAMPS)/downstream
 
-$(STAMPS)/downstream: $(STAMPS)/venv pyproject.toml
+$(STAMPS)/downstream: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml
 	$(PIP) install uv
-	OMNIZARR_BUILD_NATIVE=never $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[all,$(DOWNSTREAM)]'
+	OMNIZARR_BUILD_NATIVE=never $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[all,$(DOWNSTREAM)]' \
+		--editable $(AS_ZARR)
 	@touch $@
 
 # The same with the newest Python that is there, and the newest releases of the packages.
@@ -212,7 +215,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
-	$(BIN)/codespell src docs rust/src .github examples *.md
+	$(BIN)/codespell src packages docs rust/src .github examples *.md
 	$(BIN)/zizmor --offline --quiet .github
 	@if ! command -v actionlint >/dev/null; then echo "NOT CHECKED: syntax of the workflows (no actionlint)"; else actionlint; fi
 	@if ! command -v vale >/dev/null; then echo "NOT CHECKED: style of the manual (no vale)"; else \
@@ -283,13 +286,20 @@ ifneq ($(NATIVE),never)
 endif
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python -m tests.distributions dist
+	rm -rf $(AS_ZARR)/dist $(AS_ZARR)/build
+	$(BIN)/python -m build --outdir $(AS_ZARR)/dist $(AS_ZARR)
+	$(BIN)/twine check --strict $(AS_ZARR)/dist/*
+	$(BIN)/python -m tests.distributions dist --as-zarr $(AS_ZARR)/dist
 
 # What must hold before a version is published; see "Releases" in CONTRIBUTING.md.
 release: dist
 	$(BIN)/python -m tests.release dist
 
+release-as-zarr: dist
+	$(BIN)/python -m tests.release --as-zarr $(AS_ZARR)/dist
+
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(DOWNSTREAM_VENV)* $(SERVERS) build dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(DOWNSTREAM_VENV)* $(SERVERS) build dist $(AS_ZARR)/build $(AS_ZARR)/dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES) viewer/node_modules src/omnizarr/web/page
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -310,6 +320,6 @@ $(STAMPS)/native-%: $(STAMPS)/venv $(SOURCES)
 	@touch $@
 
 # One stamp per extra: what is installed is installed again only if pyproject.toml changed.
-$(STAMPS)/%: $(STAMPS)/venv pyproject.toml
-	OMNIZARR_BUILD_NATIVE=never $(PIP) install --editable '.[all,$*]'
+$(STAMPS)/%: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml
+	OMNIZARR_BUILD_NATIVE=never $(PIP) install --editable '.[all,$*]' --editable $(AS_ZARR)
 	@touch $@

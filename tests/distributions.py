@@ -1,6 +1,7 @@
 """Install what ``make dist`` built, each in a new environment with only Python, and use it as a new user would.
 
 ``python -m tests.distributions dist`` prints one line per wheel: its size, the time to install it, and its engine.
+``--as-zarr DIRECTORY`` tries the wheel of omnizarr-as-zarr there instead, beside the one in ``dist``.
 """
 
 import argparse
@@ -33,6 +34,14 @@ array[:500] = data
 again = omnizarr.open(place, mode="r")
 assert np.array_equal(again[:500], data) and not again[500:].any()
 print(again.engine)
+"""
+
+UNDER_THE_NAME = """
+import omnizarr_as_zarr
+omnizarr_as_zarr.install()
+import zarr
+assert zarr.ones((2, 2))[0].tolist() == [1, 1]
+print(zarr.__version__)
 """
 
 
@@ -99,11 +108,27 @@ def try_sdist(archive: Path) -> None:
     print(f"{archive.name}: {archive.stat().st_size / 1e6:.1f} MB, tests pass")
 
 
+def try_as_zarr(wheel: Path, omnizarr: Path) -> None:
+    """Install omnizarr-as-zarr beside the wheel of omnizarr that runs anywhere, and use it."""
+    with tempfile.TemporaryDirectory() as directory:
+        programs = Path(directory) / "env" / ("Scripts" if os.name == "nt" else "bin")
+        run(sys.executable, "-m", "venv", programs.parent)
+        run(programs / "python", "-m", "pip", "install", "--quiet", f"{omnizarr}[numcodecs]", wheel)
+        version = run(programs / "python", "-c", UNDER_THE_NAME)
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e3:.0f} kB, zarr is {version}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path, nargs="?")
     parser.add_argument("--installed", metavar="ENGINE", help="use what is installed, and expect this engine")
+    parser.add_argument("--as-zarr", type=Path, metavar="DIRECTORY", help="try the wheel of omnizarr-as-zarr there")
     options = parser.parse_args()
+    if options.as_zarr:
+        (wheel,) = options.as_zarr.resolve().glob("*.whl")
+        (omnizarr,) = options.directory.resolve().glob("*-none-any.whl")
+        try_as_zarr(wheel, omnizarr)
+        return
     if options.installed:
         assert run(sys.executable, "-c", FIRST_USE) == options.installed
         return

@@ -1,5 +1,6 @@
 """Check that everything is ready for a release: ``python -m tests.release dist``, which ``make release`` calls.
 
+``--as-zarr`` checks omnizarr-as-zarr, for ``make release-as-zarr``.
 Every check that fails is printed; the exit code says whether there was one.
 """
 
@@ -44,22 +45,38 @@ def problems(directory: Path) -> Iterator[str]:
     changes = text("CHANGELOG.md")
     if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d{{2}}-\d{{2}}$", changes, re.MULTILINE):
         yield f"CHANGELOG.md has no section [{version}] with its date"
+    yield from unfinished(directory, "omnizarr", version, f"v{version}")
+
+
+def problems_of_as_zarr(directory: Path) -> Iterator[str]:
+    """Yield what is still to be done before omnizarr-as-zarr is published."""
+    version = tomllib.loads(text("packages/omnizarr-as-zarr/pyproject.toml"))["project"]["version"]
+    yield from unfinished(directory, "omnizarr_as_zarr", version, f"as-zarr-v{version}")
+    needed = f"v{versions()['src/omnizarr/__init__.py']}"
+    if needed not in git("tag").split():
+        yield f"it needs the omnizarr of this tree, which has no tag {needed}: release that first"
+
+
+def unfinished(directory: Path, project: str, version: str, tag: str) -> Iterator[str]:
+    """Yield what commits, tags and built distributions lack."""
     if git("status", "--porcelain"):
         yield "there are changes that are not committed: git status"
-    if f"v{version}" not in git("tag", "--points-at", "HEAD").split():
-        yield f"the commit has no tag v{version}: git tag --sign v{version}"
-    built = [path.name for path in directory.glob("omnizarr-*")]
-    wanted = {f"omnizarr-{version}.tar.gz", f"omnizarr-{version}-py3-none-any.whl"}
+    if tag not in git("tag", "--points-at", "HEAD").split():
+        yield f"the commit has no tag {tag}: git tag --sign {tag}"
+    built = [path.name for path in directory.glob(f"{project}-*")]
+    wanted = {f"{project}-{version}.tar.gz", f"{project}-{version}-py3-none-any.whl"}
     yield from (f"{directory} lacks {name}: make dist" for name in sorted(wanted - set(built)))
     yield from (
-        f"{directory} has {name}, of another version" for name in built if not name.startswith(f"omnizarr-{version}")
+        f"{directory} has {name}, of another version" for name in built if not name.startswith(f"{project}-{version}")
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
-    found = list(problems(parser.parse_args().directory))
+    parser.add_argument("--as-zarr", action="store_true", help="check omnizarr-as-zarr")
+    options = parser.parse_args()
+    found = list((problems_of_as_zarr if options.as_zarr else problems)(options.directory))
     print("\n".join(found) if found else "ready for a release")
     return bool(found)
 

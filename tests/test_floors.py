@@ -28,12 +28,6 @@ CIRCLES = {
     frozenset(
         f"omnizarr.stores.remote.{name}" for name in ("fsspec", "references", "reference_targets")
     ): "a filesystem of fsspec can be a set of references, whose files lie in filesystems of fsspec",
-    frozenset(
-        {"omnizarr.interop.as_zarr.storage._below", "omnizarr.interop.as_zarr.storage._classes"}
-    ): "zarr-python's stores are called by ours, and call ours",
-    frozenset(
-        {"omnizarr.interop.as_zarr._nodes", "omnizarr.interop.as_zarr.api.synchronous"}
-    ): "zarr-python's nodes have functions of its api as methods",
 }
 """Modules that import each other, at least one of them only when it is used, and why."""
 

@@ -31,7 +31,12 @@ from tests import tables
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)])
 # Pages that change what modules are found, or the environment, with the libraries that they show.
-ALONE = {"docs/howto/anndata.md": ("anndata",), "docs/tutorials/s3.md": ("moto", "flask", "boto3", "obstore", "xarray")}
+ALONE = {
+    "docs/howto/anndata.md": ("anndata",),
+    "docs/howto/under-the-name-zarr.md": (),
+    "docs/tutorials/s3.md": ("moto", "flask", "boto3", "obstore", "xarray"),
+}
+AS_ZARR = ROOT / "packages" / "omnizarr-as-zarr" / "src"
 # A page that needs servers.
 OBJECT_STORES = "docs/howto/object-stores.md"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
@@ -131,7 +136,7 @@ def test_examples_of_page_run_in_a_process_of_its_own(name, tmp_path):
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     program = f"from tests.test_manual import ROOT, run; run(ROOT / {name!r})"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "src", AS_ZARR)))}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

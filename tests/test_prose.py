@@ -55,10 +55,14 @@ BANNED = (
 )
 """Patterns, and what to write instead."""
 
-PAGES = [path for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if "_build" not in path.parts]
+PAGES = [
+    path
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("packages/*/*.md"), *(ROOT / "docs").rglob("*.md"))
+    if "_build" not in path.parts
+]
 MODULES = [
     path
-    for folder in ("src", "examples", "benchmarks", "tests")
+    for folder in ("src", "packages", "examples", "benchmarks", "tests")
     for path in (ROOT / folder).rglob("*.py")
     if path != Path(__file__)
 ]

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 import omnizarr
-from omnizarr.interop.as_zarr.core import sync
 from omnizarr.interop.zarr_python import ZarrPythonStore
 from omnizarr.stores import FsspecStore, MemoryStore
 from omnizarr.stores.base import Buffer, Span, Store
@@ -37,7 +36,7 @@ PATIENCE = 100
 LATER = 7
 HERE = (
     *("support/workers.py", "stores/pool.py", "/threading.py", "futures/thread.py", "futures/_base.py"),
-    *("remote/loops.py", "remote/deadlines.py", "as_zarr/core/sync.py", "asyncio/tasks.py", "asyncio/base_events.py"),
+    *("remote/loops.py", "remote/deadlines.py", "asyncio/tasks.py", "asyncio/base_events.py"),
     *("remote/fsspec.py", "remote/filesystems.py", "remote/zarr_python.py", "zarr/core/sync.py", "fsspec/asyn.py"),
 )
 
@@ -140,7 +139,6 @@ VERBS: dict[str, Callable[[Case], Any]] = {
 
 ON_LOOPS: dict[str, Callable[[Case], Any]] = {
     "deadline": lambda case: deadlines.within(PATIENCE, case.wait),
-    "sync of as_zarr": lambda case: sync.sync(case.wait()),
 }
 REMOTE = ("write", "read", "read many", "members", "resize")
 CASES = [

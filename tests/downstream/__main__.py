@@ -53,7 +53,8 @@ def run(suite: Suite, arguments: Iterable[str], workers: int) -> dict[str, dict[
     folder = sources(suite.project) if not suite.installed else Path(tempfile.mkdtemp())
     with tempfile.TemporaryDirectory() as temporary:
         outcomes = Path(temporary, "outcomes.json")
-        path = [PLUGINS / "everywhere", PLUGINS, ROOT / "src"] if suite.is_named else [PLUGINS, ROOT / "src"]
+        path = [PLUGINS, ROOT / "src", ROOT / "packages" / "omnizarr-as-zarr" / "src"]
+        path = [PLUGINS / "everywhere", *path] if suite.is_named else path
         environment = {
             **os.environ,
             **suite.environment,

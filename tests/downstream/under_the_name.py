@@ -1,4 +1,4 @@
-"""The packages that use zarr-python, with omnizarr under the name zarr (`omnizarr.interop.as_zarr`)."""
+"""The packages that use zarr-python, with omnizarr under the name zarr (`omnizarr_as_zarr`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zarr-python's own tests of what it does, with omnizarr under the name zarr (`omnizarr.interop.as_zarr`)."""
+"""zarr-python's own tests of what it does, with omnizarr under the name zarr (`omnizarr_as_zarr`)."""
 
 from __future__ import annotations
 

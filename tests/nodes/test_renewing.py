@@ -17,7 +17,6 @@ import zarr
 import omnizarr
 from omnizarr import aio, errors
 from omnizarr.cli import main
-from omnizarr.interop import as_zarr
 from omnizarr.netcdf import Dataset
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore
@@ -146,7 +145,6 @@ REACHED = {
         if isinstance(place.store, LocalStore)
         else place.open(path)
     ),
-    "zarr's interface": lambda place, path: as_zarr.open(place.store, path=path, mode="r+"),
 }
 
 ARRAYS = {
@@ -213,8 +211,6 @@ def test_arrays(place, reached, verb):
 @pytest.mark.parametrize("reached", REACHED)
 @pytest.mark.parametrize("verb", [*GROUPS, *OURS])
 def test_groups(place, reached, verb):
-    if reached == "zarr's interface" and (verb in OURS or "like" in verb):
-        pytest.skip("zarr has it not, or otherwise")
     group = REACHED[reached](place, "g/sub")
     {**GROUPS, **OURS}[verb](group)
     check(place.store, place.zarr_format)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["as_zarr", "dask", "xarray", "zarr_python"]
+__all__ = ["dask", "xarray", "zarr_python"]
 
 
 def __getattr__(name: str) -> Any:

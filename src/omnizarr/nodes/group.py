@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import methodcaller
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
 from weakref import ReferenceType, ref
@@ -290,16 +291,15 @@ class Group(Node):
 
     def _children(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each direct member."""
-        snapshot = self._snapshot
-        for name, found in self._listed() if snapshot is None else _from_snapshot(snapshot, self._where):
+        if self._snapshot is None:
+            listed = detection.load_children(self._where, detection.children(self._where), self._metadata.dialect)
+        else:
+            listed = _from_snapshot(self._snapshot, self._where)
+        for name, found in listed:
             if isinstance(found, OmnizarrError):
                 yield name, UnreadableNode(self._where.at(f"{self._where.prefix}{name}"), found)
             else:
                 yield name, self._node(found)
-
-    def _listed(self) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
-        """Yield name and node of each listed direct member."""
-        return detection.load_children(self._where, detection.children(self._where), self._metadata.dialect)
 
     def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
@@ -331,7 +331,7 @@ class Group(Node):
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)
         is_far = self._where.store.concurrency > 1
-        look = top._look_wide(max_depth) if top._snapshot is None and is_far else Group._children
+        look = top._look_wide(max_depth) if top._snapshot is None and is_far else methodcaller("_children")
         # Not recursive: a hierarchy may be deeper than Python's stack.
         stack: list[tuple[int, Iterator[tuple[str, Member]]]] = [(0, look(top))]
         skip = len(self._where.prefix)

@@ -2,7 +2,7 @@
 
 import zarr
 
-from omnizarr.interop import as_zarr
+import omnizarr_as_zarr as as_zarr
 
 if zarr is not as_zarr:
     raise RuntimeError(f"zarr is {zarr.__file__}: what passes here would say nothing of omnizarr")

@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.interop import as_zarr
-from omnizarr.interop.as_zarr._installing import own_name
+import omnizarr_as_zarr as as_zarr
+from omnizarr_as_zarr._installing import own_name
 
 HELPERS = Path(next(str(place) for place in (find_spec("zarr").submodule_search_locations or ())), "testing")  # type: ignore[union-attr]
 

@@ -3,6 +3,6 @@
 So it does in the workers of pytest-xdist, dask and multiprocessing, and before pytest reads settings that import zarr.
 """
 
-from omnizarr.interop import as_zarr
+import omnizarr_as_zarr as as_zarr
 
 as_zarr.install()
