@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,6 +30,9 @@ _BITS = [
     *("\x1f", "\x7f", "\ufeff", "\u2028", "é", "\U0001f300", "/", "'", "'a'", "//", "_nczarr_", '">S1"', "1e5", "01"),
     '"must_understand": "false"',
 ]
+
+RUNS = int(os.environ.get("RUNS", "2"))
+"""Thousands of random texts: 1000 takes some minutes."""
 
 
 class RepeatedError(ValueError):
@@ -98,6 +104,59 @@ def test_ordinary_documents_are_accepted(value, style):
     assume(b"\xed" not in data)
     assume(b"_nczarr_" not in data)
     assert scanning.is_plain(data)
+
+
+def texts(seed: int, count: int) -> Iterator[bytes]:
+    """Yield random texts: documents, documents with a few changes, and arbitrary bits of JSON."""
+    chance = random.Random(seed)
+    scalars = (
+        None,
+        True,
+        0,
+        -1,
+        2**64,
+        0.5,
+        -1e300,
+        float("nan"),
+        float("inf"),
+        "",
+        "a",
+        "é",
+        "\\",
+        '"',
+        "\x7f",
+        "\U0001f300",
+    )
+
+    def value(depth: int) -> Any:
+        kind = chance.random()
+        if depth > 3 or kind < 0.5:
+            return chance.choice(scalars)
+        size = chance.randrange(4)
+        if kind < 0.75:
+            return [value(depth + 1) for _ in range(size)]
+        return {chance.choice(("a", "b", "shape", "é", "", "_nczarr_x")): value(depth + 1) for _ in range(size)}
+
+    styles = ({}, {"indent": 2}, {"ensure_ascii": False}, {"separators": (",", ":")})
+    for _ in range(count):
+        if chance.random() < 0.2:
+            yield "".join(chance.choices(_BITS, k=chance.randrange(12))).encode()
+            continue
+        data = bytearray(json.dumps(value(0), **chance.choice(styles)).encode())
+        for _ in range(chance.choice((0, 0, 1, 1, 2, 3))):
+            start = chance.randrange(len(data) + 1)
+            new = bytes([chance.randrange(256)]) if chance.random() < 0.3 else chance.choice(_BITS).encode()
+            data[start : start + chance.randrange(3)] = chance.choice((b"", new))
+        yield bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_random_texts_that_are_accepted_are_json(seed):
+    accepted = 0
+    for data in texts(seed, 1000):
+        check(data)
+        accepted += scanning.is_plain(data)
+    assert 200 < accepted < 800  # both answers are frequent
 
 
 # In the manner of JSONTestSuite (github.com/nst/JSONTestSuite): what a parser must accept, and what it must reject.

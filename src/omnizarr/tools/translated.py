@@ -77,7 +77,9 @@ class TranslatedStore(Store):
     Notes
     -----
     *Caching.* Stored values are not cached: a document is read and translated each time it is requested. What else is
-    needed, to find and encode chunks and for the groups above, is remembered for at most five seconds.
+    needed, to find and encode chunks and for the groups above, is remembered for at most five seconds. Chunks that
+    were encoded again are kept in 64 MiB of memory, and used while the chunks that they were made of have the same
+    stamps (`Store.stamp`): many ranges of one chunk, and many readers at a time, cost one encoding.
 
     *Losses.* What cannot be shown is omitted or differs, as in a conversion. `losses` lists it, and
     ``omnizarr.convert(source, dry_run=True)`` has more details. A chunk that cannot be read raises its usual error.

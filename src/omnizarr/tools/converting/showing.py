@@ -27,6 +27,7 @@ from omnizarr.nodes.stored import rendered
 from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
 from omnizarr.tools.converting.conversion_report import would_be_lost
+from omnizarr.tools.converting.encoded import MOST_SOURCES, EncodedChunks
 from omnizarr.tools.converting.moving import Move, Sides, recompressing
 from omnizarr.tools.converting.planning import Options, Step, explicit, plan, step_of
 from omnizarr.tools.converting.sources import Node, Source
@@ -48,10 +49,13 @@ class ShownArray:
     ----------
     move : Move
         From the array to where a conversion would put it.
+    kept : EncodedChunks
+        Of all arrays of the view.
     """
 
-    def __init__(self, move: Move) -> None:
+    def __init__(self, move: Move, kept: EncodedChunks) -> None:
         self._move = move
+        self._kept = kept
         self.source, self.target = move.sides()
         translation = move.translation
         self.is_through = translation.same_bytes and translation.same_fill
@@ -86,24 +90,30 @@ class ShownArray:
             If the codecs of the source, or of the target, cannot be run.
         """
         translation = self._move.translation
-        stored = self._stored(coords, span) if translation.same_elements else None
-        if stored is not None or (translation.same_elements and translation.same_fill):
-            return stored
-        value = self._encoded(coords)
+        if translation.same_bytes:
+            stored = self.source.store.get(self.source.key_of(coords), span)
+            if stored is not None or translation.same_fill:
+                return stored
+        key, how = self.target.key_of(coords), (translation.source, translation.target)
+        sources, store = self._made_of(coords), self._sides.reading.store
+        value = self._kept.get(key, how, store, sources, lambda: self._made(coords))
         return None if value is None else cut(value, span)
 
-    def _stored(self, coords: Coords, span: Span | None) -> Buffer | None:
-        """Return the stored bytes of the source's chunk with the same elements."""
-        key = self.source.key_of(coords)
-        if self._move.translation.same_bytes:
-            return self.source.store.get(key, span)
-        return self._recompressed(coords, key, span)
+    def _made(self, coords: Coords) -> Buffer | None:
+        """Return a chunk that is compressed or encoded anew."""
+        translation = self._move.translation
+        if translation.same_elements and not translation.same_bytes:
+            stored = self._recompressed(coords)
+            if stored is not None or translation.same_fill:
+                return stored
+        return self._encoded(coords)
 
-    def _recompressed(self, coords: Coords, key: str, span: Span | None) -> Buffer | None:
+    def _recompressed(self, coords: Coords) -> Buffer | None:
         try:
             stored = self.source.value_of(coords)
-            return None if stored is None else cut(self._become(coords, stored), span)
+            return None if stored is None else self._become(coords, stored)
         except OmnizarrError as error:
+            key = self.source.key_of(coords)
             raise error.add(store=str(self.source.store), path=self.source.where.path, key=key, coords=coords)
 
     def _encoded(self, coords: Coords) -> Buffer | None:
@@ -120,11 +130,20 @@ class ShownArray:
         """Whether a chunk has no stored elements, in an array that stores even chunks of the fill value."""
         if self.target.metadata.fill_value is not UNDEFINED or not self._move.translation.same_fill:
             return False
-        source = self.source
-        chunks = Regions(source.grid, (1,) * len(source.grid.shape))
-        touched = chunks.touched(self.target.grid.slices_of(coords))
-        keys = (source.key_of(at) for number in touched for at in chunks.chunks(number))
-        return not any(map(source.store.exists, keys))
+        return not any(map(self.source.store.exists, self._sources(coords)))
+
+    @cached_property
+    def _regions(self) -> Regions:
+        return Regions(self.source.grid, (1,) * len(self.source.grid.shape))
+
+    def _sources(self, coords: Coords) -> Iterator[str]:
+        """Yield the keys of the source's chunks of which a chunk is made."""
+        box = self.target.grid.slices_of(coords)[: len(self.source.grid.shape)]
+        return (self.source.key_of(at) for number in self._regions.touched(box) for at in self._regions.chunks(number))
+
+    def _made_of(self, coords: Coords) -> list[str]:
+        """Return these keys, as many as can matter."""
+        return list(itertools.islice(self._sources(coords), MOST_SOURCES + 1))
 
     def exists(self, coords: Coords) -> bool:
         """Whether something is stored of a chunk."""
@@ -261,6 +280,7 @@ class ShownHierarchy:
     _known: dict[str, Shown] = field(init=False, default_factory=dict)
     _crowded: dict[str, float] = field(init=False, default_factory=dict)
     """When a group was found to have too many nodes below it."""
+    _kept: EncodedChunks = field(init=False, default_factory=EncodedChunks)
 
     def __post_init__(self) -> None:
         self.source = Source(self.root)
@@ -294,7 +314,7 @@ class ShownHierarchy:
             path = path.rpartition("/")[0]
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_known": {}, "_crowded": {}}
+        return {**self.__dict__, "_known": {}, "_crowded": {}, "_kept": EncodedChunks()}
 
     def _remember(self, path: str, node: Node) -> Shown | None:
         if not isinstance(node.found, Found):
@@ -353,7 +373,9 @@ class ShownHierarchy:
                 source = detection.with_keys_in_use(where, source)
             translation = replace(step.translation, source=source)
             target = StorePath(self.view, step.path)
-            shown.array = ShownArray(Move(where, target, translation, allow_pickle=self.wishes.allow_pickle))
+            shown.array = ShownArray(
+                Move(where, target, translation, allow_pickle=self.wishes.allow_pickle), self._kept
+            )
         return shown.array
 
     # -- documents -------------------------------------------------------------------------
