@@ -59,7 +59,7 @@ class _Server(http.server.ThreadingHTTPServer):
         pass
 
 
-def serving(field: Field, answer: Answer, *, secure: bool = False) -> str:
+def serving(field: Field, answer: Answer, *, secure: bool = False, host: str = "127.0.0.1") -> str:
     """Serve until the attack ends; return the address."""
 
     class Answering(http.server.BaseHTTPRequestHandler):
@@ -73,7 +73,7 @@ def serving(field: Field, answer: Answer, *, secure: bool = False) -> str:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = _Server(("127.0.0.1", 0), Answering)
+    server = _Server((host, 0), Answering)
     if secure:
         certificate = certificates.self_signed(field.root / "elsewhere")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -81,7 +81,7 @@ def serving(field: Field, answer: Answer, *, secure: bool = False) -> str:
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     field.ending += [server.shutdown, server.server_close]
-    return f"http{'s' * secure}://127.0.0.1:{server.server_port}"
+    return f"http{'s' * secure}://{host}:{server.server_port}"
 
 
 def respond(handler: Handler, status: int, body: bytes = b"", **headers: object) -> None:
@@ -160,7 +160,7 @@ LOUD = (
 )
 
 
-def _listening(field: Field) -> Answer:
+def listening(field: Field) -> Answer:
     """Return an honest answer that notes secrets which are heard."""
 
     def answer(handler: Handler) -> None:
@@ -174,7 +174,7 @@ def _listening(field: Field) -> Answer:
 
 @attack("servers", "a redirect to another server gets no secrets", *LOUD)
 def _(field: Field) -> None:
-    other = serving(field, _listening(field))
+    other = serving(field, listening(field))
     field.served = serving(
         field, lambda handler: respond(handler, 302, Location=other + handler.path.partition("?")[0])
     )
@@ -182,13 +182,13 @@ def _(field: Field) -> None:
 
 @attack("servers", "two redirects, to another server and within it, get no secrets", *LOUD[:4], *LOUD[-3:])
 def _(field: Field) -> None:
-    listening = _listening(field)
+    honest = listening(field)
 
     def answer(handler: Handler) -> None:
         if handler.path.startswith("/a"):
             respond(handler, 307, Location=handler.path[2:])
         else:
-            listening(handler)
+            honest(handler)
 
     other = serving(field, answer)
     field.served = serving(
@@ -198,7 +198,7 @@ def _(field: Field) -> None:
 
 @attack("servers", "a redirect from https to http is refused", *LOUD[:2], *LOUD[4:6], refused=True)
 def _(field: Field) -> None:
-    other = serving(field, _listening(field))
+    other = serving(field, listening(field))
     field.served = serving(field, lambda handler: respond(handler, 302, Location=other + handler.path), secure=True)
 
 

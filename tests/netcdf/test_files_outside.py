@@ -189,3 +189,28 @@ def test_all_but_what_leads_nowhere_is_read(places, target, library, monkeypatch
         assert found["time"][:].tolist() == [1, 2, 3]
         assert found["g/d"][:].tolist() == [4, 5, 6]
         assert found["g/d"].attrs["table"] == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_below_a_root_is_read(places, kind, monkeypatch):
+    monkeypatch.chdir(places / "own")
+    path = made(places, kind, "{outside}/below/other.h5")
+    outside = str(places / "outside")
+    for roots in ([outside], ["https://example.org", outside], [f"file://{outside}"], outside):
+        with files.open_file(path, references=roots) as source:
+            assert source is not None
+    with omnizarr.config.set({"references.trust": [outside]}), files.open_file(path) as source:
+        assert source is not None
+    omnizarr.convert(path, places / "x.zarr", references=[outside])
+    found = dict(omnizarr.open(places / "x.zarr").members(max_depth=None))
+    assert VALUES.tobytes() in {node[...].tobytes() for node in found.values() if isinstance(node, omnizarr.Array)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("root", ["own", "outside/below", "outsid"])
+def test_what_is_below_no_root_is_refused(places, kind, root, monkeypatch):
+    monkeypatch.chdir(places / "own")
+    path = made(places, kind, "{outside}/other.h5")
+    roots = [str(places / root)]
+    with pytest.raises(StoreAccessError, match="--trust-root"), files.open_file(path, references=roots):
+        pass

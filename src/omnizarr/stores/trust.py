@@ -111,15 +111,6 @@ def _is_list(given: Any) -> bool:
     return isinstance(given, list | tuple | set | frozenset)
 
 
-def is_trusted(references: References | None) -> bool:
-    """Return whether the user trusts all files that are named. Raises SettingError for other words.
-
-    >>> is_trusted("inside"), is_trusted("trusted")
-    (False, True)
-    """
-    return of(references).is_complete
-
-
 # -- files of this machine ---------------------------------------------------------------
 
 
@@ -174,7 +165,7 @@ def _is_public_host(host: str) -> bool:
     """Return whether a name, or all addresses that it has, are public."""
     host = host.rstrip(".").lower()
     try:
-        return _is_public_address(host if ":" in host else socket.inet_ntoa(socket.inet_aton(host)))
+        return is_public_address(host if ":" in host else socket.inet_ntoa(socket.inet_aton(host)))
     except OSError:  # not 127.0.0.1, 127.1 or 0x7f000001
         pass
     if "." not in host or host.endswith(_PRIVATE):
@@ -183,10 +174,15 @@ def _is_public_host(host: str) -> bool:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # only a proxy may know it
         return True
-    return all(_is_public_address(str(address[4][0])) for address in found)
+    return all(is_public_address(str(address[4][0])) for address in found)
 
 
-def _is_public_address(text: str) -> bool:
+def is_public_address(text: str) -> bool:
+    """Return whether an address of IP is one that everybody reaches.
+
+    >>> is_public_address("8.8.8.8"), is_public_address("10.0.0.1"), is_public_address("::ffff:127.0.0.1")
+    (True, False, False)
+    """
     address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
@@ -238,7 +234,7 @@ def refused(what: str, target: str, *, store: str, path: str = "") -> StoreAcces
         path=path,
         found=target,
         expected="a file in the same directory, or below",
-        remedy=REMEDY,
+        remedy=f"{REMEDY}, or only what is below a root (--trust-root {os.path.dirname(os.path.abspath(target))})",
     )
 
 

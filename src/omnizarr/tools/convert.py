@@ -119,7 +119,7 @@ def convert(
     references : {"inside", "trusted"} or list of str, optional
         Which other files the source may use: references of Kerchunk, and external links, external storage and virtual
         datasets of an HDF5 file. "inside": those in its own directory and below; "trusted": all that you can read; a
-        list: those below these paths and URLs too, if they are references. The default of references is what
+        list: those below these paths and URLs too. The default of references is what
         `ReferenceStore` says, that of HDF5 files is "inside".
 
     Returns

@@ -88,23 +88,23 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
     ----------
     path : path
         A local file.
-    references : {"inside", "trusted"}, optional
+    references : {"inside", "trusted"} or list of str, optional
         Which other files an HDF5 file may use, by external links, external storage and virtual datasets: those in its
-        own directory and below, or, if you trust it, all that you can read. The default is the setting, and
-        "inside" without it.
+        own directory and below ("inside"); also those below these directories (a list); all that you can read
+        ("trusted"). The default is the setting, and "inside" without it.
 
     Raises
     ------
     NodeNotFoundError
         If there is no file.
     StoreAccessError
-        If an HDF5 file leads out of its directory, and `references` is not "trusted".
+        If an HDF5 file leads out of its directory, where `references` does not allow it.
     MetadataError
         If it is not netCDF, or is broken.
     MissingDependencyError
         If the extra ``netcdf`` is not installed.
     """
-    is_trusted = trust.is_trusted(references)
+    allowed = trust.of(references)
     place = Path(path).absolute()
     kind = _kind(place)
     if kind is None:
@@ -114,7 +114,7 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
 
     if kind == "classic":
         classic.check(place)
-    with reading.opened(str(place), is_hdf5=kind == "hdf5", is_trusted=is_trusted) as source:
+    with reading.opened(str(place), is_hdf5=kind == "hdf5", allowed=allowed) as source:
         yield source
 
 

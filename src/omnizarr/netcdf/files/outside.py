@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from omnizarr.errors import MetadataError
 from omnizarr.stores import trust
+from omnizarr.stores.trust import Trust
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -42,26 +43,26 @@ class Found(NamedTuple):
     left_out: dict[str, str]
 
 
-def check(path: str, *, is_trusted: bool) -> Found:
+def check(path: str, allowed: Trust) -> Found:
     """Return which files are missing, and what leads to nothing.
 
     Raises
     ------
     StoreAccessError
-        If something outside would be read, and the user does not trust the file.
+        If something outside would be read, and the user allows that neither for all files nor for that directory.
     MetadataError
         If links lead to a group above, where netCDF-C would never end.
     """
-    found = _Check(Path(path), is_trusted=is_trusted)
+    found = _Check(Path(path), allowed)
     found.file(Path(path))
     return Found(found.missing, found.left_out)
 
 
 class _Check:
-    def __init__(self, path: Path, *, is_trusted: bool) -> None:
+    def __init__(self, path: Path, allowed: Trust) -> None:
         self._store = str(path)
-        self._roots = [path.parent, Path(os.path.realpath(path)).parent]
-        self._is_trusted = is_trusted
+        self._roots = [path.parent, Path(os.path.realpath(path)).parent, *map(Path, allowed.directories)]
+        self._is_trusted = allowed.is_complete
         self._seen: set[str] = set()
         self._count = 0
         self._soft: list[tuple[Any, str, Path, str, tuple[Any, ...]]] = []

@@ -22,6 +22,7 @@ from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.elements import Read
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
+from omnizarr.stores.trust import Trust
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -68,11 +69,11 @@ codecs.register(_find_codec)
 
 
 @contextmanager
-def opened(path: str, *, is_hdf5: bool, is_trusted: bool = False) -> Iterator[Source]:
-    """Open a file that is known to be there, and to be of netCDF; `is_trusted`: it may lead to any other."""
+def opened(path: str, *, is_hdf5: bool, allowed: Trust) -> Iterator[Source]:
+    """Open a file that is known to be there, and to be of netCDF; `allowed`: which others it may lead to."""
     with ExitStack() as stack:
         try:
-            found = outside.check(path, is_trusted=is_trusted) if is_hdf5 else outside.Found({}, {})
+            found = outside.check(path, allowed) if is_hdf5 else outside.Found({}, {})
             hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
             if hdf5 is not None:
                 files_hdf5.check_properties(hdf5)

@@ -198,6 +198,7 @@ class ObjectStore(Store):
         self._ignores_ranges = False
         self._data, self._below = object_urls.origin(store, self._kind)
         self._web = web_requests.client_of(store) if self._kind == "HTTPStore" and _has_words(store) else None
+        self._is_public = False
 
     @classmethod
     def from_url(
@@ -206,6 +207,13 @@ class ObjectStore(Store):
         """Return the store of a URL, with the options that `omnizarr.stores.remote.object_urls` documents."""
         store, prefix, own = object_urls.parse(url, dict(storage_options or {}))
         return cls(store, prefix=prefix, read_only=read_only, **own)
+
+    def on_public_servers(self) -> ObjectStore:
+        """Return this store of a web server, so that it reaches no server of a private network: see `web_requests`."""
+        store = copy.copy(self)
+        store._is_public = True  # noqa: SLF001 - of its kind
+        store._web = web_requests.Client(self._store, is_public=True)  # noqa: SLF001 - of its kind
+        return store
 
     @property
     def concurrency(self) -> int:
@@ -253,7 +261,7 @@ class ObjectStore(Store):
 
     def access(self) -> Access | None:
         """Return how the store of obstore was set up, if all of that is known."""
-        if type(self) is not ObjectStore:
+        if type(self) is not ObjectStore or self._is_public:
             return None
         made = object_access.client_of(self._store, self._kind, self._asked_concurrency)
         if made is None:
@@ -845,7 +853,7 @@ class ObjectStore(Store):
         return (
             isinstance(other, ObjectStore)
             and (self._store is other._store or self._store == other._store)
-            and (self._prefix, self.read_only) == (other._prefix, other.read_only)
+            and (self._prefix, self.read_only, self._is_public) == (other._prefix, other.read_only, other._is_public)
         )
 
     def __hash__(self) -> int:

@@ -5,12 +5,11 @@ If something cannot be carried over exactly, the native engine asks the store it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.stores.access import Client, Retries
-from omnizarr.stores.remote import object_urls
+from omnizarr.stores.remote import object_urls, redirects
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ _HONOURED: Final = frozenset(
         ),
     }
 )
-_PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
 _GIVEN: Final = frozenset({"prefix", "config", "client_options", "retry_config"})
 
 
@@ -48,7 +46,7 @@ def client_of(store: Any, kind: str, concurrency: int | None) -> tuple[Client, s
     args, kwargs = store.__getnewargs_ex__()
     if not _GIVEN.issuperset(kwargs):
         return None  # credentials from Python
-    options = dict(kwargs.get("client_options") or {})
+    options = redirects.without_bounds(kwargs.get("client_options") or {})  # the engine follows no redirects
     config = dict(kwargs.get("config") or {})
     if not _HONOURED.issuperset(options) or _text(options.get("http1_only", True)) != "true":
         return None
@@ -96,7 +94,7 @@ def _retries(config: Mapping[str, Any] | None) -> Retries | None:
 
 def _has_proxy(url: str) -> bool:
     """Return whether the environment names a proxy that may be used for a server."""
-    if not any(value for name, value in os.environ.items() if name.lower() in _PROXIES):
+    if not redirects.has_proxy():
         return False
     host = urls.urlsplit(url).netloc.rpartition("@")[2]
     return not (host and request.proxy_bypass_environment(host))  # type: ignore[attr-defined]

@@ -45,6 +45,11 @@ _status = re.compile(r"(?:status code|status): (\d{3})\b").search
 _is_timeout = re.compile(r"timed ?out|RequestTimeout|kind: Timeout", re.IGNORECASE).search
 _NO_CONNECTION: Final = (
     (
+        re.compile(r"\b127\.0\.0\.1:0\b").search,  # see `redirects`
+        "the server redirects to another host, which is refused: it could hear your credentials",
+        "name the other server: `endpoint` in `storage_options`, or the region of the bucket",
+    ),
+    (
         re.compile(r"ConnectionRefused|Connection refused").search,
         "the connection is refused",
         "see whether the server runs, and correct the host and the port",

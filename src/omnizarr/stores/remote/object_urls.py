@@ -407,9 +407,10 @@ def _make(kind: str, place: str, settings: dict[str, Any]) -> Any:
     return made
 
 
-def _new(kind: str, place: str, settings: dict[str, Any]) -> Any:
-    from omnizarr.stores.remote import object_errors  # noqa: PLC0415 - not needed before
+def _new(kind: str, place: str, settings: Mapping[str, Any]) -> Any:
+    from omnizarr.stores.remote import object_errors, redirects  # noqa: PLC0415 - not needed before
 
+    settings = redirects.confined(kind, settings)
     make = getattr(import_obstore(), kind)
     try:
         return make(place, **settings)

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from urllib import parse
 
     from omnizarr.stores.remote import fsspec as files
+    from omnizarr.stores.remote import object as objects
     from omnizarr.stores.remote import object_urls
 else:
     files = Lazy("omnizarr.stores.remote.fsspec")
+    objects = Lazy("omnizarr.stores.remote.object")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
     parse = Lazy("urllib.parse")
 
@@ -231,6 +233,8 @@ class Targets:
         if store is None:
             options = self._options_for(scheme, url, has_credentials=has_credentials)
             store = registered.resolve(root, "r", options)[0]
+            if service == "http" and not has_credentials and isinstance(store, objects.ObjectStore):
+                store = store.on_public_servers()
             if len(self._stores) >= _MOST_KEPT:
                 self._stores.clear()
             self._stores[root] = store

@@ -5,6 +5,11 @@ The client of obstore follows redirects by rules of its own: it passes on the he
 never ends. This client has the functions of obstore that `omnizarr.stores.remote.object` uses for a web server, with
 the answers and errors of obstore.
 
+Public servers
+    What references that nobody trusts lead to is public: no server of a private network, also none to which a public
+    one redirects, and none whose name means another address by the time of the connection. Where a proxy connects,
+    the names alone are checked.
+
 Redirects
     At most `MOST_REDIRECTS` are followed, none from https to http. Another server (host, port or scheme differ) gets
     the headers in `omnizarr.stores.redaction.HARMLESS` only, and no server gets a ``Referer``. Writes are redirected
@@ -30,6 +35,7 @@ from urllib import parse, request
 
 from obstore import exceptions
 
+from omnizarr.stores import trust
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.redaction import HARMLESS
 from omnizarr.stores.remote.object_answers import body_of
@@ -124,9 +130,12 @@ class Client:
     ----------
     store : obstore.store.HTTPStore
         It is asked for its URL and its options only.
+    is_public : bool
+        Whether to refuse servers of private networks.
     """
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, *, is_public: bool = False) -> None:
+        self._is_public = is_public
         options = store.client_options or {}
         retry = store.retry_config or {}
         backoff = retry.get("backoff") or {}
@@ -242,6 +251,8 @@ class Client:
             old, new = parse.urlsplit(url), parse.urlsplit(there)
             if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme == "http"):
                 _fail(f"redirect from {old.scheme} to {new.scheme or 'nowhere'}, which is refused")
+            if self._is_public and not trust.is_public(there):
+                _fail("redirect to a server that may be one of your network, which is refused")
             if _server(old) != _server(new):
                 if method not in ("GET", "HEAD"):
                     _fail("redirect of a write to another server, which is refused")
@@ -275,9 +286,12 @@ class Client:
             return self._idle[os.getpid(), *at].pop(), True
         scheme, host = at
         name = host if proxy is None else proxy.netloc.rpartition("@")[2]
+        is_checked = self._is_public and proxy is None
         if scheme == "http":
-            return http.client.HTTPConnection(name, timeout=self._connect_patience), False
-        line = http.client.HTTPSConnection(name, timeout=self._connect_patience, context=self._context())
+            plain = _PublicHTTP if is_checked else http.client.HTTPConnection
+            return plain(name, timeout=self._connect_patience), False
+        secure = _PublicHTTPS if is_checked else http.client.HTTPSConnection
+        line = secure(name, timeout=self._connect_patience, context=self._context())
         if proxy is not None:
             line.set_tunnel(host)
         return line, False
@@ -302,6 +316,22 @@ class Client:
             if self._trusts_all:
                 self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
         return self._tls
+
+
+class _PublicHTTP(http.client.HTTPConnection):
+    """A connection to a public address only: the one that it has, whatever the name meant before."""
+
+    def connect(self) -> None:
+        """Connect, and see where that leads before anything is sent."""
+        super().connect()
+        address = str(self.sock.getpeername()[0])
+        if not trust.is_public_address(address):
+            self.close()
+            _fail(f"the name of a public server leads to an address of a private network ({address}), which is refused")
+
+
+class _PublicHTTPS(http.client.HTTPSConnection, _PublicHTTP):
+    """The same, checked before TLS begins."""
 
 
 def _close(idle: _Idle) -> None:
