@@ -2,7 +2,7 @@
 
 obstore has no option that forbids redirects. It passes on the headers of S3 and Azure, such as
 ``X-Amz-Security-Token`` and the key of encrypted values, and names the old URL, with the signature that Azure has in
-its query, as ``Referer``. So the client is told that all hosts but those of the store are reached by a proxy, whose
+its query, as ``Referer``. So the client gets a proxy for all hosts but those of the store, whose
 address is one where nothing can ever listen. A redirect to another host ends before anything is sent.
 
 This does not hold where you have a proxy, for stores of obstore that you make yourself, and between two ports of one

@@ -6,7 +6,7 @@ never ends. This client has the functions of obstore that `omnizarr.stores.remot
 the answers and errors of obstore.
 
 Public servers
-    What references that nobody trusts lead to is public: no server of a private network, also none to which a public
+    References that you do not trust lead to public servers: none of a private network, also none to which a public
     one redirects, and none whose name means another address by the time of the connection. Where a proxy connects,
     the names alone are checked.
 

@@ -100,7 +100,7 @@ class ShownArray:
         return None if value is None else cut(value, span)
 
     def _made(self, coords: Coords) -> Buffer | None:
-        """Return a chunk that is compressed or encoded anew."""
+        """Return a chunk that is compressed or encoded again."""
         translation = self._move.translation
         if translation.same_elements and not translation.same_bytes:
             stored = self._recompressed(coords)
