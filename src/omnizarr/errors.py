@@ -63,9 +63,74 @@ message is made from them when it is needed. So code that catches an error can a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from omnizarr.support.text import visible
+
+
+class Remedy(str):
+    """What the caller can do about an error, with keywords as values that each interface words for itself.
+
+    It is the text for Python. There may be several ways, of which an interface leaves out those that need a keyword
+    that it does not have.
+
+    Parameters
+    ----------
+    text : str
+        With the names of keywords in braces.
+    **keywords
+        Their values.
+
+    Examples
+    --------
+    >>> remedy = Remedy("move it away") | Remedy("pass {overwrite} to replace it", overwrite=True)
+    >>> print(remedy)
+    move it away, or pass overwrite=True to replace it
+    >>> remedy.worded(lambda name, value: f"--{name}")
+    'move it away, or pass --overwrite to replace it'
+    >>> remedy.worded(lambda name, value: None)
+    'move it away'
+    """
+
+    __slots__ = ("ways",)
+
+    ways: tuple[tuple[str, str, dict[str, Any]], ...]
+    """What stands before each way if others do, its text, and its keywords."""
+
+    def __new__(cls, text: str, /, **keywords: Any) -> Self:
+        """Make a remedy of one way."""
+        return cls.of(((", or ", text, keywords),))
+
+    @classmethod
+    def of(cls, ways: tuple[tuple[str, str, dict[str, Any]], ...]) -> Self:
+        """Make a remedy of several ways."""
+        made = super().__new__(cls, _joined(ways, lambda name, value: f"{name}={value!r}"))
+        made.ways = ways
+        return made
+
+    def __or__(self, other: Remedy) -> Remedy:
+        return self.of(self.ways + other.ways)
+
+    def also(self, text: str, /, **keywords: Any) -> Remedy:
+        """Return the remedy with a further remark."""
+        return self.of((*self.ways, ("; ", text, keywords)))
+
+    def worded(self, word: Callable[[str, Any], str | None]) -> str | None:
+        """Return the ways whose keywords all have words; None if there is no such way."""
+        return _joined(self.ways, word) or None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).of, (self.ways,)
+
+
+def _joined(ways: tuple[tuple[str, str, dict[str, Any]], ...], word: Callable[[str, Any], str | None]) -> str:
+    text = ""
+    for before, way, keywords in ways:
+        words = {name: word(name, value) for name, value in keywords.items()}
+        if None not in words.values():
+            text += (before if text else "") + way.format(**words)
+    return text
 
 
 class OmnizarrError(Exception):
@@ -90,7 +155,7 @@ class OmnizarrError(Exception):
     found, expected : object, optional
         The actual value and the expected one.
     remedy : str, optional
-        What the caller can do about it.
+        What the caller can do about it; a `Remedy`, if it names keywords.
     spec : str, optional
         The section of the specification.
     """
@@ -126,6 +191,13 @@ class OmnizarrError(Exception):
         return self
 
     def __str__(self) -> str:
+        return self._text(self.remedy)
+
+    def worded(self, word: Callable[[str, Any], str | None]) -> str:
+        """Return the message with the remedy in other words; see `Remedy.worded`."""
+        return self._text(self.remedy.worded(word) if isinstance(self.remedy, Remedy) else self.remedy)
+
+    def _text(self, remedy: str | None) -> str:
         where = []
         if self.store is not None:
             where.append(f"{self.store}")
@@ -148,8 +220,8 @@ class OmnizarrError(Exception):
             details.append(f"expected {_shorten(self.expected)}")
         if details:
             text += ": " + ", ".join(details)
-        if self.remedy is not None:
-            text += f"; {self.remedy}"
+        if remedy is not None:
+            text += f"; {remedy}"
         if self.spec is not None:
             text += f" ({self.spec})"
         return visible(text)

@@ -1,6 +1,7 @@
 """What errors of the library advise, as the command line says it: options as they are typed, not keywords."""
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 import omnizarr
 from omnizarr.cli import main
 from omnizarr.cli.commands import omnizarr as program
-from omnizarr.cli.remedies import as_typed
+from omnizarr.cli.remedies import as_typed, message
+from omnizarr.cli.remedies import typed as while_typed
+from omnizarr.errors import NodeExistsError, Remedy
 from omnizarr.tools.checking.codes import CODES
 
 SOURCE = Path(omnizarr.__file__).parent
@@ -58,8 +61,67 @@ REACHED = ("api/opening", "codecs", "engine", "formats", "nodes", "stores", "too
 
 def test_remedies_are_found():
     assert len(REMEDIES) > 150
-    assert ("tools/converting/journal.py", "start again with overwrite=True") in REMEDIES
-    assert any("continue it with resume=True" in text for _, text in REMEDIES)
+    assert ("tools/converting/journal.py", "start again with {overwrite}") in REMEDIES
+
+
+def values():
+    """Yield module and value of each `Remedy` in the source."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            is_whole = isinstance(node, ast.BinOp | ast.Call) and ast.unparse(node).startswith("Remedy(")
+            if is_whole:
+                yield file.relative_to(SOURCE).as_posix(), eval(ast.unparse(node), {"Remedy": Remedy})
+
+
+VALUES = sorted(set(values()))
+KEYWORD = re.compile(r"\b(overwrite|resume|recursive|in_place|remove_old|strict|dry_run|if_exists)=")
+
+
+def test_remedies_with_keywords_are_values():
+    assert len(VALUES) > 30
+    assert any(str(value).startswith("continue it with resume=True, or") for _, value in VALUES)
+    said = [(module, text) for module, text in REMEDIES if KEYWORD.search(text) and module.startswith(REACHED)]
+    assert said == []
+
+
+def options_of(command):
+    below = [command.get_command(CONTEXT, name) for name in command.commands] if hasattr(command, "commands") else []
+    params = [*command.params, *(param for each in below for param in each.params)]
+    return {name for param in params for name in (*param.opts, *param.secondary_opts)}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_only_offer_options_that_they_have(name):
+    """A remedy leaves out ways that the typed command has no option for."""
+    with while_typed([name]):
+        said = {value: message(NodeExistsError("", remedy=value)) for _, value in VALUES}
+    offered = {
+        text: set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - options_of(COMMANDS[name]) for text in said.values()
+    }
+    assert {text: options for text, options in offered.items() if options} == {}
+    assert [text for text in said.values() if "in Python" in text or KEYWORD.search(text)] == []
+
+
+def test_remedies_leave_out_what_a_command_cannot_do():
+    ways = Remedy("move it away") | Remedy("pass {overwrite} to replace it", overwrite=True)
+    said = {}
+    for name in ("cp", "mv"):
+        with while_typed([name]):
+            said[name] = message(NodeExistsError("it exists", remedy=ways))
+    assert said == {"cp": "it exists; move it away, or pass --overwrite to replace it", "mv": "it exists; move it away"}
+    assert str(NodeExistsError("it exists", remedy=ways)).endswith("move it away, or pass overwrite=True to replace it")
+
+
+def test_remedies_are_values_in_other_processes_too():
+    error = pickle.loads(pickle.dumps(NodeExistsError("it exists", remedy=Remedy("pass {overwrite}", overwrite=True))))
+    assert error.worded(lambda name, value: f"{name} is {value}") == "it exists; pass overwrite is True"
+
+
+def test_misspelt_options_are_compared_without_their_dashes(capsys):
+    assert main(["attrs", "get", "x.zarr", "--json"]) == 2
+    assert "anon" not in capsys.readouterr().err
+    assert main(["attrs", "get", "x.zarr", "--anom"]) == 2
+    assert "did you mean '--anon'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from omnizarr.api.creating import create_group
 from omnizarr.api.opening import locate
 from omnizarr.api.opening import open as open_node
-from omnizarr.errors import ContainsGroupError, OmnizarrError, StoreError
+from omnizarr.errors import ContainsGroupError, OmnizarrError, Remedy, StoreError
 from omnizarr.model import GroupMetadata
 from omnizarr.nodes import creating, detection, replacing
 from omnizarr.nodes.array import Array
@@ -127,7 +127,7 @@ def _refuse_group(where: StorePath) -> None:
             "there is a group, which an array would replace with all that is in it",
             store=str(where.store),
             path=where.path,
-            remedy="pass overwrite=True, or give the array a path in the group",
+            remedy=Remedy("pass {overwrite}", overwrite=True) | Remedy("give the array a path in the group"),
         )
 
 

@@ -20,7 +20,7 @@ from omnizarr.cli.options import (
     storage_options,
 )
 from omnizarr.cli.progress import wanted
-from omnizarr.cli.remedies import in_words
+from omnizarr.cli.remedies import in_words, message
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, SchedulerError, StoreError
@@ -73,7 +73,7 @@ def check(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
         where = watched(store, storage_of(store, storage))
         report = check_hierarchy(where, path=inside or None, progress=wanted(), **options)
     except (NodeNotFoundError, StoreError, SchedulerError, ValueError) as error:
-        click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
+        click.echo(f"omnizarr: {one_line(message(error))}", err=True)
         return CANNOT
     if as_json:
         click.echo(to_json(report.to_dict(), indent=2))

@@ -19,7 +19,7 @@ from omnizarr.cli.options import (
     storage_options,
 )
 from omnizarr.cli.progress import wanted
-from omnizarr.cli.remedies import in_words
+from omnizarr.cli.remedies import message
 from omnizarr.cli.text import fit, one_line, shorten, to_json
 from omnizarr.errors import OmnizarrError
 from omnizarr.nodes import wording
@@ -74,7 +74,7 @@ def diff(left: str, right: str, storage: Storage, *, of_storage: bool, as_json: 
         places = [open_node(text, storage if is_url(text) else None) for text in (left, right)]
         found = diff_hierarchies(*places, storage=of_storage, progress=wanted(), **options)
     except (OmnizarrError, OSError, ValueError) as error:
-        click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
+        click.echo(f"omnizarr: {one_line(message(error))}", err=True)
         return TROUBLE
     if as_json:
         click.echo(to_json({**found.to_dict(), "left": left, "right": right}, indent=2))

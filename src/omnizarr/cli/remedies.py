@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from omnizarr.cli.commands import omnizarr
+from omnizarr.errors import OmnizarrError
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     "open with use_consolidated=None, or make it with consolidate_metadata": "make it with omnizarr consolidate",
     "run consolidate_metadata again, or open with use_consolidated=False": "run omnizarr consolidate again",
     "run omnizarr.consolidate_metadata": "run omnizarr consolidate",
-    "give a target instead of in_place=True": "give DST instead of --in-place",
+    "give a target instead": "give DST instead",
     "give a target, or ": "give DST, or ",
     "open it as an array": "name the group that contains it",
     "open it as a group": "name an array in it: omnizarr ls -r lists them",
@@ -53,7 +54,7 @@ _PHRASES: Final[Mapping[str, str]] = {
 }
 """Advice that is worded differently on the command line, the longest first."""
 
-_MARKS: Final = ("=", "_", "`", "omnizarr.", "{'", "open it as")
+_MARKS: Final = ("=", "_", "`", "omnizarr.", "{'", "open it as", "give a target")
 """Text with none of these needs no translation."""
 _STORE: Final = frozenset({"timeout", "list_timeout", "max_keys", "max_value_bytes", "conditional_put"})
 """Options of stores that errors advise to change."""
@@ -88,6 +89,15 @@ def in_words(text: str) -> str:
     if "://" in text:  # first: a query looks like keywords
         text = redaction.redact(text)
     return as_typed(text, _command.get(), lambda name: _command_named(name) is not None)
+
+
+def message(error: Exception) -> str:
+    """Return the message of an error in terms of the typed command: of its remedy, what the command has options for."""
+    command = _command.get()
+    if not isinstance(error, OmnizarrError) or command is None:
+        return in_words(str(error))
+    options = _options_of(command)
+    return in_words(error.worded(lambda name, value: _as_option(options[name], value) if name in options else None))
 
 
 def _command_named(name: str) -> click.Command | None:
@@ -141,9 +151,14 @@ def _option(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
     option = options.get(name)
     if option is None:
         return found[0] if name == "key" else f"{found[0]} (in Python)"
+    return _as_option(option, value)
+
+
+def _as_option(option: click.Option, value: object) -> str:
+    """Return an option as it is typed to have a value."""
     if not option.is_flag:
         return f"{_longest(option.opts)} {value}" if value and value != "..." else _longest(option.opts)
-    if value != "False":
+    if str(value) != "False":
         return _longest(option.opts)
     if option.secondary_opts:
         return _longest(option.secondary_opts)

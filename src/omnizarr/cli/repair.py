@@ -12,7 +12,7 @@ from omnizarr.cli.check import CANNOT, FOUND, _split
 from omnizarr.cli.locate import Storage, storage_of
 from omnizarr.cli.options import PLACE, command, json_option, quiet_option, storage_options
 from omnizarr.cli.progress import wanted
-from omnizarr.cli.remedies import in_words
+from omnizarr.cli.remedies import in_words, message
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.nodes.location import StorePath
@@ -118,7 +118,7 @@ def repair(
 
 
 def _cannot(error: Exception) -> int:
-    click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
+    click.echo(f"omnizarr: {one_line(message(error))}", err=True)
     return CANNOT
 
 

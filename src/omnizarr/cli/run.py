@@ -69,13 +69,13 @@ def _explain(error: Exception) -> int:
         _say(error.format_message())
         return error.exit_code
     if isinstance(error, SelectionError):
-        _say(str(error))
+        _say(remedies.message(error))
         return USAGE
     if isinstance(error, NodeNotFoundError):
-        _say(str(_for_looking(error)))
+        _say(remedies.message(_for_looking(error)))
         return PROBLEM
     if isinstance(error, (OmnizarrError, OSError)):
-        _say(str(error))
+        _say(remedies.message(error))
         return PROBLEM
     if isinstance(error, MemoryError):
         _say("not enough memory")
@@ -89,8 +89,9 @@ def _usage(error: click.UsageError) -> str:
     if not isinstance(error, click.NoSuchOption):
         return error.format_message().rstrip(".")
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
-    options = [name for each in parameters for name in each.opts if name.startswith("--")]
-    question = suggestions.meant(error.option_name, options)
+    options = [name[2:] for each in parameters for name in each.opts if name.startswith("--")]
+    near = suggestions.near_names(error.option_name.lstrip("-"), options, 1, likeness=0.6)
+    question = suggestions.question([f"--{name}" for name in near])
     return f"no option {error.option_name!r}{f'; {question}' if question else ''}"
 
 

@@ -24,6 +24,7 @@ from omnizarr.errors import (
     NotRepresentableError,
     OmnizarrError,
     ReadOnlyError,
+    Remedy,
     StoreError,
 )
 from omnizarr.formats import DIALECTS, dialect_named, documents
@@ -699,7 +700,11 @@ def _clear_for(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> b
 
 def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:
     """Return the error that a node exists."""
-    what = {"store": str(where.store), "path": where.path, "remedy": "pass overwrite=True to replace it"}
+    what = {
+        "store": str(where.store),
+        "path": where.path,
+        "remedy": Remedy("pass {overwrite} to replace it", overwrite=True),
+    }
     if isinstance(existing, OmnizarrError):
         return existing
     if isinstance(existing.metadata, ArrayMetadata):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
+from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named
 from omnizarr.model import GroupMetadata, Loss
 from omnizarr.nodes import creating, detection, hierarchy, holdings, replacing
@@ -301,7 +301,7 @@ def _copy_store(
             store=str(new.store),
             path=new.path,
             found=", ".join(sorted(there)[:5]),
-            remedy="pass if_exists='replace' or 'skip'",
+            remedy=Remedy("pass {if_exists} or 'skip'", if_exists="replace"),
         )
     documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
     wanted = sorted(key for key in keys if key not in there or if_exists == "replace")
@@ -534,7 +534,7 @@ def _may_replace(job: _Job, there: Any) -> bool:
             "there is a node already",
             store=str(there.store_path.store),
             path=there.path,
-            remedy="pass if_exists='replace' or 'skip'",
+            remedy=Remedy("pass {if_exists} or 'skip'", if_exists="replace"),
         )
     if job.if_exists == "replace":
         if isinstance(there, Group):
@@ -626,7 +626,7 @@ def _files(job: _Job, source: Any, target: StorePath) -> list[str]:
             store=str(target.store),
             path=target.path,
             found=import_module("omnizarr.tools.strangers").some(job.kept),
-            remedy="pass if_exists='replace', or 'skip' to keep them",
+            remedy=Remedy("pass {if_exists}", if_exists="replace") | Remedy("'skip' to keep them"),
         )
     for name in job.kept:
         job.say(f"keep {target / name}, which differs")

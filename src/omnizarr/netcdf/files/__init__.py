@@ -28,7 +28,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError, StoreError
+from omnizarr.errors import (
+    MetadataError,
+    MissingDependencyError,
+    NodeExistsError,
+    NodeNotFoundError,
+    Remedy,
+    StoreError,
+)
 from omnizarr.model import Loss
 from omnizarr.netcdf.files.planning import Format, StoredOtherwise, plan
 from omnizarr.netcdf.header import Source
@@ -162,7 +169,7 @@ def write_file(
     """
     place = Path(path).absolute()
     if place.is_dir() or (not overwrite and os.path.lexists(place)):
-        remedy = None if place.is_dir() else "pass overwrite=True to replace it"
+        remedy = None if place.is_dir() else Remedy("pass {overwrite} to replace it", overwrite=True)
         raise NodeExistsError("something is in the way", store=str(place), remedy=remedy)
     if not place.parent.is_dir():
         raise StoreError("there is no such directory", store=str(place), found=str(place.parent))

@@ -25,6 +25,7 @@ from omnizarr.errors import (
     NodeNameError,
     NotRepresentableError,
     OmnizarrError,
+    Remedy,
     SchedulerError,
     StoreError,
 )
@@ -50,12 +51,14 @@ from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
 
-_ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
+_ALL_SHOWN: Final = Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False)
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
 _AGAIN: Final = "converted again: its chunks have changed since the conversion began"
 _NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
-_UNFINISHED: Final = "continue it with resume=True, or start again with overwrite=True"
+_UNFINISHED: Final = Remedy("continue it with {resume}", resume=True) | Remedy(
+    "start again with {overwrite}", overwrite=True
+)
 
 
 def run(
@@ -156,7 +159,7 @@ def _refuse_overlap(source: StorePath, target: StorePath) -> None:
         raise NodeNameError(
             "a hierarchy cannot be converted into itself or over itself",
             found=f"the target {target} in the source {source}",
-            remedy="choose a target elsewhere, or convert with in_place=True",
+            remedy=Remedy("choose a target elsewhere") | Remedy("convert with {in_place}", in_place=True),
         ) from error
 
 
@@ -403,7 +406,7 @@ class _Work:
             f"there is {'an array' if kind is ContainsArrayError else 'a group'} already",
             store=str(self.root.store),
             path=self.root.path,
-            remedy="pass overwrite=True to replace it",
+            remedy=Remedy("pass {overwrite} to replace it", overwrite=True),
         )
 
     def _refuse_strays(self) -> None:
@@ -416,7 +419,7 @@ class _Work:
                     store=str(self.root.store),
                     path=self._at(step).path,
                     key=key,
-                    remedy="move them away, or pass overwrite=True to replace them",
+                    remedy=Remedy("move them away") | Remedy("pass {overwrite} to replace them", overwrite=True),
                 )
         files.refuse_in_the_way(self.plan.source.where, self.root, self.plan.files)
 
@@ -532,7 +535,11 @@ class _Work:
                 report.unreadable_in_words(" of the source"),
                 store=str(step.found.where.store),
                 path=step.found.where.path,
-                remedy="repair the source and convert again with overwrite=True; strict=False carries what can be read",
+                remedy=Remedy(
+                    "repair the source and convert again with {overwrite}; {strict} carries what can be read",
+                    overwrite=True,
+                    strict=False,
+                ),
             )
 
     def _expect(self, step: Step) -> None:

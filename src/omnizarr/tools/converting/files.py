@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from omnizarr.errors import InvalidKeyError, NodeExistsError, StoreLimitError
+from omnizarr.errors import InvalidKeyError, NodeExistsError, Remedy, StoreLimitError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import Loss, Metadata
@@ -93,7 +93,7 @@ def refuse_in_the_way(source: StorePath, target: StorePath, names: Iterable[str]
                 store=str(target.store),
                 path=target.path,
                 key=key,
-                remedy="move it away, or pass overwrite=True to replace it",
+                remedy=Remedy("move it away") | Remedy("pass {overwrite} to replace it", overwrite=True),
             )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError
+from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
@@ -53,7 +53,7 @@ def run(plan: Plan, *, remove_old: bool, overwrite: bool, dry_run: bool) -> tupl
                     f"there are documents of {format_name(plan.dialect.name)} that say something else",
                     store=str(_where(step).store),
                     path=_where(step).path,
-                    remedy="pass overwrite=True to replace them",
+                    remedy=Remedy("pass {overwrite} to replace them", overwrite=True),
                 )
             missing.append(step)
     if hidden and not remove_old:
@@ -105,7 +105,7 @@ def _refuse_others(what: str, plan: Plan, reasons: list[str]) -> None:
             f"{what}: {'; '.join(reasons[:_SHOWN])}{more}",
             store=str(plan.source.where.store),
             path=plan.source.where.path,
-            remedy="give a target instead of in_place=True",
+            remedy=Remedy("give a target instead of {in_place}", in_place=True),
         )
 
 
@@ -180,7 +180,7 @@ def _refuse_hidden(plan: Plan, old: Dialect, missing: list[Step]) -> None:
             store=str(plan.source.where.store),
             path=plan.source.where.path,
             found=", ".join(f"/{step.path}" for step in missing[:_SHOWN]),
-            remedy="pass remove_old=True to have these removed, or give a target",
+            remedy=Remedy("pass {remove_old} to have these removed", remove_old=True) | Remedy("give a target"),
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from omnizarr.errors import NodeExistsError, OmnizarrError, StoreError
+from omnizarr.errors import NodeExistsError, OmnizarrError, Remedy, StoreError
 from omnizarr.formats import documents
 from omnizarr.model import JSON, strict
 from omnizarr.nodes import erasing
@@ -83,7 +83,8 @@ class Journal:
                     key=root.prefix + KEY,
                     found=theirs if name in ("target_format", "options") else f"conversion of {found.source}",
                     expected=ours if name in ("target_format", "options") else None,
-                    remedy="resume with what it was begun with, or start again with overwrite=True",
+                    remedy=Remedy("resume with what it was begun with")
+                    | Remedy("start again with {overwrite}", overwrite=True),
                 )
 
 
@@ -147,7 +148,7 @@ def read(root: StorePath) -> Journal | None:
         path=root.path,
         key=key,
         found=reason,
-        remedy="start again with overwrite=True",
+        remedy=Remedy("start again with {overwrite}", overwrite=True),
     )
 
 
@@ -179,6 +180,8 @@ def remove(root: StorePath) -> None:
             path=root.path,
             key=root.prefix + KEY,
             found=error.found,
-            remedy="delete this document, or allow it to be deleted, and repeat the command with resume=True",
+            remedy=Remedy(
+                "delete this document, or allow it to be deleted, and repeat the command with {resume}", resume=True
+            ),
         )
         raise failure from error

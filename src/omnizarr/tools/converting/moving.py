@@ -28,6 +28,7 @@ from omnizarr.errors import (
     CodecError,
     NotRepresentableError,
     OmnizarrError,
+    Remedy,
     StoreError,
     UnknownExtensionError,
 )
@@ -364,7 +365,10 @@ class Move:
             path=self.target.path,
             found=repr(found[at]),
             expected=repr(expected[at]),
-            remedy="let nothing write to the source, use codecs that keep all values, and convert with overwrite=True",
+            remedy=Remedy(
+                "let nothing write to the source, use codecs that keep all values, and convert with {overwrite}",
+                overwrite=True,
+            ),
         )
 
 
@@ -638,7 +642,7 @@ def compare_bytes(source: Chunks, target: Chunks, coords: Coords) -> bool:
             coords=coords,
             found="nothing" if found is None else f"{len(found)} bytes",
             expected="nothing" if expected is None else f"{len(expected)} bytes",
-            remedy="convert again with overwrite=True",
+            remedy=Remedy("convert again with {overwrite}", overwrite=True),
         )
     return True
 

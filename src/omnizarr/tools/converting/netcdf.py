@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from omnizarr.api import opening
-from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, SettingError
+from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, Remedy, SettingError
 from omnizarr.formats import dialect_named, dialects_for
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
@@ -186,7 +186,7 @@ def _would_be_lost(source: Any, losses: tuple[Loss, ...]) -> NotRepresentableErr
     return NotRepresentableError(
         f"something would be lost: {'; '.join(told)}{more}",
         store=_shown(source),
-        remedy="dry_run=True shows all; strict=False converts what can be",
+        remedy=Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False),
     )
 
 
@@ -215,7 +215,9 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, 
     """Write a file, which takes its place when it is complete and compared."""
     path = (_path(target) or Path(target)).absolute()
     if os.path.lexists(path) and not overwrite:
-        raise NodeExistsError("something is in the way", store=str(path), remedy="pass overwrite=True to replace it")
+        raise NodeExistsError(
+            "something is in the way", store=str(path), remedy=Remedy("pass {overwrite} to replace it", overwrite=True)
+        )
     partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     try:
         told = files.write_file(partial, source, progress=tick)
@@ -256,7 +258,7 @@ def _write_zarr(
     try:
         dataset = opener(target, "w" if overwrite else "x")
     except NodeExistsError as error:
-        error.remedy = "replace it with overwrite=True"
+        error.remedy = Remedy("replace it with {overwrite}", overwrite=True)
         raise
     try:
         return fill(target, dataset)

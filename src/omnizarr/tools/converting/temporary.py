@@ -21,7 +21,7 @@ import numpy as np
 from omnizarr.codecs import chain
 from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, ArraySpec
-from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.errors import OmnizarrError, Remedy, StoreError
 from omnizarr.model import ArrayMetadata, Named
 from omnizarr.nodes import chunking
 from omnizarr.nodes.location import StorePath
@@ -31,7 +31,7 @@ from omnizarr.tools.streaming.regions import Box
 
 NAME: Final = "omnizarr-conversion"
 """First part of the keys, below the place that holds them."""
-_REMEDY: Final = "let nothing change temporary data, and continue with resume=True"
+_REMEDY: Final = Remedy("let nothing change temporary data, and continue with {resume}", resume=True)
 
 
 def home_in(place: StorePath, target: StorePath | None = None) -> StorePath:

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from omnizarr.errors import StoreError
+from omnizarr.errors import Remedy, StoreError
 from omnizarr.model import grids
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.creating import blocks
@@ -138,7 +138,7 @@ class _Files(Job[str]):
                     "the copy of a file differs from what was copied",
                     store=str(target),
                     key=copied,
-                    remedy="let nothing change the source, and continue with resume=True",
+                    remedy=Remedy("let nothing change the source, and continue with {resume}", resume=True),
                 )
             return 0
 

@@ -10,7 +10,14 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Final
 
-from omnizarr.errors import ContainsArrayError, NodeExistsError, NotRepresentableError, OmnizarrError, StoreError
+from omnizarr.errors import (
+    ContainsArrayError,
+    NodeExistsError,
+    NotRepresentableError,
+    OmnizarrError,
+    Remedy,
+    StoreError,
+)
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import detection, erasing, hierarchy, holdings
 from omnizarr.nodes.detection import Found
@@ -428,7 +435,7 @@ class _Values(Job[Pair]):
                         "the copy differs from what was copied",
                         store=str(self.target),
                         key=copied,
-                        remedy="copy again with resume=True, and look after the store",
+                        remedy=Remedy("copy again with {resume}, and look after the store", resume=True),
                     )
             return len(value)
 
@@ -463,7 +470,7 @@ def _differs(store: Store, key: str) -> NodeExistsError:
         "a node lies here that differs from the source",
         store=str(store),
         key=key,
-        remedy="pass overwrite=True to replace it, or compare both with `omnizarr diff`",
+        remedy=Remedy("pass {overwrite} to replace it", overwrite=True) | Remedy("compare both with `omnizarr diff`"),
     )
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError, StoreError
+from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError, Remedy, StoreError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import GroupMetadata, Metadata
@@ -83,7 +83,7 @@ def refuse(found: Found[Metadata], *, recursive: bool) -> None:
                 store=str(where.store),
                 path=where.path,
                 found=_some([name for name, _ in members]),
-                remedy="pass recursive=True to delete them, too",
+                remedy=Remedy("pass {recursive} to delete them, too", recursive=True),
             )
     refuse_strangers(found)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from omnizarr.errors import NodeExistsError
+from omnizarr.errors import NodeExistsError, Remedy
 from omnizarr.formats import documents
 from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.nodes.detection import Found
@@ -68,7 +68,8 @@ def check(where: StorePath, ours: Journal, *, resume: bool) -> bool:
             "there is an unfinished copy or conversion here",
             store=str(where.store),
             path=where.path,
-            remedy="pass resume=True to continue it, or overwrite=True to begin again",
+            remedy=Remedy("pass {resume} to continue it", resume=True)
+            | Remedy("{overwrite} to begin again", overwrite=True),
         )
     found = journal.read(where)
     if found is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.api.creating import create_array, create_group
-from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError
+from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError, Remedy
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import creating, detection, hierarchy, holdings, stored
@@ -215,7 +215,8 @@ def _unfinished(where: StorePath) -> NodeExistsError:
         "there is an unfinished pyramid here, or a group that is no image",
         store=str(where.store),
         path=where.path,
-        remedy="pass resume=True to continue it, or overwrite=True to begin again",
+        remedy=Remedy("pass {resume} to continue it", resume=True)
+        | Remedy("{overwrite} to begin again", overwrite=True),
     )
 
 
@@ -298,7 +299,7 @@ class _Building:
                 store=str(self.where.store),
                 path=self.where.path,
                 found=", ".join(repr(found.where.path[len(self.where.prefix) :]) for found in there),
-                remedy="pass overwrite=True to make them again",
+                remedy=Remedy("pass {overwrite} to make them again", overwrite=True),
             )
         for found in there:
             deleting.refuse(found, recursive=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr.errors import MetadataError, NotRepresentableError
+from omnizarr.errors import MetadataError, NotRepresentableError, Remedy
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.model import ArrayMetadata, GroupMetadata, dimensions, thawed
 from omnizarr.nodes import detection
@@ -407,6 +407,6 @@ def _axes_of(
             store=str(where.store),
             path=where.path,
             found=f"{ndim} dimensions called {names}" if names else f"{ndim} dimensions",
-            remedy="say which they are, as in axes='czyx'",
+            remedy=Remedy("say which they are, as in {axes}", axes="czyx"),
         )
     return tuple(Axis(name, kind, unit.get(name, unit.get(kind))) for name, kind in zip(names, types, strict=True))

@@ -23,7 +23,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from omnizarr.errors import MissingDependencyError, SchedulerError
+from omnizarr.errors import MissingDependencyError, Remedy, SchedulerError
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.wrap.wrappers import WrapperStore
@@ -38,7 +38,7 @@ _AHEAD: Final = 2
 """Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""
 _PATIENCE: Final = 60.0
 """Seconds without any worker after which a task is given up."""
-_AGAIN: Final = "run it again; a conversion continues with resume=True"
+_AGAIN: Final = Remedy("run it again").also("a conversion continues with {resume}", resume=True)
 _GLANCE: Final = 1.0
 """Seconds between checks while waiting."""
 _REPORT: Final = 0.5
