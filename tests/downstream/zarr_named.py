@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.downstream.suite import Suite
 
 TESTS = (
-    "tests/api/test_creating.py",
+    "tests/test_api.py",
     "tests/test_api",
-    "tests/nodes/test_array.py",
-    "tests/nodes/test_attributes.py",
+    "tests/test_array.py",
+    "tests/test_attributes.py",
     "tests/test_codecs",
     "tests/test_common.py",
     "tests/test_config.py",
-    "tests/nodes/test_group.py",
+    "tests/test_group.py",
     "tests/test_indexing.py",
     "tests/test_info.py",
     "tests/test_metadata/test_consolidated.py",
@@ -120,6 +120,7 @@ _WORDS = "the words of a message"
 _WARNS = "an object beside the nodes, or a second document, is not warned of here"
 _PERMITS = "permits what zarr-python refuses"
 _REQUESTS = "asks the store otherwise, and less often"
+_RENEWED = "consolidated metadata is renewed with each change, so that none is stale"
 _COPIES = "consolidated metadata is read from the store, and not changed in memory"
 
 _KNOWN = {
@@ -176,6 +177,7 @@ _KNOWN = {
         "TestCreateArray::test_invalid_v3_arguments[kwargs3-*",
     ),
     _REQUESTS: ("test_array.py::test_create_array_with_data_num_gets*",),
+    _RENEWED: ("test_consolidated.py::TestConsolidated::test_use_consolidated_false[?]",),
     _COPIES: (
         "test_group.py::test_group_members_async[*-True]",
         "test_consolidated.py::TestConsolidated::test_use_consolidated_for_children_members",
