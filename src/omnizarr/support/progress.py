@@ -400,7 +400,7 @@ class Tracker:
         if not isinstance(getattr(progress, "__self__", None), Tracker):  # otherwise it is a part of other work
             _last[:] = [self.state]
         self._times = times
-        self._given = progress
+        self._is_ours = progress is True or callable(progress)
         self._bar: Any = _bar(progress, self.state, unit, total if unit == "B" else chunks)
         self._left: int | None = None
         self._nbytes = self._chunks = self._before = 0
@@ -467,7 +467,7 @@ class Tracker:
             if kind is None and self._left is not None:
                 self.begin(0)
         finally:
-            if self._bar is not None and self._bar is not self._given:
+            if self._bar is not None and self._is_ours:
                 self._bar.close()
 
 
