@@ -14,7 +14,7 @@ import pytest
 from numcodecs.vlen import VLenBytes, VLenUTF8
 
 import omnizarr
-from omnizarr.codecs import checksums, compiled
+from omnizarr.codecs import blosc, checksums, compiled, lz4, zstd
 from omnizarr.errors import ChunkError, MissingDependencyError
 from omnizarr.settings import engines
 from tests.codecs.cases import PLAIN, bound
@@ -32,7 +32,7 @@ def no_numcodecs(monkeypatch):
         return real(name, fromlist=["*"])
 
     monkeypatch.setattr(compiled, "import_module", without)
-    for each in (compiled.zstd, compiled.lz4, compiled.blosc):
+    for each in (zstd.zstd, lz4.lz4, blosc.blosc):
         monkeypatch.setattr(each, "_found", None)
     compiled.fletcher32.cache_clear()
     yield

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from omnizarr.codecs import chain
+from omnizarr.codecs.chain import describe, describe_chain
 from omnizarr.codecs.contract import ArraySpec, BytesSpec
-from omnizarr.engine.descriptions import describe, describe_chain
 from omnizarr.model import Named, datatypes
 
 BYTES = Named("bytes", {"endian": "little"})

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from omnizarr.cli import interrupts
-from omnizarr.cli.layouts import FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
+from omnizarr.cli.layouts import CODECS_HELP, FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
 from omnizarr.cli.locate import Storage, is_url, open_node, storage_of
 from omnizarr.cli.options import (
     PLACE,
@@ -77,7 +77,7 @@ PROBLEM: Final = 1
     type=parse_codecs,
     metavar="CODECS",
     shell_complete=one_of(SPELLED_CODECS),
-    help="Compression: zstd:3, blosc:lz4:5, none, keep, or a list of codecs in JSON.",
+    help=CODECS_HELP.format("keep, "),
 )
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
 @click.option("--estimate", is_flag=True, help="Report the objects, bytes and time that it would take. Write nothing.")
@@ -114,7 +114,7 @@ def convert(
     \b
     Examples:
       omnizarr convert old.zarr new.zarr
-      omnizarr convert old.zarr new.zarr --to v2 --codecs zstd:3
+      omnizarr convert old.zarr new.zarr --to v2 --codecs gzip:5
       omnizarr convert old.zarr new.zarr --chunks 100,100 --shards 1000,1000
       omnizarr convert old.zarr --to v1 --dry-run
       omnizarr convert v2.zarr --in-place

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.layouts import FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
+from omnizarr.cli.layouts import CODECS_HELP, FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
 from omnizarr.cli.locate import Storage, open_node, storage_of
 from omnizarr.cli.options import PLACE, command, one_of, path_argument, quiet_option, storage_options
 from omnizarr.nodes.array import Array
@@ -60,7 +60,7 @@ def _shape(text: str) -> Any:
     type=parse_codecs,
     metavar="CODECS",
     shell_complete=one_of(SPELLED_CODECS),
-    help="Compression: zstd:3, blosc:lz4:5, none, or a list of codecs in JSON.",
+    help=CODECS_HELP.format(""),
 )
 @click.option("--fill-value", type=_json, metavar="VALUE", help="Value of elements that were not written.")
 @click.option("--dimension-names", type=_names, metavar="NAMES", help="Names of the dimensions: time,lat,lon.")

@@ -24,6 +24,7 @@ SPELLED_CODECS: Final = (
     "keep",
 )
 """Completions for codecs."""
+CODECS_HELP: Final = "Compression: zstd:3, blosc:lz4:5, none, {}or a list of codecs in JSON."
 _LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}
 _SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 

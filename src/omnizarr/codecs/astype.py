@@ -27,7 +27,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     fields = Fields(configuration, ("encode_dtype", "decode_dtype"))
     made = fields.dtype("encode_dtype")
     seen = fields.dtype("decode_dtype", decoded.dtype)
-    return filter_of(decoded, seen, made, partial(_cast, made), partial(_cast, seen), _loss(seen, made))
+    return filter_of(decoded, seen, made, partial(_cast, made), partial(_cast, seen), _loss(seen, made), ("astype",))
 
 
 def _loss(seen: AnyDType, made: AnyDType) -> str:

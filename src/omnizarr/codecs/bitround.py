@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration, Description
 from omnizarr.codecs.numbers import native_of
 from omnizarr.codecs.record import A2A, MOST, Name, Record, brief
 from omnizarr.errors import CodecError
@@ -48,6 +48,13 @@ class BitRound:
         if self.keepbits >= self.mantissa:
             return ""
         return f"{self.keepbits} of {self.mantissa} mantissa bits stay: relative error at most 2^-{self.keepbits + 1}"
+
+    def describe_native(self, spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        nbytes, width = spec.nbytes, self.part.itemsize
+        if nbytes is None or nbytes >= 2**63 or self.keepbits > 64:
+            return None
+        return "bitround", nbytes // width, width, not spec.dtype.isnative, self.mantissa or 0, self.keepbits
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return the rounded numbers."""

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 from omnizarr.codecs import blosc_frames
-from omnizarr.codecs.compiled import blosc
+from omnizarr.codecs.compiled import Compiled, decompress_by
 from omnizarr.codecs.configuration import REQUIRED, Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import ALL, B2B, Filter, Name, Parameters, Record, between, brief, integer, with_level
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
@@ -26,6 +27,8 @@ from omnizarr.model import JSON, Named
 
 _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
 COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
+NEWEST_COMPRESSOR: Final = COMPRESSORS[-1]
+"""That of zarr 1.1 and later."""
 SHUFFLES: Final = ("noshuffle", "shuffle", "bitshuffle")
 """The words of v3, at the numbers of v2."""
 _AUTOMATIC: Final = -1
@@ -34,6 +37,20 @@ _FORMAT: Final = 2
 LARGEST: Final = 2**31 - 1 - _HEADER
 MAX_TYPESIZE: Final = 255
 _SPEC: Final = 'Zarr v3, "Blosc codec"'
+
+
+def _of_native(native: Any) -> Any:
+    def compress(data: Buffer, cname: bytes, clevel: int, shuffle: int, blocksize: int, typesize: int) -> Buffer:
+        return native.encode(("blosc", cname.decode(), clevel, shuffle, typesize, blocksize), data)  # type: ignore[no-any-return]
+
+    return SimpleNamespace(
+        compress=compress,
+        decompress=decompress_by(native, ("blosc", "lz4", 5, 1, 1, 0)),
+        list_compressors=lambda: [name for name in COMPRESSORS if name != "snappy"],
+    )
+
+
+blosc: Final[Any] = Compiled("blosc", _of_native)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,10 @@ class Blosc(Compressor):
     typesize: int
     blocksize: int
     decoded: BytesSpec
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "blosc", self.cname, self.clevel, self.shuffle, self.typesize, self.blocksize
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one Blosc buffer."""

@@ -13,7 +13,7 @@ Spec: Zarr v3, "Bytes codec"; zarr-extensions for the layout of each data type.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from omnizarr.codecs import spans
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Description, Reading
 from omnizarr.codecs.record import A2B, ALL, Name, Record
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 from omnizarr.model.datatypes.data_type import AnyDType
@@ -33,6 +33,8 @@ _SMALL = 64 * 1024
 # Offsets are counted in int64.
 _LARGEST = 2**63 - 1
 _LAST_CODE_POINT = 0x10FFFF
+# Records with more fields that need conversion are left to NumPy.
+_MOST_FIXES = 64
 # Types of ml_dtypes that use only some bits of a byte, and give wrong results if the unused bits are set.
 _LOW_BITS = {"float4_e2m1fn": 0x0F, "float6_e2m3fn": 0x3F, "float6_e3m2fn": 0x3F}
 
@@ -64,6 +66,16 @@ class Bytes:
     def encoded(self) -> BytesSpec:
         """The exact size of the chunk and of an element."""
         return BytesSpec(self.nbytes, max(1, self.stored.itemsize), self.nbytes)
+
+    def describe_native(self, _spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        fixes: list[Description] = []
+        for fix in _fixes(self.decoded.dtype, self.stored, 0):
+            if fix is None or len(fixes) == _MOST_FIXES:
+                return None
+            fixes.append(fix)
+        size = self.decoded.dtype.itemsize
+        return ("bytes", size, tuple(fixes)) if size else None
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the bytes of `array`: a view of its memory if it has the right order already."""
@@ -148,6 +160,51 @@ class Bytes:
             return None
         runs = spans.of_selection(selection, self.decoded.shape, self.stored.itemsize)
         return runs if 0 < spans.size_of(runs) <= self.nbytes // 2 else None
+
+
+def _fixes(decoded: AnyDType, stored: AnyDType, offset: int) -> Iterator[Description | None]:
+    """Yield the conversions of a stored element, besides copying; None if they cannot be described."""
+    if decoded.itemsize != stored.itemsize:
+        yield None
+    elif decoded.fields is not None and decoded.names is not None:
+        if stored.fields is None or stored.names != decoded.names:
+            yield None
+            return
+        for name in decoded.names:
+            (field, at), (stored_field, stored_at) = decoded.fields[name][:2], stored.fields[name][:2]
+            if at != stored_at:
+                yield None
+            yield from _fixes(field, stored_field, offset + at)
+    elif decoded.subdtype is not None:
+        base, stored_base = decoded.base, stored.base
+        count = decoded.itemsize // base.itemsize if base.itemsize else 0
+        if base.fields is None:
+            yield from _leaf_fixes(base, stored_base, offset, count)
+            return
+        for number in range(count):
+            yield from _fixes(base, stored_base, offset + number * base.itemsize)
+    else:
+        yield from _leaf_fixes(decoded, stored, offset, 1)
+
+
+def _leaf_fixes(decoded: AnyDType, stored: AnyDType, offset: int, count: int) -> Iterator[Description | None]:
+    """Yield the same for `count` adjacent values that are not records."""
+    kind, size = decoded.kind, decoded.itemsize
+    if kind in "OT" or (kind in "fc" and size > (8 if kind == "f" else 16)):
+        yield None
+    if stored.names is not None:  # the two parts of a complex number of ml_dtypes
+        parts, differs = 2, not stored[0].isnative
+    else:
+        parts = 2 if kind == "c" else size // 4 if kind == "U" else 1
+        differs = size > 1 and stored.isnative != decoded.isnative
+    if differs:
+        yield "swap", offset, size // parts, parts * count
+    if kind == "b":
+        yield "bool", offset, count
+    elif kind == "U":
+        yield "text", offset, parts * count, not decoded.isnative
+    elif decoded.name in _LOW_BITS:
+        yield "mask", offset, count, _LOW_BITS[decoded.name]
 
 
 def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:

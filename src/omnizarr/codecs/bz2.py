@@ -9,10 +9,9 @@ from __future__ import annotations
 import bz2
 from dataclasses import dataclass
 
-from omnizarr.codecs import zstd
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.record import B2B, ONE, Name, Record, filter_of_level, with_level
+from omnizarr.codecs.record import B2B, ONE, STRONG, Name, Record, filter_of_level, with_level
 from omnizarr.codecs.streams import Decompressor, StreamCodec
 
 _MAGIC = b"BZh"
@@ -49,6 +48,6 @@ CODECS = (
     Record(
         id="bz2", kind=B2B, names={"numcodecs.bz2": Name(bind, ONE), "bz2": Name(bind)}, parameters={"level": int},
         note="Python's bz2", compresses=True, words=with_level("bzip2"), decodes_with={},
-        hdf5=filter_of_level(307, "bz2", 1, 9), in_blosc=zstd.strongly_in_blosc, replaced_by=zstd.strongly,
+        hdf5=filter_of_level(307, "bz2", 1, 9), **STRONG,
     ),
 )  # fmt: skip

@@ -26,6 +26,7 @@ from omnizarr.codecs.contract import (
     BytesToBytes,
     Codec,
     DecodesPart,
+    Description,
     Lossy,
     Reading,
     ReadsPart,
@@ -480,3 +481,47 @@ def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Co
         reads_part=not compressors and only_transposed and isinstance(serializer[1], ReadsPart),
         writes_part=not compressors and only_transposed and isinstance(serializer[1], WritesPart),
     )
+
+
+def describe_chain(chain: Chain) -> Description | None:
+    """Return ``(filters, serializer, compressors)``, each described; None if one of them is not supported.
+
+    A codec that packs bits is a filter here, followed by plain bytes.
+
+    Examples
+    --------
+    >>> from omnizarr.model import datatypes
+    >>> spec = ArraySpec((2, 3), datatypes.parse("int16"), np.int16(0))
+    >>> describe_chain(bind([Named("bytes", {"endian": "big"}), Named("gzip", {"level": 3})], spec))
+    ((), ('bytes', 2, (('swap', 0, 2, 1),)), (('gzip', 3),))
+    """
+    if chain.left_out:
+        return None
+    here: ArraySpec | BytesSpec = chain.spec
+    described: list[Description | None] = []
+    codecs: tuple[tuple[str, Codec], ...] = (*chain.filters, chain.serializer, *chain.compressors)
+    for _, codec in codecs:
+        described.append(describe(codec, here))
+        here = codec.encoded
+    if None in described:
+        return None
+    place = len(chain.filters)
+    filters, serializer, compressors = tuple(described[:place]), described[place], tuple(described[place + 1 :])
+    if serializer is not None and serializer[0] == "packbits":
+        return (*filters, serializer), ("bytes", 1, ()), compressors
+    return filters, serializer, compressors
+
+
+def describe(codec: Codec, spec: ArraySpec | BytesSpec) -> Description | None:
+    """Return the name and the arguments of a codec bound to `spec`; None if the native engine does not have it.
+
+    Examples
+    --------
+    >>> from omnizarr.codecs import shuffle
+    >>> describe(shuffle.bind({"elementsize": 8}, BytesSpec(64)), BytesSpec(64))
+    ('shuffle', 8)
+    """
+    # its own method, not one that a class of another package inherits
+    function = vars(type(codec)).get("describe_native")
+    found: Description | None = None if function is None else function(codec, spec)
+    return found

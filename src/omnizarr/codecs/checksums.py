@@ -16,7 +16,7 @@ Spec: Zarr v3, "CRC32C checksum codec"; HDF5, "Disk Format: Level 2A2j" for flet
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -26,7 +26,7 @@ import numpy as np
 
 from omnizarr.codecs import compiled
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import ALL, B2B, ONE, Filter, Name, Parameters, Record, plain
 from omnizarr.codecs.streams import changed_by, check_size, fill
 from omnizarr.errors import ChecksumError, ChunkSizeError
@@ -59,6 +59,11 @@ class Checksum:
     def encoded(self) -> BytesSpec:
         """Four bytes more."""
         return changed_by(self.decoded, _WIDTH)
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        name = _NATIVE.get(self.checksum)
+        return None if name is None else (name, self.is_first)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return checksum and data."""
@@ -145,6 +150,14 @@ def lookup3(data: Buffer, initval: int = 0) -> int:
 
 def _turned(word: int, bits: int) -> int:
     return (word << bits | word >> 32 - bits) & _ALL
+
+
+_NATIVE: Final[Mapping[object, str]] = {
+    crc32c: "crc32c",
+    zlib.crc32: "crc32",
+    zlib.adler32: "adler32",
+    _fletcher32: "fletcher32",
+}
 
 
 def bind_crc32c(configuration: Configuration, decoded: BytesSpec) -> Checksum:

@@ -1,18 +1,19 @@
 """Compressors that Python does not include: those of numcodecs, or of the native engine if numcodecs is missing.
 
-`zstd`, `lz4` and `blosc` have the functions of the modules of numcodecs with these names. The native engine has
+A `Compiled` has the functions of a module of numcodecs. The native engine has
 the compressors built in, so an installation with it does not need numcodecs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
 
+from omnizarr.codecs import registry
 from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import MissingDependencyError
 from omnizarr.settings import engines
@@ -26,19 +27,19 @@ _WIDTH: Final = 4
 class Compiled:
     """A module of numcodecs, or its replacement in the native engine, looked up at first use."""
 
-    __slots__ = ("_found", "_name")
+    __slots__ = ("_found", "_name", "_of_native")
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, of_native: Callable[[Any], Any]) -> None:
+        self._name, self._of_native = name, of_native
         self._found: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if self._found is None:
-            self._found = _module(self._name)
+            self._found = _module(self._name, self._of_native)
         return getattr(self._found, name)
 
 
-def _module(name: str) -> Any:
+def _module(name: str, of_native: Callable[[Any], Any]) -> Any:
     """Return the module. Raises MissingDependencyError if there is none."""
     try:
         return import_module(f"numcodecs.{name}")
@@ -48,7 +49,7 @@ def _module(name: str) -> Any:
     native = engines.module()
     if not hasattr(native, "decode_into"):
         raise _missing(name)
-    return _OF_NATIVE[name](native)
+    return of_native(native)
 
 
 @cache
@@ -63,7 +64,8 @@ def are_available() -> bool:
 
 def is_missing(name: str) -> bool:
     """Return whether a codec, by any of its names, is one of these and cannot be used in this installation."""
-    return not are_available() and name.removeprefix("numcodecs.") in _OF_NATIVE
+    record = None if are_available() else registry.bare_record(name)
+    return record is not None and record.is_compiled
 
 
 def refuse_missing(names: Iterable[str]) -> None:
@@ -78,31 +80,6 @@ def _missing(name: str) -> MissingDependencyError:
     return MissingDependencyError("this codec needs numcodecs, or the native engine", codec=name, remedy=remedy)
 
 
-def _zstd(native: Any) -> Any:
-    def compress(data: Buffer, level: int, checksum: bool) -> Buffer:  # noqa: FBT001 - as in numcodecs
-        return native.encode(("zstd", level, checksum), data)  # type: ignore[no-any-return]
-
-    return SimpleNamespace(compress=compress, decompress=_decompress(native, ("zstd", 0, False)))
-
-
-def _lz4(native: Any) -> Any:
-    def compress(data: Buffer, acceleration: int) -> Buffer:
-        return native.encode(("lz4", acceleration), data)  # type: ignore[no-any-return]
-
-    return SimpleNamespace(compress=compress, decompress=_decompress(native, ("lz4", 1)))
-
-
-def _blosc(native: Any) -> Any:
-    def compress(data: Buffer, cname: bytes, clevel: int, shuffle: int, blocksize: int, typesize: int) -> Buffer:
-        return native.encode(("blosc", cname.decode(), clevel, shuffle, typesize, blocksize), data)  # type: ignore[no-any-return]
-
-    return SimpleNamespace(
-        compress=compress,
-        decompress=_decompress(native, ("blosc", "lz4", 5, 1, 1, 0)),
-        list_compressors=lambda: ["blosclz", "lz4", "lz4hc", "zlib", "zstd"],
-    )
-
-
 def _fletcher32(native: Any) -> Any:
     def checksum(data: Buffer) -> int:
         return int.from_bytes(native.encode(_FLETCHER32, data)[-_WIDTH:], "little")
@@ -110,7 +87,9 @@ def _fletcher32(native: Any) -> Any:
     return SimpleNamespace(checksum=checksum)
 
 
-def _decompress(native: Any, codec: tuple[Any, ...]) -> Any:
+def decompress_by(native: Any, codec: tuple[Any, ...]) -> Any:
+    """Return the function ``decompress`` of numcodecs for a codec of the native engine."""
+
     def decompress(data: Buffer, out: memoryview | None = None) -> Buffer:
         if out is None:
             return native.decode(codec, data, _UNLIMITED)  # type: ignore[no-any-return]
@@ -120,16 +99,10 @@ def _decompress(native: Any, codec: tuple[Any, ...]) -> Any:
     return decompress
 
 
-_OF_NATIVE: Final = {"zstd": _zstd, "lz4": _lz4, "blosc": _blosc, "fletcher32": _fletcher32}
-zstd: Final[Any] = Compiled("zstd")
-lz4: Final[Any] = Compiled("lz4")
-blosc: Final[Any] = Compiled("blosc")
-
-
 @cache
 def fletcher32() -> Any:
     """Return the function that computes the checksum Fletcher-32 of HDF5."""
-    found = _module("fletcher32")
+    found = _module("fletcher32", _fletcher32)
     if hasattr(found, "checksum"):
         return found.checksum
     codec = found.Fletcher32()

@@ -28,6 +28,9 @@ AnyArray: TypeAlias = "NDArray[Any]"
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes, C-contiguous and of format "B". The receiver never writes to them."""
 
+Description: TypeAlias = tuple[Any, ...]
+"""The name of a codec in the native engine, and plain values."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkPolicy:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from omnizarr.codecs.configuration import AnyDType, Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration, Description
 from omnizarr.codecs.elements import ElementFilter, filter_of
 from omnizarr.codecs.record import A2A, ONE, Name, Record
 
@@ -37,11 +37,19 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     for name, dtype in (("dtype", seen), ("astype", made)):
         if dtype.kind not in "biufcmM":
             raise fields.reject(name, f"{name!r} is not a numeric type", dtype.str, "a numeric type string")
-    return filter_of(decoded, seen, made, partial(_differences, made), partial(_sums, seen), _loss(seen, made))
+    return filter_of(
+        decoded, seen, made, partial(_differences, made), partial(_sums, seen), _loss(seen, made), _native(seen, made)
+    )
 
 
 def _loss(seen: AnyDType, made: AnyDType) -> str:
     return "differences of floating-point numbers are rounded" if {seen.kind, made.kind} & set("fc") else ""
+
+
+def _native(seen: AnyDType, made: AnyDType) -> Description | None:
+    # Sums have the common type of both: other floats, or integers of 64 bits, would round them.
+    is_rounded = np.result_type(seen, made).kind == "f" and seen.newbyteorder("=") != made.newbyteorder("=")
+    return None if is_rounded else ("delta",)
 
 
 CODECS = (

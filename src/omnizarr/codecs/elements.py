@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from omnizarr.codecs.contract import AnyArray, ArraySpec
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Description
 from omnizarr.errors import ChunkError, CodecError
 from omnizarr.model.datatypes import bind as bind_data_type
 from omnizarr.model.datatypes import from_numpy
 
 AnyDType = np.dtype[Any]
+_NATIVE_TYPES: Final = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,16 @@ class ElementFilter:
     backward: Callable[[AnyArray], AnyArray]
     loss: str = ""
     """See `omnizarr.codecs.contract.Lossy`."""
+    native: Description | None = None
+    """What the native engine takes, without the number of elements and their types; None if it lacks the filter."""
+
+    def describe_native(self, spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        nbytes, seen, made = spec.nbytes, self.seen.str, self.made.str
+        if self.native is None or nbytes is None or nbytes >= 2**63 or not {seen[1:], made[1:]} <= _NATIVE_TYPES:
+            return None
+        name, *parameters = self.native
+        return name, nbytes // self.seen.itemsize, seen, made, *parameters
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return the filtered elements."""
@@ -65,6 +76,7 @@ def filter_of(
     forward: Callable[[AnyArray], AnyArray],
     backward: Callable[[AnyArray], AnyArray],
     loss: str = "",
+    native: Description | None = None,
 ) -> ElementFilter:
     """Return the filter that consists of two functions, bound to arrays like `decoded`.
 
@@ -79,7 +91,7 @@ def filter_of(
     named, order = from_numpy(made)
     data_type = bind_data_type(named, order)
     encoded = ArraySpec(shape, data_type, data_type.default_fill_value, decoded.policy)
-    codec = ElementFilter(decoded, encoded, seen, made, forward, backward, loss)
+    codec = ElementFilter(decoded, encoded, seen, made, forward, backward, loss, native)
     if seen.itemsize != decoded.dtype.itemsize:
         return codec
     one = np.full(1, decoded.fill_value, decoded.dtype)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import ALL, B2B, Name, Parameters, Record, with_level
 from omnizarr.codecs.streams import Decompressor, StreamCodec, check_size, limit_of
 from omnizarr.codecs.zlib import GZIP_HEADER, ZLIB_HEADER, Inflater, in_blosc
@@ -34,6 +34,10 @@ class Gzip(StreamCodec):
 
     level: int
     decoded: BytesSpec
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "gzip", self.level
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one member."""

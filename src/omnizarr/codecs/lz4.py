@@ -7,19 +7,29 @@ Agrees with numcodecs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 from omnizarr.codecs import blosc
-from omnizarr.codecs.compiled import lz4
+from omnizarr.codecs.compiled import Compiled, decompress_by
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.record import B2B, ONE, Name, Record, with_level
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
+from omnizarr.codecs.record import B2B, ONE, Name, Record, with_level, zstandard
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
-from omnizarr.model import Named
 
 _LARGEST: Final = 0x7E000000  # LZ4_MAX_INPUT_SIZE
 _INT32 = 2**31 - 1
+
+
+def _of_native(native: Any) -> Any:
+    def compress(data: Buffer, acceleration: int) -> Buffer:
+        return native.encode(("lz4", acceleration), data)  # type: ignore[no-any-return]
+
+    return SimpleNamespace(compress=compress, decompress=decompress_by(native, ("lz4", 1)))
+
+
+lz4: Final[Any] = Compiled("lz4", _of_native)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,10 @@ class Lz4(Compressor):
 
     acceleration: int
     decoded: BytesSpec
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "lz4", self.acceleration
 
     def encode(self, data: Buffer) -> Buffer:
         """Return size and block."""
@@ -86,7 +100,7 @@ CODECS = (
         replaced_by=lambda _given, item_size: (
             blosc.named("lz4", 1, "noshuffle", item_size)
             if item_size
-            else Named("zstd", {"level": 1, "checksum": False})
+            else zstandard(1)
         ),
     ),
 )  # fmt: skip

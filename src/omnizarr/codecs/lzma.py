@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from omnizarr.codecs import zstd
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.record import B2B, ONE, Name, Record
+from omnizarr.codecs.record import B2B, ONE, STRONG, Name, Record
 from omnizarr.codecs.streams import Decompressor, StreamCodec, limit_of
 from omnizarr.errors import CodecError
 
@@ -105,6 +104,6 @@ CODECS = (
     Record(
         id="lzma", kind=B2B, names={"numcodecs.lzma": Name(bind, ONE), "lzma": Name(bind)},
         parameters={"format": int, "check": int, "preset": int, "filters": list}, note="Python's lzma",
-        compresses=True, words="lzma", in_blosc=zstd.strongly_in_blosc, replaced_by=zstd.strongly,
+        compresses=True, words="lzma", **STRONG,
     ),
 )  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.elements import row_of
 from omnizarr.codecs.record import A2A, A2B, ONE, Name, Record
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
@@ -63,6 +63,13 @@ class PackBits:
     def _bits(self) -> int:
         return self.components * (self.last - self.first + 1)
 
+    def describe_native(self, _spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return (
+            *("packbits", self.components, self.width, not self.decoded.dtype.isnative),
+            *(self.first, self.last, self.is_signed, self.padding),
+        ) if self.components <= (2**63 - 1) // 64 else None  # fmt: skip
+
     def encode(self, array: AnyArray) -> Buffer:
         """Return the packed bits."""
         little = row_of(array).astype(array.dtype.newbyteorder("<"), copy=False)
@@ -99,6 +106,11 @@ class PackBools:
 
     decoded: ArraySpec
     encoded: ArraySpec
+
+    def describe_native(self, _spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        count = self.decoded.nbytes
+        return ("packbools", count) if count is not None and count < 2**63 else None
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return the bytes, as an array."""

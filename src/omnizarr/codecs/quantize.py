@@ -39,7 +39,9 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     exponent = math.log10(10.0**-digits)
     exponent = math.floor(exponent) if exponent < 0 else math.ceil(exponent)
     scale = 2.0 ** math.ceil(math.log2(10.0**-exponent))
-    return filter_of(decoded, seen, made, partial(_round, scale), _same, _loss(digits, scale, seen, made))
+    return filter_of(
+        decoded, seen, made, partial(_round, scale), _same, _loss(digits, scale, seen, made), ("quantize", scale)
+    )
 
 
 def _loss(digits: int, scale: float, seen: AnyDType, made: AnyDType) -> str:

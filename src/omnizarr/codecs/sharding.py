@@ -25,9 +25,9 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.codecs import chain, registry, spans
-from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.chain import Chain, describe_chain
 from omnizarr.codecs.configuration import REQUIRED, Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading, Span
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Description, Reading, Span
 from omnizarr.codecs.record import A2B, ALL, Name, Parameters, Record, brief
 from omnizarr.codecs.streams import changed_by, limit_of, variable
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
@@ -77,6 +77,14 @@ class Sharding:
     index_at_end: bool
     is_small: bool
     sequence: AnyArray | None = None
+
+    def describe_native(self, _spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        inner, index = describe_chain(self.inner), describe_chain(self.index)
+        if inner is None or index is None or max(self.inner.spec.shape, default=0) >= 2**63:
+            return None
+        sequence = () if self.sequence is None else (self.sequence.tolist(),)
+        return "sharding", self.inner.spec.shape, inner, index, self.index_at_end, *sequence
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the shard of `array`. Inner chunks that hold only the fill value are omitted (see `ChunkPolicy`)."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import B2B, MOST, Filter, Name, Record
 from omnizarr.codecs.streams import check_size
 
@@ -34,6 +34,10 @@ class Shuffle:
     def encoded(self) -> BytesSpec:
         """The same size."""
         return replace(self.decoded, item_size=1)
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "shuffle", self.item_size
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the shuffled bytes."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration, Description
 from omnizarr.codecs.record import A2A, ALL, Name, Parameters, Record, brief
 from omnizarr.indexing import place_of_points
 
@@ -39,6 +39,10 @@ class Transpose:
     encoded: ArraySpec
     order: tuple[int, ...]
     inverse: tuple[int, ...]
+
+    def describe_native(self, _spec: ArraySpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "transpose", self.order
 
     def encode(self, array: AnyArray) -> AnyArray:
         """Return a view of `array` with the axes in `order`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import B2B, ONE, Name, Parameters, Record, filter_of_level, integer, with_level
 from omnizarr.codecs.streams import Decompressor, StreamCodec
 from omnizarr.errors import ChecksumError, ChunkError
@@ -56,6 +56,10 @@ class Zlib(StreamCodec):
 
     level: int
     decoded: BytesSpec
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "zlib", self.level
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one stream."""

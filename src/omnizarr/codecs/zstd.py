@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
 
-from omnizarr.codecs.compiled import zstd
+from omnizarr.codecs.compiled import Compiled, decompress_by
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import ALL, B2B, Name, Parameters, Record, filter_of_level, integer, with_level
 from omnizarr.codecs.streams import SLACK, Compressor, check_size, fill, limit_of, too_long
 from omnizarr.errors import ChecksumError, ChunkError
@@ -30,6 +31,16 @@ _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 _SIZE_IS_64_BIT: Final = 0xC0
 _HAS_CHECKSUM: Final = 0x04
 _SPEC: Final = 'zarr-extensions, "zstd"'
+
+
+def _of_native(native: Any) -> Any:
+    def compress(data: Buffer, level: int, checksum: bool) -> Buffer:  # noqa: FBT001 - as in numcodecs
+        return native.encode(("zstd", level, checksum), data)  # type: ignore[no-any-return]
+
+    return SimpleNamespace(compress=compress, decompress=decompress_by(native, ("zstd", 0, False)))
+
+
+zstd: Final[Any] = Compiled("zstd", _of_native)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,10 @@ class Zstd(Compressor):
     level: int
     checksum: bool
     decoded: BytesSpec
+
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        return "zstd", self.level, self.checksum
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one frame that states the size of its content."""
@@ -296,17 +311,6 @@ def bind_numcodecs(configuration: Configuration, decoded: BytesSpec) -> Zstd:
 
 
 _USUAL: Final = 3
-_STRONG: Final = 9
-
-
-def strongly(_given: Parameters, _item_size: int) -> Named:
-    """Return what replaces a compressor that is slow and strong."""
-    return Named("zstd", {"level": _STRONG, "checksum": False})
-
-
-def strongly_in_blosc(_given: Parameters) -> tuple[str, int]:
-    """Return the same within Blosc, whose levels are twice as far apart."""
-    return "zstd", (_STRONG + 1) // 2
 
 
 def _in_blosc(given: Parameters) -> tuple[str, int]:

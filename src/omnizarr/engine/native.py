@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.chain import Chain, describe_chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
-from omnizarr.engine.descriptions import describe_chain
 from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config, engines

@@ -1,6 +1,6 @@
 """Filters, compressor and order of Zarr v2, as a chain of codecs in the terms of v3, and back.
 
-A filter has the name of v3 where the bytes are the same (``blosc``, ``zstd``, ``gzip``, ``crc32c``, ``vlen-utf8``,
+A filter has the name of v3 where the bytes are the same (``blosc``, ``gzip``, ``crc32c``, ``vlen-utf8``,
 ...), else ``numcodecs.<id>`` with the configuration of numcodecs. Filters of arrays that stand before any filter of
 bytes come before ``bytes``, as array to array codecs; one that stands after is ``omnizarr.bytes_filter``, bytes to
 bytes. Order F is ``transpose`` with the axes reversed, and comes first. Object codecs are array to bytes codecs.

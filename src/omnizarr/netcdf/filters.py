@@ -592,7 +592,7 @@ def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
             continue
         match number:
             case 1 | 307 | 32015:
-                found[_OPTIONS[number]] = True
+                found[OPTIONS[number]] = True
                 found["complevel"] = parameters[0] - (_UINT32 if parameters[0] >= _UINT32 // 2 else 0)
             case 4:
                 coding = "nn" if parameters[0] & szip.CODINGS["nn"] else "ec"
@@ -602,11 +602,11 @@ def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
                 if parameters[6] < len(_BLOSC_OPTIONS):
                     found["blosc"] = {"compressor": _BLOSC_OPTIONS[parameters[6]], "shuffle": parameters[5]}
             case _:
-                found[_OPTIONS[number]] = True
+                found[OPTIONS[number]] = True
     return found
 
 
-_OPTIONS: Mapping[int, str] = {
+OPTIONS: Mapping[int, str] = {
     DEFLATE: "zlib",
     SHUFFLE: "shuffle",
     FLETCHER32: "fletcher32",

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from omnizarr.codecs.blosc import COMPRESSORS
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.formats.contract import Documents, Load
 from omnizarr.formats.filters import Stack, Step, dump_chain, load_chain
@@ -31,8 +32,6 @@ from omnizarr.model import (
 )
 from omnizarr.model.datatypes import typestr
 
-CNAMES: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
-"""The compressors within Blosc; ``zstd`` since zarr 1.1."""
 SHUFFLES: Final = (0, 1, 2)
 LEVELS: Final = range(10)
 
@@ -76,7 +75,7 @@ class Option(NamedTuple):
 
 
 BLOSC_OPTIONS: Mapping[str, Option] = {
-    "cname": Option("lz4", lambda value: value in CNAMES, f"one of {', '.join(CNAMES)}"),
+    "cname": Option("lz4", lambda value: value in COMPRESSORS, f"one of {', '.join(COMPRESSORS)}"),
     "clevel": Option(5, lambda value: is_integer(value) and value in LEVELS, "an integer from 0 to 9"),
     "shuffle": Option(1, lambda value: is_integer(value) and value in SHUFFLES, "0, 1 or 2"),
 }

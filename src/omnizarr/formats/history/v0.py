@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from omnizarr.codecs.blosc import NEWEST_COMPRESSOR
 from omnizarr.formats.contract import Documents
 from omnizarr.formats.filters import Step
 from omnizarr.formats.history import early
@@ -104,8 +105,9 @@ def _write_blosc(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
     if stack.compressor is None:
         raise form.refuse("chunks without compression", "compress with blosc (clevel 0 stores), or write v1")
     compressor = stack.compressor
-    if compressor.get("cname") == "zstd":
-        raise form.refuse("blosc with zstd", "re-encode with another cname, such as lz4", "zstd")
+    cname = compressor.get("cname")
+    if cname == NEWEST_COMPRESSOR:
+        raise form.refuse(f"blosc with {cname}", "re-encode with another cname, such as lz4", cname)
     return {name: compressor.get(name, option.default) for name, option in early.BLOSC_OPTIONS.items()}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from omnizarr.errors import NodeNameError, NotRepresentableError, SettingError
 from omnizarr.model import Loss
-from omnizarr.netcdf import forms, types
+from omnizarr.netcdf import filters, forms, types
 from omnizarr.netcdf.attributed import checked_name
 from omnizarr.netcdf.files import hdf5
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -408,10 +408,14 @@ def _filter_options(text: str) -> dict[str, Any] | None:
     match number, parameters:
         case 307, [level] if 1 <= level <= 9:
             return {"compression": "bzip2", "complevel": level}
-        case 32015, [level]:
+        case filters.ZSTD, [level]:
             # as HDF5 has negative levels; 0 is Zstandard's word for its default, but no compression to netCDF4-python
             level = level - 2**32 if level >= 2**31 else level
-            return {"compression": "zstd", "complevel": level or _ZSTD_DEFAULT} if level <= _ZSTD_MAX else None
+            return (
+                {"compression": filters.OPTIONS[filters.ZSTD], "complevel": level or _ZSTD_DEFAULT}
+                if level <= _ZSTD_MAX
+                else None
+            )
         case 32001, [_, _, _, _, level, shuffle, compressor] if compressor in BLOSC:
             chosen = {"compression": BLOSC[compressor], "complevel": level, "blosc_shuffle": shuffle}
             return chosen if level else {}  # which compresses nothing

@@ -35,7 +35,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
-from omnizarr.codecs import compiled
 from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
 from omnizarr.settings import config
 from omnizarr.stores import threads
@@ -284,8 +283,9 @@ def _unpacked(data: bytes) -> bytes:
             unpacked: bytes = file.read(most + 1)
         return unpacked
     if data.startswith(_ZSTD):
-        _check_size(import_module("omnizarr.codecs.zstd").most_of(data))
-        return bytes(compiled.zstd.decompress(data))
+        zstd = import_module("omnizarr.codecs.zstd")
+        _check_size(zstd.most_of(data))
+        return bytes(zstd.zstd.decompress(data))
     return data
 
 

@@ -315,9 +315,9 @@ def _akin(codec: Named, name: str, item_size: int) -> Iterator[_Option]:
         yield (Named("numcodecs.zlib", {"level": level}),)
     record = registry.bare_record(name)
     if record is not None and record.in_blosc is not None:
-        # Only formats before v2 need it. The Blosc of their programs fails on most of what zstd compresses today.
+        # Only formats before v2 need it; their programs fail on most of what the newest compressor makes today.
         cname = record.in_blosc(codec.configuration)[0]
-        yield (blosc.named("zlib" if cname == "zstd" else cname, level, "noshuffle", item_size),)
+        yield (blosc.named("zlib" if cname == blosc.NEWEST_COMPRESSOR else cname, level, "noshuffle", item_size),)
 
 
 def _for_memory(source: ArrayMetadata, target: ArrayMetadata) -> tuple[Named, ...]:
@@ -379,8 +379,11 @@ def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Acc
         account.remark(f"{account.title} cannot have {' and '.join(gone)} here: {again}")
     elif come:
         account.remark(f"{account.title} has no chunks without compression: {again}")
-    if account.dialect.name in _EARLY and any(codec.configuration.get("cname") == "zstd" for codec in after):
-        account.remark("zarr 0 and 1 fail on most of what newer versions of zstd compress: they read blosc with others")
+    if account.dialect.name in _EARLY and any(
+        codec.configuration.get("cname") == blosc.NEWEST_COMPRESSOR for codec in after
+    ):
+        newest = f"newer versions of {blosc.NEWEST_COMPRESSOR}"
+        account.remark(f"zarr 0 and 1 fail on most of what {newest} compress: they read blosc with others")
 
 
 def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:

@@ -8,7 +8,7 @@ that affect decoding are compared:
 - the axes have the same order, whatever the transposes;
 - the same filters stand in the same order, with the same parameters, each seeing the same elements;
 - the same compressors and checksums stand in the same order, each of one format of stream. Levels and the like are
-  free, as a stream of gzip, zlib, bz2, zstd, lz4, blosc or xz describes itself.
+  free, as most streams describe themselves.
 
 Unknown codecs must be the same in every word.
 
