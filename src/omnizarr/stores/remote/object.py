@@ -17,7 +17,7 @@ from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from omnizarr.errors import (
     ConflictError,
@@ -60,7 +60,6 @@ from omnizarr.stores.remote.object_answers import (
     Write,
     are_same,
     body_of,
-    get_range,
     grouped,
     max_value_bytes_of_machine,
 )
@@ -103,6 +102,13 @@ _INIT_BACKOFF: Final = timedelta(seconds=0.1)  # of obstore, before it repeats a
 _NEVER: Final = '"00000000000000000000000000000000"'  # an ETag that no value has
 _copies: dict[Hashable, bool] = {}  # whether the server copies values, if known
 _keep_conditions: set[Hashable] = set()  # servers that have been seen to do so
+
+
+class _Learned:
+    """What is known about a server by now, for all objects of a store."""
+
+    values_are_small = True
+    ignores_ranges = False
 
 
 class _Record(threading.local):
@@ -193,11 +199,10 @@ class ObjectStore(Store):
         self._list_timeout = list_timeout
         backoff = (getattr(store, "retry_config", None) or {}).get("backoff") or {}
         self._soonest_repetition = backoff.get("init_backoff", _INIT_BACKOFF).total_seconds()
-        self._values_are_small = True
-        self._is_honest = self._kind != "HTTPStore"  # sends all bytes that it announces
-        self._ignores_ranges = False
+        self._limit: int | None = None
+        self._learned = _Learned()
         self._data, self._below = object_urls.origin(store, self._kind)
-        self._web = web_requests.client_of(store) if self._kind == "HTTPStore" and _has_words(store) else None
+        self._web = web_requests.Client(store) if self._kind == "HTTPStore" else None
         self._is_public = False
 
     @classmethod
@@ -242,7 +247,7 @@ class ObjectStore(Store):
 
     @property
     def is_of_obstore(self) -> bool:
-        """Whether obstore sends the requests: not if other servers could hear of secrets."""
+        """Whether obstore sends the requests: not to web servers."""
         return self._web is None
 
     @property
@@ -364,7 +369,7 @@ class ObjectStore(Store):
 
     def _part(self, key: str, span: Span | None, **conditions: str) -> Answer | None:
         """Return at least the part of `key` within `span`, with one request if possible."""
-        if span is None or self._ignores_ranges:
+        if span is None or self._learned.ignores_ranges:
             return self._fetch(key, None, None if span == _ALL else span, **conditions)
         start, stop = span
         try:
@@ -390,7 +395,7 @@ class ObjectStore(Store):
             try:
                 return self._fetch(key, (start, start + length), **conditions)
             except object_errors.NoRangesError:
-                self._ignores_ranges = True
+                self._learned.ignores_ranges = True
                 return self._fetch(key, None, span, **conditions)
             except object_errors.RangeError:
                 continue  # it has become shorter meanwhile
@@ -405,8 +410,18 @@ class ObjectStore(Store):
             meta = None if result is None else result.meta
         return cast("Mapping[str, Any] | None", meta)
 
+    def _at_most(self, most: int) -> Self:
+        """Return the same store, in which values of more bytes raise StoreLimitError before they are received."""
+        if most >= self._max_value_bytes:
+            return self
+        same = copy.copy(self)
+        same._limit = same._max_value_bytes = most  # noqa: SLF001 - of its kind
+        return same
+
     def _check_size(self, key: str, size: int) -> None:
-        if size > self._max_value_bytes:
+        if self._limit is not None:
+            self.check_limit(key, size, self._limit)
+        elif size > self._max_value_bytes:
             raise StoreLimitError(
                 "the value is too large",
                 store=repr(self),
@@ -432,29 +447,38 @@ class ObjectStore(Store):
             return self._get(key, span)
         start, stop = wanted
         try:
-            data = self._ask(key, obstore.get_range if self._is_honest else get_range, start=start, end=stop)
+            data = self._ask(key, obstore.get_range, start=start, end=stop)
         except object_errors.RangeError as error:
             value = self._get(key, span)
-            self._ignores_ranges |= isinstance(error, object_errors.NoRangesError) and bool(value)
+            self._learned.ignores_ranges |= isinstance(error, object_errors.NoRangesError) and bool(value)
             return value
         if data is None:
             return None
-        self._is_honest = True
         if span is None and len(data) == stop:  # it may be longer, so request the size first, from now on
-            self._values_are_small = False
+            self._learned.values_are_small = stop != MOST_AT_ONCE
             return self._get(key, span)
         self._check_size(key, len(data))
         return memoryview(data)
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Request the value, and receive no more than its head if that announces too much."""
+        return self._at_most(most).get(key)
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Request all values concurrently."""
+        return self._at_most(most).get_many((key, None) for key in keys)
 
     def _in_one_call(self, span: Span | None) -> tuple[int, int] | None:
         """Return the range that requests `span` in one call where `_fetch` makes two; None if there is none.
 
         A thousand small values are a sixth faster without the second wait for the interpreter.
         """
-        start, stop = (0, MOST_AT_ONCE) if span is None else span
+        start, stop = (
+            (0, MOST_AT_ONCE if self._limit is None else min(MOST_AT_ONCE, self._limit + 1)) if span is None else span
+        )
         if stop is None or not 0 <= start < stop <= start + MOST_AT_ONCE or start > FARTHEST:
             return None
-        if self._ignores_ranges or (span is None and not self._values_are_small):
+        if self._learned.ignores_ranges or (span is None and not self._learned.values_are_small):
             return None
         return start, stop
 
@@ -563,6 +587,10 @@ class ObjectStore(Store):
             return Stamped(None, None)
         stamp = self._stamp(answer.meta)
         return None if stamp is not None and stamp == unless else Stamped(answer.data, stamp)
+
+    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Request both at once."""
+        return self._at_most(most).get_stamped(key, unless)
 
     def pinned(self, key: str) -> Reader | None:
         """Return a function that requests the ETag that it read first."""
@@ -726,6 +754,8 @@ class ObjectStore(Store):
     def copy_value(self, key: str, target: str) -> bool:
         """Ask the server to copy the value; if the server cannot, copy it through this process."""
         self.check_writable()
+        if self._web is not None:
+            return super().copy_value(key, target)
         path = self._path(target)
         does_copy = _copies.get(self._data)
         # Some servers write an empty value instead, so the size of the first copy is compared.
@@ -866,11 +896,6 @@ class ObjectStore(Store):
 def _copied(store: Any, path: str, target: str) -> bool:
     obstore.copy(store, path, target)
     return True
-
-
-def _has_words(store: Any) -> bool:
-    """Return whether a web server gets more than its URL without a query."""
-    return "?" in store.url or bool((store.client_options or {}).get("default_headers"))
 
 
 def _has_control_character(key: str) -> bool:

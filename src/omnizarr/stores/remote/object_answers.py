@@ -86,11 +86,6 @@ Seen: TypeAlias = Version | Literal["absent", "unknown"]
 """What a thread remembers about a key that it has read: its version, that it was missing, or that this is unknown."""
 
 
-def get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
-    """Like obstore's function of this name, but do not read a body that is longer than announced."""
-    return body_of(obstore.get(store, path, options={"range": (start, end)}))
-
-
 def body_of(result: obstore.GetResult) -> Buffer:
     """Return the bytes of an answer. Raises StoreError if their number is not the announced one."""
     # obstore's `bytes` would read whatever arrives, for as long as it arrives.

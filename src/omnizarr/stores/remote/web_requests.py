@@ -1,9 +1,9 @@
-"""Requests to web servers that do not tell other servers what this one was told.
+"""Requests to web servers, which may mean harm.
 
 The client of obstore follows redirects by rules of its own: it passes on the headers of the user, such as
 ``X-Api-Key``, and the query of a signed URL as ``Referer``. And it reads the whole message of an error, even if that
-never ends. This client has the functions of obstore that `omnizarr.stores.remote.object` uses for a web server, with
-the answers and errors of obstore.
+never ends, until the memory is full and the process aborts. This client has the functions of obstore that
+`omnizarr.stores.remote.object` uses for a web server, with the answers and errors of obstore.
 
 Public servers
     References that you do not trust lead to public servers: none of a private network, also none to which a public
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import os
 import re
 import socket
@@ -30,6 +31,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias
 from urllib import parse, request
 
@@ -43,11 +45,11 @@ from omnizarr.stores.remote.object_answers import body_of
 MOST_REDIRECTS: Final = 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OWN: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "omnizarr"}
-_HIDDEN_BY_OBSTORE: Final = HARMLESS | {"authorization", "cookie", "proxy-authorization"}
-"""Headers that obstore does not pass on to other servers, or that tell them nothing."""
 _SAFE: Final = "/!$&'()*+,;=:@~"
 _LONGEST_EXCUSE: Final = 4096
 """Bytes that are read of what a server says of an error; beyond, the connection is closed."""
+_SHORTLY: Final = 1.0
+"""Seconds for that."""
 _PIECE: Final = 1 << 20
 _IDLE: Final = 64
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,14 +60,6 @@ _content_range = re.compile(r"bytes ([0-9]+)-([0-9]+)/([0-9]+)").fullmatch
 _Idle: TypeAlias = dict[tuple[int, str, str], deque[http.client.HTTPConnection]]
 """Connections by process and server."""
 _Failed: Final = (OSError, http.client.HTTPException)
-
-
-def client_of(store: Any) -> Client | None:
-    """Return the client for an ``HTTPStore`` of obstore; None if its redirects tell other servers nothing."""
-    headers = (store.client_options or {}).get("default_headers") or {}
-    if not parse.urlsplit(store.url).query and _HIDDEN_BY_OBSTORE.issuperset(map(str.lower, headers)):
-        return None
-    return Client(store)
 
 
 class Answer:
@@ -81,25 +75,68 @@ class Answer:
         yield self._got.read(size + 1)
 
 
+class _Clock:
+    """Until when an answer may take, and how long each part of it."""
+
+    def __init__(self, end: float, patience: float) -> None:
+        self.end = end
+        self.patience = patience
+
+    def left(self) -> float:
+        """Return how long to wait for the next bytes. Raises TimeoutError."""
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return min(left, self.patience)
+
+
+class _Timed(io.RawIOBase):
+    """What arrives at a socket, as long as there is time."""
+
+    def __init__(self, line: socket.socket, clock: _Clock) -> None:
+        self._line = line
+        self._file: Any = line.makefile("rb", buffering=0)
+        self._clock = clock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int | None:
+        self._line.settimeout(self._clock.left())
+        found: int | None = self._file.readinto(room)
+        return found
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer that a server cannot draw out by sending a byte now and then."""
+
+    def __init__(self, clock: _Clock, line: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(line, *args, **kwargs)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Timed(line, clock))
+
+
 class _Got:
     """An answer whose head has come."""
 
     def __init__(self, client: Client, line: http.client.HTTPConnection, at: tuple[str, str]) -> None:
         self._client, self._line, self._at = client, line, at
         self._unread = weakref.finalize(self, line.close)  # such a reference also works within garbage
-        line.sock.settimeout(client.patience)
+        self._clock = _Clock(time.monotonic() + client.timeout, client.patience)
+        line.response_class = partial(_Response, self._clock)  # type: ignore[assignment]
         self.response = line.getresponse()
 
     def read(self, most: int) -> bytes:
         """Return at most so many bytes of the body. The connection is kept if these are all."""
         pieces: list[bytes] = []
-        end = time.monotonic() + self._client.timeout
         try:
             while most > 0 and (piece := self.response.read1(min(most, _PIECE))):
                 pieces.append(piece)
                 most -= len(piece)
-                if time.monotonic() > end:
-                    _fail("request or response body error: timed out")
         except _Failed as error:
             _broken(error)
         finally:
@@ -117,6 +154,7 @@ class _Got:
 
     def drop(self) -> None:
         """Read no more than a few bytes of a message that is not used."""
+        self._clock.end = min(self._clock.end, time.monotonic() + _SHORTLY)
         with contextlib.suppress(*_Failed):
             if (self.response.length or 0) <= _LONGEST_EXCUSE:
                 self.response.read(_LONGEST_EXCUSE)
@@ -223,17 +261,21 @@ class Client:
         end = time.monotonic() + self._retry_timeout
         pause, longest = self._pauses
         for attempt in range(self._retries + 1):
-            is_last = attempt == self._retries or time.monotonic() > end
             try:
                 got = self._followed(method, url, {**self._headers, **headers}, body)
             except _Failed as error:
-                if is_last or isinstance(error, (ssl.SSLError, socket.gaierror)):
+                if (
+                    attempt == self._retries
+                    or time.monotonic() > end
+                    or isinstance(error, (ssl.SSLError, socket.gaierror))
+                ):
                     _broken(error)
             else:
                 status = got.response.status
                 if status < 300:
                     return got
                 got.drop()
+                is_last = attempt == self._retries or time.monotonic() > end
                 if is_last or not (status >= 500 or status in (408, 429)):
                     _refused(method, url, status)
             time.sleep(pause)
