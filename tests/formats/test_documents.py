@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from omnizarr import config
 from omnizarr.errors import MetadataError
 from omnizarr.formats.documents import MAX_DEPTH, is_same, parse, render, to_json
 from omnizarr.formats.spelling import revision, same
@@ -85,9 +86,9 @@ def test_broken_bytes_are_problems(data, text):
     assert [text in problem.message + str(problem.error()) for problem in problems_in(data)] == [True]
 
 
-def test_too_large_documents_are_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr("omnizarr.formats.documents.MAX_SIZE", 10)
-    with pytest.raises(MetadataError, match="too large: found 11 bytes, expected at most 10 bytes"):
+def test_too_large_documents_are_refused_before_they_are_parsed():
+    expected = "too large: found 11 bytes, expected at most 10 bytes"
+    with config.set({"documents.max_bytes": 10}), pytest.raises(MetadataError, match=expected):
         parse(b" " * 11)
 
 

@@ -213,6 +213,36 @@ class StoreContract:
         with pytest.raises(StoreLimitError, match="10 bytes"):
             store.get_within("a", 9)
 
+    def test_get_many_within_answers_every_key_and_refuses_values_that_are_larger(self, store):
+        store.set("a", b"0123456789")
+        store.set("b/c", b"345")
+        keys = ["b/c", "missing", "a", "b/c"]
+        answers = {i: value and bytes(value) for i, value in store.get_many_within(iter(keys), 10)}
+        assert answers == {0: b"345", 1: None, 2: b"0123456789", 3: b"345"}
+        with pytest.raises(StoreLimitError, match="10 bytes"):
+            list(store.get_many_within(["b/c", "a"], 9))
+
+    def test_get_within_returns_an_empty_value(self, store):
+        store.set("a", b"")
+        assert bytes(store.get_within("a", 10)) == b""
+        assert [(i, bytes(value)) for i, value in store.get_many_within(["a"], 10)] == [(0, b"")]
+
+    def test_get_within_returns_a_value_that_is_larger_than_a_probe(self, store):
+        value = bytes(range(256)) * (1 << 16) + b"end"  # 16 MiB and three bytes
+        store.set("a", value)
+        assert store.get_within("a", len(value)) == value
+        with pytest.raises(StoreLimitError, match=f"{len(value)} bytes"):
+            store.get_within("a", len(value) - 1)
+
+    def test_get_stamped_within_refuses_values_that_are_larger(self, store):
+        store.set("a", b"0123456789")
+        value, stamp = store.get_stamped_within("a", None, 10)
+        assert bytes(value) == b"0123456789"
+        assert stamp == store.get_stamped("a").stamp
+        assert store.get_stamped_within("missing", None, 10) == (None, None)
+        with pytest.raises(StoreLimitError, match="10 bytes"):
+            store.get_stamped_within("a", None, 9)
+
     def test_get_many_answers_every_request(self, store):
         store.set("a", b"012")
         store.set("b/c", b"345")

@@ -23,8 +23,10 @@ from omnizarr.stores.tasks import run, waited
 
 T = TypeVar("T")
 
-_Question: TypeAlias = tuple[str, str, Span | None]
-"""A method, a key or prefix, and for `get` the part that is wanted."""
+_Question: TypeAlias = tuple[str, str, Span | int | None]
+"""A method, a key or prefix, and for `get` the part that is wanted, for `get_within` the limit."""
+
+_READS: Final = ("get", "get_within")
 
 _MOST_ROUNDS: Final = 40
 """A function with more dependent requests runs in a thread, because each round repeats all requests before it."""
@@ -52,7 +54,7 @@ class Answers(Store):
         self.read_only = store.read_only
         self.known: dict[_Question, Callable[[], Any]] = {}
 
-    def _answer(self, verb: str, key: str, span: Span | None = None) -> Any:
+    def _answer(self, verb: str, key: str, span: Span | int | None = None) -> Any:
         check_key(key)
         question = verb, key, span
         if question not in self.known:
@@ -64,12 +66,29 @@ class Answers(Store):
         answer: Buffer | None = self._answer("get", key, span)
         return answer
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the known value."""
+        answer: Buffer | None = self._answer("get_within", key, most)
+        return answer
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield the known values, or want all missing ones."""
+        wanted = list(keys)
+        for key in wanted:
+            check_key(key)
+        unknown: list[_Question] = [
+            ("get_within", key, most) for key in wanted if ("get_within", key, most) not in self.known
+        ]
+        if unknown:
+            raise Wanted(unknown)
+        return ((position, self.get_within(key, most)) for position, key in enumerate(wanted))
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Yield the known values, or want all missing ones."""
         wanted = list(requests)
         for key, _ in wanted:
             check_key(key)
-        unknown = [("get", key, span) for key, span in wanted if ("get", key, span) not in self.known]
+        unknown: list[_Question] = [("get", key, span) for key, span in wanted if ("get", key, span) not in self.known]
         if unknown:
             raise Wanted(unknown)
         return ((position, self.get(*request)) for position, request in enumerate(wanted))
@@ -132,14 +151,16 @@ async def replay(answers: Answers, verbs: AsyncVerbs, function: Callable[[Store]
 
 
 async def _ask(answers: Answers, verbs: AsyncVerbs, question: _Question) -> None:
-    verb, key, span = question
-    asked: Awaitable[Any] = verbs.get(key, span) if verb == "get" else getattr(verbs, verb)(key)
+    verb, key, how = question
+    asked: Awaitable[Any] = getattr(verbs, verb)(key, how) if verb in _READS else getattr(verbs, verb)(key)
     try:
         answer = await asked
     except OmnizarrError as error:
         answers.known[question] = partial(_raise, error)
     else:
         answers.known[question] = lambda: answer
+        if verb == "get_within":
+            answers.known.setdefault(("get", key, None), lambda: answer)
 
 
 def _raise(error: OmnizarrError) -> Any:

@@ -148,7 +148,8 @@ async def _read_piece(verbs: AsyncVerbs, binding: Binding, out: AnyArray, piece:
 async def _fill(verbs: AsyncVerbs, key: str, chain: Chain, selection: tuple[Any, ...] | None, out: AnyArray) -> None:
     """Set `out` to the selected part of a chunk, stored or not; with None, set all of it."""
     is_small = (chain.spec.nbytes or _SMALL + 1) <= _SMALL
-    whole = partial(_fetch_whole, verbs, key)
+    most = chain.most_stored
+    whole = partial(_fetch_whole, verbs, key, most)
     if selection is None:
         is_there = await _drive(_reading_whole(chain, out), whole, is_small=is_small)
     elif not chain.reads_part:
@@ -157,7 +158,7 @@ async def _fill(verbs: AsyncVerbs, key: str, chain: Chain, selection: tuple[Any,
         pinned = verbs.pinned(key)
         reading = chain.reading(selection, out, is_pinned=pinned is not None)
         try:
-            is_there = await _drive(reading, pinned or partial(_fetch, verbs, key), is_small=is_small)
+            is_there = await _drive(reading, pinned or partial(_fetch, verbs, key, most), is_small=is_small)
         except ConflictError:
             # The chunk was replaced meanwhile. One request for the whole chunk returns one version.
             is_there = await _drive(chain.reading_all(selection, out), whole, is_small=is_small)
@@ -194,12 +195,14 @@ def _step(reading: Reading, answer: Sequence[Buffer] | None) -> tuple[bool, Any]
         return True, end.value
 
 
-async def _fetch(verbs: AsyncVerbs, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
-    return await _fetch_whole(verbs, key, None) if spans is None else await verbs.get_spans(key, spans)
+async def _fetch(verbs: AsyncVerbs, key: str, most: int, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+    return await _fetch_whole(verbs, key, most) if spans is None else await verbs.get_spans(key, spans)
 
 
-async def _fetch_whole(verbs: AsyncVerbs, key: str, _: Sequence[Span] | None) -> Sequence[Buffer] | None:
-    value = await verbs.get(key)
+async def _fetch_whole(
+    verbs: AsyncVerbs, key: str, most: int, _: Sequence[Span] | None = None
+) -> Sequence[Buffer] | None:
+    value = await verbs.get_within(key, most)
     return None if value is None else [value]
 
 

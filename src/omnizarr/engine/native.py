@@ -21,7 +21,7 @@ from omnizarr.engine.cache import has_stamps
 from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config, engines
-from omnizarr.stores import Store, conflicts, pool
+from omnizarr.stores import Store, conflicts
 from omnizarr.stores.access import Access, Client
 from omnizarr.stores.base import Request
 from omnizarr.stores.local import filelocks
@@ -94,9 +94,9 @@ def engine_of(binding: Binding) -> Any:
             "most_in_flight": binding.most_in_flight,
             "is_conditional": store.exclusion == "condition",
         }
-        if (remote := _remote(native, store, binding.policy.bytes_in_flight)) is not None:
+        if (remote := _remote(native, store, binding.policy.bytes_in_flight, binding.chain.most_stored)) is not None:
             where["remote"] = remote
-        elif type(store).get_within is not Store.get_within and type(store).get_many is Store.get_many:
+        else:
             return native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **where)
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
@@ -104,7 +104,7 @@ def engine_of(binding: Binding) -> Any:
 
 
 class _Bounded:
-    """A store that knows the sizes of its values, and does not read those that are too large for chunks."""
+    """A store in which values that are too large for chunks raise StoreLimitError, before they are read if possible."""
 
     __slots__ = ("_most", "_store")
 
@@ -116,7 +116,7 @@ class _Bounded:
         return self._store.get_within(key, self._most)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        return pool.gather(lambda request: self.get(request[0]), requests, self._store.concurrency)
+        return self._store.get_many_within((key for key, _ in requests), self._most)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -148,7 +148,7 @@ def fetches() -> bool:
 _Remote = tuple[Any, str, int, int, tuple[bool, float] | None]
 
 
-def _remote(native: Any, store: Store, bytes_in_flight: int) -> _Remote | None:
+def _remote(native: Any, store: Store, bytes_in_flight: int, most_stored: int) -> _Remote | None:
     """Return the native client of a store, and its limits and conditions.
 
     Return None if the store itself must be asked for each value.
@@ -162,7 +162,7 @@ def _remote(native: Any, store: Store, bytes_in_flight: int) -> _Remote | None:
     if client is None:
         return None
     conditions = (access.are_conditions_doubtful, conflicts.PATIENCE) if access.has_conditions else None
-    return client, access.prefix, access.max_value_bytes, bytes_in_flight, conditions
+    return client, access.prefix, min(access.max_value_bytes, most_stored), bytes_in_flight, conditions
 
 
 def _client(native: Any, access: Access) -> Any:

@@ -202,6 +202,17 @@ class StorageTransformer(WrapperStore):
         value = self._decoded(key, self.store.get(self._below(key)))
         return None if value is None else cut(value, span)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read and decode the value, unless its stored form is too large."""
+        value = self._decoded(key, self.store.get_within(self._below(key), most))
+        if value is not None:
+            self.check_limit(key, len(value), most)
+        return value
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Read and decode each value."""
+        return Store.get_many_within(self, keys, most)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read and decode each whole value, and cut the parts from them."""
         asked: dict[int, Request] = {}

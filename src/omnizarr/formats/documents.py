@@ -30,13 +30,11 @@ from omnizarr.formats import jsontext, scanning, splicing
 from omnizarr.formats.reader import join
 from omnizarr.formats.spelling import Document, same
 from omnizarr.model import JSON, Note, Problem, Report, strict
+from omnizarr.settings import config
 from omnizarr.support.lazy import Lazy
 
 MAX_DEPTH = 128
 """Maximum depth of objects and lists; real documents stay below 20."""
-
-MAX_SIZE = 512 * 2**20
-"""Maximum bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
 
 if TYPE_CHECKING:
     from omnizarr.formats import lenient
@@ -92,9 +90,10 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     >>> parse(b'{"fill_value": NaN, "shape": [18446744073709551615]}')
     {'fill_value': nan, 'shape': [18446744073709551615]}
     """
-    if len(data) > MAX_SIZE:
+    most = config.get("documents.max_bytes")
+    if len(data) > most:
         found = f"{len(data)} bytes"
-        report(Problem("", "document is too large", found=found, expected=f"at most {MAX_SIZE} bytes"))
+        report(Problem("", "document is too large", found=found, expected=f"at most {most} bytes"))
         return None
     data = bytes(data)
     repeated: list[tuple[dict[str, JSON], list[str]]] = []

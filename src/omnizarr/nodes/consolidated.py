@@ -28,7 +28,7 @@ from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Documents, Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import Store, conflicts, threads
+from omnizarr.stores import Store, bounded, conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
@@ -318,7 +318,7 @@ def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupM
                 return held
         return _held_inline(dialect, detection.parsed(where, dialect, values))
     key = _key(where, dialect, name)
-    data = None if key is None else where.store.get(key)
+    data = None if key is None else bounded.document(where.store, key)
     if key is None or data is None:
         return None
     return _scanned(dialect, key, data) or held_from(dialect, key, data)

@@ -45,7 +45,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Problem, strict
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import LocalStore, pool
+from omnizarr.stores import LocalStore, bounded, pool
 from omnizarr.stores.local.directory import Home
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.memo import Memo
@@ -160,7 +160,7 @@ class _Rare:
         """Return the document of this name, or None."""
         if not self._values:
             names = [name for name in _makers(self._wanted) if name in _RARE]
-            values = self._where.store.get_many((self._where.prefix + name, None) for name in names)
+            values = bounded.documents(self._where.store, (self._where.prefix + name for name in names))
             self._values = {names[position]: value for position, value in values}
         return self._values[name]
 
@@ -170,9 +170,11 @@ def _fetch(
 ) -> dict[str, Buffer]:
     if len(names) == 1:
         name = names[0]
-        values = [(0, where.store.get(keys[name]) if rare is None or name not in rare else rare.get(name))]
+        values = [
+            (0, bounded.document(where.store, keys[name]) if rare is None or name not in rare else rare.get(name))
+        ]
     else:
-        values = list(where.store.get_many((keys[name], None) for name in names))
+        values = list(bounded.documents(where.store, (keys[name] for name in names)))
     return {
         names[position]: value
         for position, value in values
@@ -421,7 +423,7 @@ def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | N
 
 def _fetch_entry(where: StorePath) -> Values:
     """Return ``zarr.json``, which may be an entry point, by its name; empty if it is missing."""
-    value = where.store.get(where.prefix + _ENTRY)
+    value = bounded.document(where.store, where.prefix + _ENTRY)
     return {} if value is None else {_ENTRY: value}
 
 
@@ -833,7 +835,7 @@ def check_there(where: StorePath, document: str) -> None:
     # Some hierarchies have only consolidated documents.
     for place in (*where.ancestors(), where):
         apart = [place.prefix + name for name in _CONSOLIDATED]
-        within = where.store.get(place.prefix + _ENTRY) or b""
+        within = bounded.document(where.store, place.prefix + _ENTRY) or b""
         if any(map(where.store.exists, apart)) or b'"consolidated_metadata"' in bytes(within):
             return
     raise ArrayNotFoundError(

@@ -19,7 +19,7 @@ from omnizarr.formats import DIALECTS, documents
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath, dialects_at
-from omnizarr.stores import LocalStore, Store
+from omnizarr.stores import LocalStore, Store, bounded
 
 JOURNAL: Final = "omnizarr-conversion.json"
 """Name of the directory that an unfinished conversion leaves in its target."""
@@ -199,7 +199,7 @@ def _arrays_among(store: Store, markers: Mapping[str, set[str]], known: Mapping[
     arrays = {at for at, names in markers.items() if names & _OF_ARRAYS or ("meta" in names and _is_v1(store, at))}
     arrays.update(at for at, is_array in known.items() if is_array)
     unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays and at not in known]
-    for position, document in store.get_many([(_join(at, _ENTRY), None) for at in unsure]):
+    for position, document in bounded.documents(store, [_join(at, _ENTRY) for at in unsure]):
         if document is not None and not _is_group(document):
             arrays.add(unsure[position])
     return arrays
@@ -220,7 +220,7 @@ def _is_group(data: Buffer) -> bool:
 
 def _is_v1(store: Store, directory: str) -> bool:
     """Return whether a file named ``meta`` is the document of an array of Zarr v1."""
-    data = bytes(store.get(_join(directory, "meta")) or b"")
+    data = bytes(bounded.document(store, _join(directory, "meta")) or b"")
     try:
         document = documents.parse(data)
     except OmnizarrError:

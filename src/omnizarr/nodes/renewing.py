@@ -32,7 +32,7 @@ from omnizarr.nodes import consolidated, stored
 from omnizarr.nodes.consolidated import Held, Nodes
 from omnizarr.nodes.detection import Documents
 from omnizarr.nodes.location import StorePath, dialects_at
-from omnizarr.stores import Store, conflicts, pool
+from omnizarr.stores import Store, bounded, conflicts, pool
 
 Below: TypeAlias = Literal["same", "gone", "new"]
 """What a change means for the nodes below: nothing; they are not there any more; they are others."""
@@ -206,7 +206,7 @@ def _holds(one: Place) -> bool:
     if dialect.consolidated.document is not None:
         return _exists(place.store, key)
     try:
-        return _INLINE in bytes(place.store.get(key) or b"")
+        return _INLINE in bytes(bounded.document(place.store, key) or b"")
     except StoreAccessError:
         return False  # of others
 

@@ -27,6 +27,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "bytes_in_flight": 256 * 1024 * 1024,
     "concurrency": None,
     "display.thumbnails": False,
+    "documents.max_bytes": 512 * 1024 * 1024,  # consolidated metadata of 100,000 arrays takes about 100 MiB
     "engine": None,
     "fetch": None,
     "references.max_bytes": 256 * 1024 * 1024,

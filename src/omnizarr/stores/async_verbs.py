@@ -17,6 +17,9 @@ class AsyncVerbs(Protocol):
     async def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, or the part of it within `span`."""
 
+    async def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the value. Raises StoreLimitError if it has more than `most` bytes."""
+
     async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Return several parts of one version of a value."""
 
@@ -25,6 +28,9 @@ class AsyncVerbs(Protocol):
 
     async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return value and stamp in one request; None if the stamp is still `unless`."""
+
+    async def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Return what `get_stamped` does. Raises StoreLimitError if the value has more than `most` bytes."""
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""

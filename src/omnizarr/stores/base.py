@@ -80,6 +80,8 @@ Reader: TypeAlias = Callable[[Sequence[Span] | None], Buffers | None]
 RESERVED = ".omnizarr-"
 """How names of our temporary files begin. No part of a key may begin like this, so they are never read or listed."""
 
+TOO_LARGE = "the value is larger than it may be"
+
 # Possessive quantifiers halve the time for long keys.
 _SEGMENT = rf"(?!\.(?:\.?(?:/|\Z)|{re.escape(RESERVED[1:])}))[^/\\\x00\ud800-\udfff]++"
 _is_key = re.compile(rf"(?![A-Za-z]:(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*+").fullmatch
@@ -227,11 +229,29 @@ class Store(ABC):
             self.check_limit(key, len(value), most)
         return value
 
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield what `get_within` returns for each key, like `get_many`."""
+        if type(self).get_within is not Store.get_within:
+            yield from pool.gather(lambda key: self.get_within(key, most), keys, self.concurrency)
+            return
+        asked: dict[int, str] = {}
+
+        def requests() -> Iterator[Request]:
+            for position, key in enumerate(keys):
+                asked[position] = key
+                yield key, None
+
+        for position, value in self.get_many(requests()):
+            key = asked.pop(position)
+            if value is not None:
+                self.check_limit(key, len(value), most)
+            yield position, value
+
     def check_limit(self, key: str, size: int, most: int) -> None:
         """Raise StoreLimitError if a value of this size is larger than allowed."""
         if size > most:
             raise StoreLimitError(
-                "the value is larger than it may be",
+                TOO_LARGE,
                 store=repr(self),
                 key=key,
                 found=f"{size} bytes",
@@ -300,6 +320,15 @@ class Store(ABC):
             return None
         value = self.get(key)
         return Stamped(value, before if before is not None and before == self.stamp(key) else None)
+
+    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Return what `get_stamped` does. Raises StoreLimitError like `get_within`."""
+        if self.concurrency == 1 and type(self).size is not Store.size:  # no request that others would wait for
+            self.check_limit(key, self.size(key) or 0, most)
+        found = self.get_stamped(key, unless)
+        if found is not None and found.value is not None:
+            self.check_limit(key, len(found.value), most)
+        return found
 
     def pinned(self, key: str) -> Reader | None:
         """Return a function that reads parts of `key`, all of one version over several calls; None if the store cannot.

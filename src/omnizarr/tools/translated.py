@@ -224,6 +224,19 @@ class TranslatedStore(Store):
             return self._store.get(found, span)
         return None if found is None else self._value(found, span)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Pass the request on, if the value is passed on."""
+        found = self._find(key)
+        return self._store.get_within(found, most) if isinstance(found, str) else super().get_within(key, most)
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield the values of `get_many`, which are of one version of each node."""
+        asked = list(keys)
+        for position, value in self.get_many((key, None) for key in asked):
+            if value is not None:
+                self.check_limit(asked[position], len(value), most)
+            yield position, value
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass on what can be passed on, concurrently; then do the rest. A node's documents are of one version."""
         positions: list[int] = []

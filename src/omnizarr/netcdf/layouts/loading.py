@@ -36,7 +36,7 @@ from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import detection
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import pool
+from omnizarr.stores import bounded, pool
 from omnizarr.stores.base import is_key
 
 _VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
@@ -278,7 +278,7 @@ def _find_spellings(nodes: Iterable[_Node]) -> None:
     unread = [node for node in nodes if node.text is None and node.depends_on_spelling]
     if unread:
         store = unread[0].where.store
-        for position, data in store.get_many((node.attributes_key, None) for node in unread):
+        for position, data in bounded.documents(store, (node.attributes_key for node in unread)):
             if data is not None:  # else there is only consolidated metadata
                 with suppress(UnicodeDecodeError):  # changed meanwhile
                     unread[position].spellings = unread[position].tokens(bytes(data).decode("utf-8-sig"))
@@ -291,7 +291,7 @@ def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
     )
     names = [name for kind in kinds for name in marks.OBJECTS[kind]]
     found: dict[str, JSON] = {}
-    for position, data in where.store.get_many((where.prefix + name, None) for name in names):
+    for position, data in bounded.documents(where.store, (where.prefix + name for name in names)):
         if data is not None:
             try:
                 found[names[position]] = documents.parse(data)

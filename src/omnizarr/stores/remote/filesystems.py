@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from omnizarr.errors import StoreError, StoreLimitError
 from omnizarr.stores import threads
-from omnizarr.stores.base import RESERVED, Span, cut
+from omnizarr.stores.base import RESERVED, TOO_LARGE, Span, cut
 from omnizarr.stores.redaction import HARMLESS, redact
 from omnizarr.stores.remote import loops
 from omnizarr.stores.remote.object_answers import max_value_bytes_of_machine
@@ -27,6 +27,7 @@ _local: Any = Lazy("fsspec.implementations.local")
 _memory: Any = Lazy("fsspec.implementations.memory")
 
 _MANY: Final = 64  # requests at once, if each costs a task on an event loop
+_PROBE: Final = 1 << 24  # bytes; if a bounded value has more, its size is requested
 _LARGE: Final = 1 << 26  # bytes; before a larger part of a value is read, the size of the value is requested
 
 has_magic = re.compile(r"[*?[]").search
@@ -73,6 +74,15 @@ class Files:
             if stop <= start:
                 return self._bytes(path, 0, 1)[:0]
         return self._bytes(path, start, stop)
+
+    def get_within(self, path: str, most: int) -> bytes:
+        """Return a file. Raises StoreLimitError if it has more than `most` bytes."""
+        first = min(most, _PROBE) + 1
+        value = self._bytes(path, 0, first)
+        if len(value) < first:
+            return value
+        _check_size(int(self.call("info", path, fresh=path)["size"]), most)
+        return self._bytes(path)
 
     def _bytes(self, path: str, start: int | None = None, stop: int | None = None) -> bytes:
         return bytes(self.call("cat_file", path, start=start, end=stop))
@@ -147,6 +157,21 @@ class AsyncFiles(Files):
         """Return a file, or a part of it."""
         return loops.run(self.read(path, span), self.loop)
 
+    def get_within(self, path: str, most: int) -> bytes:
+        """Return a file. Raises StoreLimitError if it has more than `most` bytes."""
+        return loops.run(self.read_within(path, most), self.loop)
+
+    async def read_within(self, path: str, most: int) -> bytes:
+        """Read a file. Raises StoreLimitError if it has more than `most` bytes."""
+        first = min(most, _PROBE) + 1
+        value = bytes(await self.fs._cat_file(path, start=0, end=first, **self._at_once))  # noqa: SLF001
+        if len(value) < first:
+            return value
+        _check_size(int((await self.fs._info(path)).get("size") or 0), most)  # noqa: SLF001
+        value = bytes(await self.fs._cat_file(path, **self._at_once))  # noqa: SLF001
+        _check_size(len(value), most)
+        return value
+
     async def read(self, path: str, span: Span | None) -> bytes:
         """Read a file, or a part of it."""
         if span is None or span == (0, None):
@@ -216,6 +241,17 @@ class WebFiles(AsyncFiles):
             raise StoreError("more bytes than were asked for", found=len(body), expected=length)
         return body
 
+    async def read_within(self, path: str, most: int) -> bytes:
+        """Request a file, and receive no more than its head if that announces too much."""
+        async with await self._ask("get", path, {}) as response:
+            _check_response(response)
+            if response.status == 416:
+                return b""
+            if (response.content_length or 0) > most:
+                response.close()
+                _check_size(response.content_length, most)
+            return await _read(response, None, most)
+
     def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
         """Await a method of the filesystem, or request the size of a file."""
         if verb == "info":
@@ -247,9 +283,9 @@ class WebFiles(AsyncFiles):
         return getattr(session, method)(self.fs.encode_url(path), **options)
 
 
-async def _read(response: Any, most: int | None) -> bytes:
-    """Return the body, or its first bytes. Raises StoreLimitError if it has more than any value may have."""
-    most_of_all = max_value_bytes_of_machine()
+async def _read(response: Any, most: int | None, most_of_all: int | None = None) -> bytes:
+    """Return the body, or its first bytes. Raises StoreLimitError if it has more than `most_of_all`, or any value."""
+    most_of_all = max_value_bytes_of_machine() if most_of_all is None else most_of_all
     pieces: list[bytes] = []
     size = 0
     while most is None or size < most:
@@ -260,10 +296,15 @@ async def _read(response: Any, most: int | None) -> bytes:
         size += len(piece)
         if size > most_of_all:
             response.close()
-            raise StoreLimitError("the value is too large", found=f"more than {most_of_all} bytes")
+            raise StoreLimitError(TOO_LARGE, found=f"more than {most_of_all} bytes")
     if most is not None and size >= most:
         response.close()
     return b"".join(pieces)[:most]
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise StoreLimitError(TOO_LARGE, found=f"{size} bytes", expected=f"at most {most} bytes")
 
 
 def _discreet() -> Any:

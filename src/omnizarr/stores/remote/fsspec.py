@@ -217,6 +217,27 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             return self._unread(error, key, span)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the file, unless it is too large."""
+        path = self._path_of(key)
+        try:
+            return self._files.get_within(path, most)
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            return self._unread(error, key, (0, most))
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Read concurrently, on the event loop of fsspec if the filesystem runs there."""
+        files = self._files
+        if not isinstance(files, AsyncFiles):
+            yield from super().get_many_within(keys, most)
+            return
+
+        def task(key: str) -> Any:
+            return files.read_within(self._path_of(key), most)
+
+        for key, position, call in loops.gather(task, keys, self.concurrency, files.loop):
+            yield position, self._answer(call, key, (0, most))
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently, on the event loop of fsspec if the filesystem runs there."""
         files = self._files

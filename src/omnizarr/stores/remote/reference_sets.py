@@ -39,7 +39,6 @@ from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
 from omnizarr.settings import config
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
-from omnizarr.stores.local.directory import LocalStore
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -165,20 +164,26 @@ class _Source(NamedTuple):
     overrides: Mapping[str, str] | None
 
 
+_REMEDY: Final = 'if you trust them, raise omnizarr.config.set({"references.max_bytes": ...})'
+
 _in_use: Final[WeakValueDictionary[bytes, Table]] = WeakValueDictionary()
 
 
 def read(store: Store, key: str, overrides: Mapping[str, str] | None = None) -> Table | None:
     """Return the set in a file of a store; None if the file does not exist. Raises the errors of `parse`."""
-    size = store.size(key) if _is_local(store) else None
-    if size is not None:
-        _check_size(size)
-    data = store.get(key)
+    data = _value(store, key)
     if data is None:
         return None
     table = parse(data, overrides)
     table._source = _Source(store, key, overrides)  # noqa: SLF001 - of this module
     return table
+
+
+def _value(store: Store, key: str) -> Buffer | None:
+    try:
+        return store.get_within(key, int(config.get("references.max_bytes")))
+    except StoreLimitError as error:
+        raise error.add(remedy=_REMEDY)
 
 
 def _read_again(store: Store, key: str, overrides: Mapping[str, str] | None) -> Table:
@@ -296,7 +301,7 @@ def _check_size(size: int) -> None:
             "references are larger than omnizarr reads",
             found=f"more than {most} bytes" if size == most + 1 else f"{size} bytes",
             expected=f"at most {most}",
-            remedy='if you trust them, raise omnizarr.config.set({"references.max_bytes": ...})',
+            remedy=_REMEDY,
         )
 
 
@@ -309,10 +314,6 @@ def _check_count(number: int) -> None:
             expected=f"at most {most}",
             remedy='write them as Parquet, or raise omnizarr.config.set({"references.max_count": ...})',
         )
-
-
-def _is_local(store: Store) -> bool:
-    return type(store) is LocalStore
 
 
 def _is_version_0(document: Mapping[str, Any]) -> bool:
@@ -553,7 +554,7 @@ class Partitions:
                 self._kept[place] = part = self._kept.pop(place)
                 return part
         key = self._key_of(path, record)
-        data = self._store.get(key)
+        data = _value(self._store, key)
         part = None if data is None else _read_parquet(bytes(data), repr(self._store), key)
         with self._guard:
             self._kept[place] = part

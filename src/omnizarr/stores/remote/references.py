@@ -16,10 +16,11 @@ import copy
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreAccessError, StoreError
-from omnizarr.stores import pool, trust
+from omnizarr.stores import bounded, pool, trust
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -71,6 +72,11 @@ class _Wanted(NamedTuple):
             return None
         start, length = bounds(self.span, self.found.length)
         return self.found.offset + start, self.found.offset + start + length
+
+    @property
+    def size(self) -> int | None:
+        """The number of bytes of the value; None if the reference has no length."""
+        return self.found.length if isinstance(self.found, Target) else len(self.found or b"")
 
     def joins(self, group: Sequence[_Wanted]) -> bool:
         """Whether it can be part of the previous requests, because it begins soon after them in the same file."""
@@ -198,21 +204,37 @@ class ReferenceStore(Store):
             return None if found is None else cut(found, span)
         return self._read(key, found, [_ALL if span is None else span])[0]
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the part of the file to which the key refers, unless it is too large."""
+        ((_, value),) = self._get_many([(key, None)], most)
+        return value
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Read concurrently, and combine neighbouring parts of one file."""
+        return self._get_many(((key, None) for key in keys), most)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently, and combine neighbouring parts of one file."""
-        groups = self._groups(requests)
+        return self._get_many(requests, None)
+
+    def _get_many(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield the values; with `most`, raise StoreLimitError for those of more bytes."""
+        groups = self._groups(requests, most)
+        read_group = partial(self._read_group, most=most)
         for group in groups:
             if isinstance(group[0].found, Target):  # values in the references themselves need no file
-                for _, answers in pool.gather(self._read_group, itertools.chain([group], groups), self.concurrency):
+                for _, answers in pool.gather(read_group, itertools.chain([group], groups), self.concurrency):
                     yield from answers
             else:
-                yield from self._read_group(group)
+                yield from read_group(group)
 
-    def _groups(self, requests: Iterable[Request]) -> Iterator[list[_Wanted]]:
+    def _groups(self, requests: Iterable[Request], most: int | None) -> Iterator[list[_Wanted]]:
         """Yield requests in groups for neighbouring parts of one file."""
         group: list[_Wanted] = []
         for position, (key, span) in enumerate(requests):
             wanted = _Wanted(position, key, _ALL if span is None else span, self._find(key))
+            if most is not None and wanted.found is not None:
+                self.check_limit(key, wanted.size or 0, most)
             if group and not wanted.joins(group):
                 yield group
                 group = []
@@ -220,12 +242,12 @@ class ReferenceStore(Store):
         if group:
             yield group
 
-    def _read_group(self, group: list[_Wanted]) -> list[tuple[int, Buffer | None]]:
+    def _read_group(self, group: list[_Wanted], most: int | None) -> list[tuple[int, Buffer | None]]:
         first = group[0]
         if not isinstance(first.found, Target):
             return [(first.position, None if first.found is None else cut(first.found, first.span))]
         if len(group) == 1:
-            return [(first.position, self._read(first.key, first.found, [first.span])[0])]
+            return [(first.position, self._read(first.key, first.found, [first.span], most)[0])]
         parts = [each.part for each in group if each.part is not None]
         start, stop = parts[0][0], parts[-1][1]
         around = Target(first.found.url, start, stop - start)
@@ -239,14 +261,20 @@ class ReferenceStore(Store):
             return None if found is None else parts_of(found, spans)
         return self._read(key, found, spans)
 
-    def _read(self, key: str, target: Target, spans: Sequence[Span]) -> Buffers:
-        """Return parts of a target. Raises StoreError if it does not exist, or is too short."""
+    def _read(self, key: str, target: Target, spans: Sequence[Span], most: int | None = None) -> Buffers:
+        """Return parts of a target. Raises StoreError if it does not exist, or is too short.
+
+        If the target is a whole file, it may have at most `most` bytes.
+        """
 
         def read(store: Store, name: str) -> Buffers | None:
             wanted = [_within(target, span) for span in spans]
             if len(wanted) != 1:
                 return store.get_spans(name, wanted)
-            part = store.get(name, None if target.length is None and spans[0] == _ALL else wanted[0])
+            if target.length is not None or spans[0] != _ALL:
+                part = store.get(name, wanted[0])
+            else:
+                part = store.get(name) if most is None else store.get_within(name, most)
             return None if part is None else [part]
 
         parts = self._ask(key, target, read)
@@ -437,7 +465,7 @@ def _read(store: Store, key: str, options: Options, *, is_directory: bool) -> Re
             denied = error
     if table is not None:
         return table
-    documents = store.get(as_prefix(key) + METADATA)
+    documents = bounded.document(store, as_prefix(key) + METADATA)
     if documents is None and denied is not None:
         raise denied
     if documents is None:
@@ -501,7 +529,7 @@ def open_if_there(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Stor
     except StoreAccessError as error:  # nginx denies access to a directory that it may not list
         is_file, denied = False, error
     if not is_file:
-        documents = store.get(f"{key}/{METADATA}")
+        documents = bounded.document(store, f"{key}/{METADATA}")
         if documents is None or not reference_sets.is_metadata(bytes(documents)):
             if denied is not None and not any(store.exists(f"{key}/{name}") for name in _NODES):
                 raise denied

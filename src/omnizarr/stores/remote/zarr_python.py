@@ -76,6 +76,10 @@ T = TypeVar("T")
 _List: TypeAlias = list  # within the class, `list` is a method
 
 _LARGE: Final = 1 << 26  # bytes; before a larger part of a value is read, the size of the value is requested
+_PROBE: Final = 1 << 24  # bytes; if a bounded value has more, its size is requested
+_WITH_SIZES: Final = TheirLocalStore, TheirZipStore
+_BOUNDED: Final = *_WITH_SIZES, TheirFsspecStore, TheirObjectStore
+"""Stores that tell a size at once, or take a range that reaches past the end of a value. Others may fail then."""
 _MANY: Final = 64  # requests at once on their event loop
 # zarr-python 3.1.6 reads from memory without its event loop, which takes ten times as long.
 _MEMORY_ANSWERS_AT_ONCE: Final = hasattr(TheirMemoryStore, "get_sync")
@@ -169,6 +173,37 @@ class ZarrPythonStore(Store):
             value = self._store.get_sync(key)
             return None if value is None else (value if span is None else value[slice(*span)]).to_bytes()
         return self._await(self._read(key, span), key)
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the value, unless it is too large."""
+        if not isinstance(_innermost(self._store), _BOUNDED):
+            return super().get_within(key, most)
+        check_key(key)
+        return self._await(self._read_within(key, most), key)
+
+    async def _read_within(self, key: str, most: int) -> Buffer | None:
+        if isinstance(_innermost(self._store), _WITH_SIZES):
+            self.check_limit(key, await self._size(key) or 0, most)
+            return await self._ask(key, None)
+        first = min(most, _PROBE) + 1
+        value = await self._ask(key, RangeByteRequest(0, first))
+        if value is None or len(value) < first:
+            return value
+        self.check_limit(key, await self._size(key) or 0, most)
+        return await self._ask(key, None)
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Read concurrently on the event loop of zarr-python."""
+        if self.concurrency == 1 or not isinstance(_innermost(self._store), _BOUNDED):
+            yield from Store.get_many_within(self, keys, most)
+            return
+
+        def task(key: str) -> Coroutine[Any, Any, Buffer | None]:
+            check_key(key)
+            return self._read_within(key, most)
+
+        for key, position, call in loops.gather(task, keys, self.concurrency, _running_loop()):
+            yield position, self._told(call.result, key)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently on the event loop of zarr-python."""

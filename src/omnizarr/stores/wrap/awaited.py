@@ -51,6 +51,10 @@ class WrapperVerbs:
         """Return the value, or the part of it within `span`."""
         return await self._ask("get", key, span, lambda: self._below.get(self._full(key), span), length)
 
+    async def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the value, unless it has more than `most` bytes."""
+        return await self._ask("get", key, None, lambda: self._below.get_within(self._full(key), most), length)
+
     async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Return several parts of one version of a value."""
         request = lambda: self._below.get_spans(self._full(key), spans)  # noqa: E731 - as all the others
@@ -75,6 +79,16 @@ class WrapperVerbs:
             key,
             None,
             lambda: self._below.get_stamped(self._full(key), unless),
+            lambda found: None if found is None else length(found.value),
+        )
+
+    async def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Return what `get_stamped` does, unless the value has more than `most` bytes."""
+        return await self._ask(
+            "get_stamped",
+            key,
+            None,
+            lambda: self._below.get_stamped_within(self._full(key), unless, most),
             lambda found: None if found is None else length(found.value),
         )
 
@@ -167,6 +181,10 @@ class CacheVerbs(WrapperVerbs):
     async def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the cached value, or ask the store."""
         return await self._run(self._store.get_steps(key, span))
+
+    async def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the cached value, or ask the store."""
+        return await self._run(self._store.get_within_steps(key, most))
 
     async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Cut the parts from the cached value, or ask the store."""

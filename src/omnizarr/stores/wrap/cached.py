@@ -153,14 +153,18 @@ class CacheStore(WrapperStore):
         # If a clock was set back, ages are negative and mean nothing.
         return entry.checked > state.changed_at(key) and 0 <= state.shelf.clock() - entry.checked < self.max_age
 
-    def _true(self, key: str, entry: Entry | None) -> Steps[Entry]:
-        """Return the whole value, from the cache if it is still current, otherwise from the store."""
+    def _true(self, key: str, entry: Entry | None, most: int | None = None) -> Steps[Entry]:
+        """Return the whole value, from the cache if it is still current, otherwise from the store.
+
+        A value of the store that has more than `most` bytes raises StoreLimitError.
+        """
         state = self._state
         if entry is not None and self._is_fresh(key, entry):
             state.hits += 1
             return entry
         asked = state.shelf.clock()
-        found = yield "get_stamped", key, None if entry is None else entry.stamp
+        known = None if entry is None else entry.stamp
+        found = yield ("get_stamped", key, known) if most is None else ("get_stamped_within", key, known, most)
         if found is None and entry is not None:
             state.revalidated += 1
             entry = entry._replace(checked=asked)
@@ -226,6 +230,16 @@ class CacheStore(WrapperStore):
         found: Buffer | None = yield "get", key, span
         return found
 
+    def get_within_steps(self, key: str, most: int) -> Steps[Buffer | None]:
+        """Return the cached value, or ask the store."""
+        if self._state.holds():
+            found: Buffer | None = yield "get_within", key, most
+            return found
+        value = (yield from self._true(key, self._kept((key, None)), most)).value
+        if value is not None:
+            self.check_limit(key, len(value), most)
+        return value
+
     def get_spans_steps(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
         """Cut the parts from the cached value, or ask the store."""
         if not self._state.holds():
@@ -251,14 +265,16 @@ class CacheStore(WrapperStore):
             return size
         return None if entry.value is None else len(entry.value)
 
-    def get_stamped_steps(self, key: str, unless: Hashable | None) -> Steps[Stamped | None]:
+    def get_stamped_steps(self, key: str, unless: Hashable | None, most: int | None = None) -> Steps[Stamped | None]:
         """Return the cached value, or ask the store."""
         entry = None if self._state.holds() else self._kept((key, None))
         if entry is not None and entry.stamp is not None:
-            value, stamp, _ = yield from self._true(key, entry)
+            value, stamp, _ = yield from self._true(key, entry, most)
             return None if stamp is not None and stamp == unless else Stamped(value, stamp)
         asked = self._state.shelf.clock()
-        found: Stamped | None = yield "get_stamped", key, unless
+        found: Stamped | None = yield (
+            ("get_stamped", key, unless) if most is None else ("get_stamped_within", key, unless, most)
+        )
         if found is not None and not self._state.holds():
             self._keep(key, found, asked)
         return found
@@ -284,6 +300,16 @@ class CacheStore(WrapperStore):
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the cached value, or ask the store."""
         return self._run(self.get_steps(key, span))
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the cached value, or ask the store."""
+        return self._run(self.get_within_steps(key, most))
+
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Request each value with `get_within`, concurrently; within a lock, ask the store directly."""
+        if self._state.holds():
+            return self.store.get_many_within(keys, most)
+        return Store.get_many_within(self, keys, most)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Request each value with `get`, concurrently; within a lock, ask the store directly."""
@@ -327,6 +353,13 @@ class CacheStore(WrapperStore):
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return the cached value, or ask the store."""
         return self._run(self.get_stamped_steps(key, unless))
+
+    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Return the cached value, or ask the store."""
+        found = self._run(self.get_stamped_steps(key, unless, most))
+        if found is not None and found.value is not None:
+            self.check_limit(key, len(found.value), most)
+        return found
 
     def pinned(self, key: str) -> Reader | None:
         """Return a function that reads parts of the cached value, or of one version in the store."""

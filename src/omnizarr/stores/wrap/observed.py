@@ -87,6 +87,10 @@ class ObservedStore(WrapperStore):
         """Observe the request and pass it on."""
         return self._run(("get", key, span), lambda: self._target(key).get(key, span), length)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Observe the request and pass it on."""
+        return self._run(("get", key, None), lambda: self._target(key).get_within(key, most), length)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass requests on, and observe each from when it is taken until its value arrives."""
         under_way: dict[int, Asked] = {}
@@ -138,6 +142,14 @@ class ObservedStore(WrapperStore):
         return self._run(
             ("get_stamped", key, None),
             lambda: self._target(key).get_stamped(key, unless),
+            lambda found: None if found is None else length(found.value),
+        )
+
+    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Observe the request and pass it on."""
+        return self._run(
+            ("get_stamped", key, None),
+            lambda: self._target(key).get_stamped_within(key, unless, most),
             lambda found: None if found is None else length(found.value),
         )
 

@@ -75,6 +75,13 @@ class WrapperStore(Store):
             return self.store.get_within(key, most)
         return super().get_within(key, most)
 
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Pass the request on, unless a subclass reads in another way."""
+        own = type(self)
+        if own.get is WrapperStore.get and own.get_within is WrapperStore.get_within:
+            return self.store.get_many_within(keys, most)
+        return super().get_many_within(keys, most)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass the request on."""
         return self.store.get_many(requests)
@@ -106,6 +113,12 @@ class WrapperStore(Store):
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Pass the request on."""
         return self.store.get_stamped(key, unless)
+
+    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Pass the request on, unless a subclass reads in another way."""
+        if type(self).get_stamped is WrapperStore.get_stamped:
+            return self.store.get_stamped_within(key, unless, most)
+        return super().get_stamped_within(key, unless, most)
 
     def pinned(self, key: str) -> Reader | None:
         """Pass the request on."""
@@ -257,6 +270,10 @@ class PrefixStore(WrapperStore):
         """Read below the prefix."""
         return self.store.get_within(self._full(key), most)
 
+    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Read below the prefix."""
+        return self.store.get_many_within(map(self._full, keys), most)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read below the prefix."""
         return self.store.get_many((self._full(key), span) for key, span in requests)
@@ -291,6 +308,10 @@ class PrefixStore(WrapperStore):
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Read below the prefix."""
         return self.store.get_stamped(self._full(key), unless)
+
+    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+        """Read below the prefix."""
+        return self.store.get_stamped_within(self._full(key), unless, most)
 
     def pinned(self, key: str) -> Reader | None:
         """Read below the prefix."""

@@ -19,6 +19,7 @@ from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores import bounded
 from omnizarr.stores.base import Buffer, Store
 
 ENTRY: Final = "zarr.json"
@@ -125,7 +126,7 @@ def home_of(where: StorePath, zarr_format: int | str | None = None) -> StorePath
     if where.home is not None:
         return where
     for place in reversed(list(where.ancestors())):
-        data = where.store.get(place.prefix + ENTRY)
+        data = bounded.document(where.store, place.prefix + ENTRY)
         if data is None:
             continue
         try:
@@ -196,7 +197,7 @@ def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
         try:
-            found = list(store.get_many([(key, None) for key in batch]))
+            found = list(bounded.documents(store, batch))
         except StoreError:  # of one of them: the others can be read
             for key in batch:
                 document = _read_alone(store, key)
@@ -232,7 +233,7 @@ def _parsed(key: str, data: Buffer) -> Document:
 
 def _read_alone(store: Store, key: str) -> Document | None:
     try:
-        data = store.get(key)
+        data = bounded.document(store, key)
     except StoreError as error:
         problem = Problem("", error.message, found=error.found, remedy=error.remedy)
         return Document(key, b"", problems=[problem], is_unreadable=True)

@@ -16,7 +16,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
-from omnizarr.stores import Store, pool
+from omnizarr.stores import Store, bounded, pool
 from omnizarr.stores.base import Buffer, Listing, Request, Span, cut
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools import reaching
@@ -48,6 +48,12 @@ class NamedKeys(WrapperStore):
         if value is not None:
             return cut(value, span)
         return None if key.rpartition("/")[2] in _NAMES else self.store.get(key, span)
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return a document from memory, and chunks from the store."""
+        if key in self._documents or key.rpartition("/")[2] in _NAMES:
+            return super().get_within(key, most)
+        return self.store.get_within(key, most)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Get each."""
@@ -81,7 +87,7 @@ class NamedKeys(WrapperStore):
 
 def _fetch(store: Store, key: str) -> Buffer | StoreError | None:
     try:
-        return store.get(key)
+        return bounded.document(store, key)
     except StoreError as error:  # of one: the others can be read
         return error
 

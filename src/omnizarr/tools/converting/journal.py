@@ -17,7 +17,7 @@ from omnizarr.formats import documents
 from omnizarr.model import JSON, strict
 from omnizarr.nodes import erasing
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, Store
+from omnizarr.stores import LocalStore, Store, bounded
 
 KEY: Final = erasing.JOURNAL
 """Name of the document, at the root of the target."""
@@ -131,7 +131,7 @@ def read(root: StorePath) -> Journal | None:
     Raises NodeExistsError if there is something by its name that is not a journal.
     """
     key = root.prefix + KEY
-    data = root.store.get(key)
+    data = bounded.document(root.store, key)
     if data is None:
         return None
     try:

@@ -19,6 +19,7 @@ from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores import bounded
 
 NodeType = Literal["array", "group"]
 
@@ -74,7 +75,7 @@ def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | N
     key = group.where.prefix + _GROUP_OBJECT
     if group.metadata.dialect == "v2" and group.where.store.exists(key):
         with group.where.lock():
-            value = group.where.store.get(key)
+            value = bounded.document(group.where.store, key)
             document = None if value is None else documents.parse(value)
             if isinstance(document, Mapping):
                 group.where.store.set(key, documents.render(_relisted(document, where.name, kind)))

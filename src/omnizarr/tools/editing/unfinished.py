@@ -13,6 +13,7 @@ from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.stored import dump
+from omnizarr.stores import bounded
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.journal import Journal
 
@@ -45,14 +46,14 @@ def is_deletion(where: StorePath) -> bool:
     """Whether a deletion was begun and not finished."""
     if not is_left(where):
         return False
-    document: Any = documents.parse(where.store.get(where.prefix + KEY) or b"{}")
+    document: Any = documents.parse(bounded.document(where.store, where.prefix + KEY) or b"{}")
     entries = document.get("omnizarr_conversion")
     return isinstance(entries, dict) and entries.get("options") == _DELETION
 
 
 def is_left(where: StorePath) -> bool:
     """Whether a copy or a deletion under this name was begun and not finished."""
-    value = where.store.get(where.prefix + KEY)
+    value = bounded.document(where.store, where.prefix + KEY)
     if value is None:
         return False
     document = documents.parse(value)

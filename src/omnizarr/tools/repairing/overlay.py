@@ -39,6 +39,10 @@ class Overlay(Store):
         value = self.changed[key]
         return None if value is None else cut(value, span)
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return the value that was set, or else the value of the store below."""
+        return self.store.get_within(key, most) if key not in self.changed else super().get_within(key, most)
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass calls on to the store, except for changed keys."""
         wanted = list(requests)

@@ -40,6 +40,13 @@ class _Witness(Overlay):
             self.read.setdefault(key, value)
         return value
 
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return a value, and remember it if it was not changed here."""
+        value = super().get_within(key, most)
+        if key not in self.changed:
+            self.read.setdefault(key, value)
+        return value
+
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Return one after the other."""
         yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(requests))

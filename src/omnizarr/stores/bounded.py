@@ -1,0 +1,28 @@
+"""Documents of stores: values that are read whole and parsed, so their size is checked before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from omnizarr.errors import StoreLimitError
+from omnizarr.settings import config
+from omnizarr.stores.base import Buffer, Store
+
+REMEDY: Final = 'if you trust it, raise omnizarr.config.set({"documents.max_bytes": ...})'
+
+
+def document(store: Store, key: str) -> Buffer | None:
+    """Return the document under a key, or None. Raises StoreLimitError if it is too large."""
+    try:
+        return store.get_within(key, config.get("documents.max_bytes"))
+    except StoreLimitError as error:
+        raise error.add(remedy=REMEDY)
+
+
+def documents(store: Store, keys: Iterable[str]) -> Iterator[tuple[int, Buffer | None]]:
+    """Yield (position of the key, document or None) in the order in which they arrive. Raises StoreLimitError."""
+    try:
+        yield from store.get_many_within(keys, config.get("documents.max_bytes"))
+    except StoreLimitError as error:
+        raise error.add(remedy=REMEDY)
