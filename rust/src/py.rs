@@ -277,7 +277,7 @@ fn arguments(values: &Bound<'_, PyTuple>, skip: usize) -> PyResult<Vec<Argument>
     values.iter().skip(skip).map(|value| argument(&value)).collect()
 }
 
-/// A codec as `omnizarr.engine.descriptions` describes it: its name, then its arguments.
+/// A codec as `omnizarr.codecs.chain.describe` describes it: its name, then its arguments.
 fn described<'py>(description: &Bound<'py, PyAny>) -> PyResult<(String, Bound<'py, PyTuple>)> {
     let description = description.cast::<PyTuple>()?;
     Ok((description.get_item(0)?.extract()?, description.clone()))

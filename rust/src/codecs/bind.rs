@@ -1,4 +1,4 @@
-//! Codecs by name, with the arguments that `omnizarr.engine.descriptions` writes down.
+//! Codecs by name, with the arguments that `omnizarr.codecs.chain.describe_chain` writes down.
 //!
 //! | kind | name | arguments |
 //! |---|---|---|
