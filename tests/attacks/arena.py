@@ -21,6 +21,9 @@ from tests.attacks import victim
 SECRET = "root:x:0:0:the-secret-of-the-victim"
 """What lies in files that no attack may read."""
 
+HUSH = "hush-"
+"""How credentials of the victim begin, which no output may show."""
+
 COMPLETE = (
     "import os; os.environ |= dict(_OMNIZARR_COMPLETE='fish_complete', COMP_WORDS='omnizarr\\ninfo'); "
     "os.environ['COMP_WORD'] = '{x}/'; omnizarr.cli.main([])"
@@ -163,7 +166,9 @@ def harm_of(attack: Attack, attempt: str, field: Field, out: Path) -> Result:
     if field.hits:
         harms.append(f"asked for {field.hits.pop(0)}")
         field.hits.clear()
-    if SECRET in end.output or any(SECRET.encode() in part for part in _values(out)):
+    if "omnizarr: no command" in end.output or "No such option" in end.output:
+        harms.append("was no command")
+    if SECRET in end.output or HUSH in end.output or any(SECRET.encode() in part for part in _values(out)):
         harms.append("showed a secret")
     if attack.refused and end.error is None and not harms:
         harms.append(f"was not refused: {end.output[:200]!r}")

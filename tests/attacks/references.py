@@ -23,7 +23,7 @@ ARRAY = {
 GROUP = '{"zarr_format": 2}'
 READS = (
     "omnizarr convert {x} {out}",
-    "omnizarr copy {x} {out}",
+    "omnizarr cp {x} {out}",
     "omnizarr stat {x}",
     "print(bytes(omnizarr.open('{x}')['a'][:]))",
 )

@@ -44,6 +44,7 @@ HARMFUL = {
     "asked for GET /": "import urllib.request; urllib.request.urlopen({url!r})",
     "showed a secret": "print(open({secret!r}).read())",
     "was not refused": "pass",
+    "was no command": "omnizarr look {x}",
 }
 
 

@@ -1,0 +1,59 @@
+"""HDF5 files that lead to other files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.attacks.arena import SECRET, Field, attack
+
+SIZE = len(SECRET)
+TRIES = (
+    "omnizarr convert {x} {out}",
+    "omnizarr convert {x} {out} --trust-root {x}/../../received",
+    "omnizarr dump {x}",
+    "omnizarr.convert('{x}', '{out}', references=['/nowhere', 'https://example.org'])",
+    "from omnizarr.netcdf import files\nwith files.open_file('{x}') as source: print(source)",
+)
+
+
+def _file(field: Field) -> Path:
+    return field.received / "x.nc"
+
+
+@attack("files", "HDF5: external storage in a file outside", *TRIES, refused=True)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        file.create_dataset("v", (SIZE,), "u1", external=[(str(field.secret), 0, SIZE)])
+
+
+@attack("files", "HDF5: an external link to a file outside", *TRIES, refused=True)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(field.secret.parent / "other.h5", "w") as file:
+        file["d"] = list(SECRET.encode())
+    with h5py.File(_file(field), "w") as file:
+        file["v"] = h5py.ExternalLink(str(field.secret.parent / "other.h5"), "d")
+
+
+@attack("files", "HDF5: a virtual dataset of a file outside", *TRIES, refused=True)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(field.secret.parent / "other.h5", "w") as file:
+        file["d"] = list(SECRET.encode())
+    layout = h5py.VirtualLayout((SIZE,), "u1")
+    layout[:] = h5py.VirtualSource("../elsewhere/other.h5", "d", (SIZE,))
+    with h5py.File(_file(field), "w") as file:
+        file.create_virtual_dataset("v", layout)
+
+
+@attack("files", "HDF5: links in circles", *TRIES[:1], TRIES[2], refused=True)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        file["g/up"] = h5py.SoftLink("/")
+        file["g/self"] = h5py.ExternalLink("x.nc", "/")
