@@ -326,3 +326,13 @@ def test_read_only_sources_are_enough():
     store = omnizarr.open_group(old, mode="r").store_path.store
     omnizarr.convert(ReadOnlyStore(store), new := {})
     assert files_in(new) == FILES
+
+
+@pytest.mark.parametrize("zarr_format", ["3-draft2019", "3-draft2020"])
+def test_copying_the_root_of_a_draft_says_which_files_stay_behind(tmp_path, zarr_format):
+    omnizarr.create_group(tmp_path / "old", zarr_format=zarr_format).create_array("a", data=[1, 2])
+    assert omnizarr.copy_node(tmp_path / "old", tmp_path / "first").remarks == ()
+    (tmp_path / "old" / "README.md").write_text("read me")
+    (remark,) = omnizarr.copy_node(tmp_path / "old", tmp_path / "second").remarks
+    assert "not copied" in remark
+    assert "README.md" in remark

@@ -111,3 +111,24 @@ def test_a_packing_that_no_reader_applies_is_not_mentioned(tmp_path):
         made.createVariable("text", "S1", ("x",)).scale_factor = np.float32(0.1)
     done = omnizarr.convert(tmp_path / "a.nc", tmp_path / "a.zarr", dry_run=True)
     assert "double" not in str(done)
+
+
+@pytest.mark.parametrize("mode", ["BitGroom", "GranularBitRound", "BitRound"])
+def test_a_conversion_neither_rounds_nor_packs_again(tmp_path, mode):
+    values = np.random.default_rng(3).normal(280, 9, 500).astype("f4")
+    name = f"_Quantize{mode}NumberOfSignificant{'Bits' if mode == 'BitRound' else 'Digits'}"
+    with netCDF4.Dataset(tmp_path / "old.nc", "w") as made:
+        made.createDimension("x", 500)
+        variable = made.createVariable("v", "f4", ("x",))
+        variable.setncattr(name, np.int32(3))  # as programs write it that round by themselves, or not at all
+        variable.least_significant_digit = 1
+        variable.set_auto_maskandscale(False)
+        variable[:] = values
+        variable.scale_factor = 0.1
+    for source, target in (("old.nc", "new.zarr"), ("new.zarr", "back.nc")):
+        done = omnizarr.convert(tmp_path / source, tmp_path / target)
+        assert (done.losses, done.verified) == ((), True)
+    assert omnizarr.open(tmp_path / "new.zarr")["v"][:].tobytes() == values.tobytes()
+    with netCDF4.Dataset(tmp_path / "back.nc") as made:
+        made.set_auto_maskandscale(False)
+        assert made["v"][:].tobytes() == values.tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -27,11 +28,12 @@ from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Progress, Tick, Tracker
+from omnizarr.tools import strangers
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.sources import Source
 from omnizarr.tools.editing import deleting, mentions, places, unfinished
 from omnizarr.tools.editing.outcome import Edited
-from omnizarr.tools.streaming import executors
+from omnizarr.tools.streaming import executors, nodes
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, Job, Tally
 
@@ -194,8 +196,18 @@ class Copy:
             renew(self.target)
         marks = mentions.listed(self.source).marks
         mentions.enter(self.target, kind, marks)
-        remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self.left)
+        remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self._not_copied(), *self.left)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
+
+    def _not_copied(self) -> Iterator[str]:
+        """Yield a remark on files that are not Zarr at the root of a draft, whose nodes lie in places of their own."""
+        if self.source.home is None or self.source.path:
+            return
+        with ExitStack() as opened:
+            found = nodes.hierarchy(opened, self.source, None, None, None)
+        others = strangers.of(found.top.where, nodes.metadata_of(found)).files
+        if others:
+            yield f"not copied: {strangers.counted(others)}; omnizarr.copy_store and omnizarr.convert copy them"
 
     def _compare(self, tick: Tick) -> None:
         """Raise NodeExistsError if the node at the target differs from the source."""
