@@ -466,9 +466,8 @@ class TestDataTypes:
         found = translate(v3(LITTLE, data_type="quaternion"), V2)
         assert (found.target, found.losses[0].what) == (None, "the array, for its data type 'quaternion'")
 
-    @pytest.mark.parametrize("codec", ["pickle", "msgpack2"])
-    def test_python_objects_cannot_be_carried_to_v3(self, codec):
-        found = translate(v2("|O", filters=[{"id": codec}], fill_value=None), V3)
+    def test_pickled_objects_cannot_be_carried_to_v3(self):
+        found = translate(v2("|O", filters=[{"id": "pickle"}], fill_value=None), V3)
         assert (found.target, found.losses[0].what) == (None, "the array, for its data type Python objects")
 
     @pytest.mark.parametrize("codec", ["json2", "pickle"])
