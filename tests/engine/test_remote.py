@@ -129,6 +129,7 @@ def test_requests_look_the_same(server, url):
         assert array[50, 50] == VALUES[50, 50]
         (request,) = server.requests()
         request[2].pop("range", None)
+        assert request[2].pop("accept-encoding", "identity") == "identity"
         asked.append(request)
     assert asked[0] == asked[1]
 

@@ -51,6 +51,11 @@ _LONGEST_EXCUSE: Final = 4096
 _SHORTLY: Final = 1.0
 """Seconds for that."""
 _PIECE: Final = 1 << 20
+_SAID: Final = {
+    401: "The operation lacked valid authentication credentials",
+    403: "The operation lacked the necessary privileges to complete",
+}
+"""What obstore says of these."""
 _IDLE: Final = 64
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
@@ -423,13 +428,17 @@ def _server(parts: parse.SplitResult) -> tuple[str, str, int]:
 
 
 def _refused(method: str, url: str, status: int) -> NoReturn:
-    text = f"Error performing {method} {url} - Server returned non-2xx status code: {status}"
+    phrase = http.client.responses.get(status, "")
+    text = f"Error performing {method} {url} - Server returned non-2xx status code: {status} {phrase}".strip()
     if status in (404, 405, 410):
         raise FileNotFoundError(text)
     kinds = {
         304: exceptions.NotModifiedError, 401: exceptions.UnauthenticatedError, 403: exceptions.PermissionDeniedError,
         409: exceptions.AlreadyExistsError, 412: exceptions.PreconditionError,
     }  # fmt: skip
+    path = parse.unquote(parse.urlsplit(url).path).strip("/")
+    said = _SAID.get(status)
+    text = f"Generic HTTP error: {text}" if said is None else f"{said} for path {path}: {text}"
     raise kinds.get(status, exceptions.GenericError)(text)
 
 
