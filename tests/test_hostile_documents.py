@@ -14,6 +14,7 @@ from omnizarr import errors, netcdf
 from omnizarr.cli import main
 from omnizarr.nodes.group import UnreadableNode
 from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.tools.translated import TranslatedStore
 
 RUNS = int(os.environ.get("RUNS", "3"))
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
@@ -242,6 +243,54 @@ USES = (
     lambda store: list(map(str, omnizarr.check(store))),
     lambda store: [read_and_write(node) for node in nodes_of(store)],
 )
+
+
+def copied(store):
+    return MemoryStore({key: bytes(store.get(key)) for key in store.list()})
+
+
+def looked_at_as_netcdf(store):
+    with netcdf.Dataset(store) as dataset:
+        _ = repr(dataset), list(map(repr, dataset.variables.values())), dataset.all_notes()
+
+
+def translated(store):
+    for zarr_format in (2, 3):
+        live = TranslatedStore(store, zarr_format=zarr_format)
+        for key in list(live.list()):
+            live.get(key)
+
+
+TOOLS = {
+    "convert to v3": lambda store: omnizarr.convert(store, MemoryStore(), zarr_format=3),
+    "convert to v2": lambda store: omnizarr.convert(store, MemoryStore(), zarr_format=2),
+    "consolidate": lambda store: omnizarr.consolidate_metadata(copied(store)),
+    "repair": lambda store: omnizarr.repair(copied(store)),
+    "du": lambda store: str(omnizarr.du(store)),
+    "missing": lambda store: [omnizarr.missing(node) for node in nodes_of(store) if isinstance(node, omnizarr.Array)],
+    "advise": lambda store: [omnizarr.advise(node) for node in nodes_of(store) if isinstance(node, omnizarr.Array)],
+    "attributes": lambda store: [
+        (dict(node.attrs), node.metadata.to_dict()) for node in nodes_of(store) if not isinstance(node, UnreadableNode)
+    ],
+    "netCDF": looked_at_as_netcdf,
+    "live view": translated,
+    "xarray": lambda store: repr(pytest.importorskip("xarray").open_dataset(store, engine="omnizarr")),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("zarr_format", FORMATS)
+def test_whatever_a_document_says_errors_of_tools_are_ours(zarr_format, seed):
+    random_ = random.Random(1000 + seed)
+    sound = documents_of(zarr_format)
+    keys = [key for key in sound if sound[key].startswith(b"{") and not key.endswith("attrs")]
+    for _ in range(8):
+        key = random_.choice(keys)
+        said = json.dumps(mutated(json.loads(sound[key]), random_))
+        for name, use in TOOLS.items():
+            error = raised_by(use, MemoryStore({**sound, key: said.encode()}))
+            assert error is None or isinstance(error, errors.OmnizarrError), f"{name}: {error!r} for {key}: {said}"
 
 
 def raised_by(use, *arguments):

@@ -33,6 +33,7 @@ The tree, with the built-in exceptions that they are as well::
     ├── ChunkNotFoundError (KeyError)             a missing chunk, with missing="error"
     ├── SelectionError (IndexError, ValueError)
     │   └── BoundsCheckError
+    ├── SelectionMemoryError (MemoryError)        the selected elements are too many for the memory
     ├── ShapeError (ValueError)                   a value does not fit the selection
     ├── ValueTypeError (TypeError, ValueError)    a value cannot be converted to the data type
     ├── ReadOnlyError (PermissionError, RuntimeError, ValueError)
@@ -361,6 +362,10 @@ class SelectionError(OmnizarrError, IndexError, ValueError):
 
 class BoundsCheckError(SelectionError):
     """An index is outside the array."""
+
+
+class SelectionMemoryError(OmnizarrError, MemoryError):
+    """The selected elements need more memory than is available."""
 
 
 class ShapeError(OmnizarrError, ValueError):

@@ -238,7 +238,9 @@ class TestReading:
     def test_only_chunks_that_differ_are_decoded(self, monkeypatch):
         boxes = []
         read = walking.read
-        monkeypatch.setattr(walking, "read", lambda binding, box, n: boxes.append(box) or read(binding, box, n))
+        monkeypatch.setattr(
+            walking, "read", lambda binding, box, n, **more: boxes.append(box) or read(binding, box, n, **more)
+        )
         values = np.arange(100.0)
         left = array(values, chunks=10)
         values[57] = -1

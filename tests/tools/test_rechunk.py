@@ -96,7 +96,7 @@ def test_no_more_is_read_at_a_time_than_memory_allows_or_one_chunk_has(monkeypat
         sizes.append(found.nbytes)
         return found
 
-    monkeypatch.setattr(moving, "read", lambda *args: noted(read(*args)))
+    monkeypatch.setattr(moving, "read", lambda *args, **more: noted(read(*args, **more)))
     monkeypatch.setattr(Shelf, "read", lambda *args: noted(fetched(*args)))
     source = make(3)["a"]
     omnizarr.rechunk(source, {}, chunks=(60, 1), max_memory=max_memory, verify=verify)

@@ -13,6 +13,7 @@ from omnizarr.cli.options import command, is_quiet, json_option, path_argument, 
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.text import to_json
 from omnizarr.cli.trace import traced
+from omnizarr.errors import StoreLimitError
 from omnizarr.nodes import wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import UnreadableNode
@@ -22,6 +23,8 @@ from omnizarr.tools.missing import missing as find
 from omnizarr.tools.sizing.absent import MissingChunks
 
 PROBLEM = 1
+_MOST_ITEMS: Final = 10**7
+"""Chunks of an array that are printed one by one."""
 
 
 def _selection(region: tuple[slice, ...]) -> str:
@@ -87,8 +90,21 @@ def _found(arrays: Iterable[Any], *, inner: bool) -> Iterator[tuple[Any, Missing
             yield node, find(node, inner=inner, progress=wanted())
 
 
+def _items(found: MissingChunks, form: str) -> Iterable[Any]:
+    """Return what is printed of the missing chunks, in any form but regions one by one."""
+    if form != "regions" and found.count > _MOST_ITEMS:
+        raise StoreLimitError(
+            "there are too many missing chunks to print each",
+            path=found.path,
+            found=f"{found.count:,}",
+            expected=f"at most {_MOST_ITEMS:,}",
+            remedy="print --regions, which are few where chunks are side by side, or their --count",
+        )
+    return _FORMS[form][0](found)
+
+
 def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, only_count: bool, is_alone: bool) -> int:
-    items, text, _ = _FORMS[form]
+    _, text, _ = _FORMS[form]
     code = count = expected = 0
     unit = "chunk"
     for node, found in _found(arrays, inner=inner):
@@ -102,7 +118,7 @@ def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, on
         if only_count:
             click.echo(f"{before}{found.count}")
             continue
-        for item in items(found):
+        for item in _items(found, form):
             click.echo(f"{before}{text(item)}")
     if not is_quiet():
         click.echo(f"{count:,} of {wording.plural(expected, unit)} missing", err=True)
@@ -111,7 +127,7 @@ def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, on
 
 def _print_json(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, only_count: bool, is_alone: bool) -> int:
     """Print one document piece by piece, because there may be millions of items."""
-    items, _, plain = _FORMS[form]
+    _, _, plain = _FORMS[form]
     code = 0
     if not is_alone:
         click.echo("[", nl=False)
@@ -126,7 +142,7 @@ def _print_json(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, onl
             click.echo(head, nl=False)
             continue
         click.echo(f'{head[:-1]}, "{form}": [', nl=False)
-        for position, item in enumerate(items(found)):
+        for position, item in enumerate(_items(found, form)):
             click.echo(f"{',' if position else ''}\n  {json.dumps(plain(item))}", nl=False)
         click.echo("\n]}", nl=False)
     click.echo("" if is_alone else "\n]")

@@ -11,6 +11,8 @@ from omnizarr.model import JSON, Note, Problem, Report
 
 MAX_LENGTH = 2**63 - 1
 """The largest length of a dimension. Larger ones cannot be addressed."""
+MOST_DIMENSIONS = 200
+"""NumPy has 64. With more than this, a number of elements has more digits than Python writes (4300)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,13 @@ def read_list(reader: Reader, value: JSON, pointer: str, spec: str) -> Sequence[
 def read_lengths(reader: Reader, value: JSON, pointer: str, spec: str) -> tuple[int, ...]:
     """Return a list of lengths of dimensions, in elements: integers from 0 to 2**63 - 1."""
     lengths = []
-    for index, item in enumerate(read_list(reader, value, pointer, spec)):
+    items = read_list(reader, value, pointer, spec)
+    if len(items) > MOST_DIMENSIONS:
+        reader.problem(
+            pointer, "too many dimensions", found=f"{len(items)}", expected=f"at most {MOST_DIMENSIONS}", spec=spec
+        )
+        items = items[:MOST_DIMENSIONS]
+    for index, item in enumerate(items):
         if is_integer(item) and 0 <= item <= MAX_LENGTH:
             lengths.append(item)
             continue

@@ -59,6 +59,8 @@ from omnizarr.support.memo import Memo
 NAME: Final = "v3"
 DOCUMENT: Final = "zarr.json"
 
+_LARGEST_DEFAULT = 2**20
+"""Bytes of an element whose default is made: as a list, raw bits take many times their memory."""
 _ARRAY = 'Zarr v3, "Array metadata"'
 _GROUP = 'Zarr v3, "Group metadata"'
 _SHAPE = 'Zarr v3, "shape"'
@@ -403,6 +405,16 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
             if meant is not value:
                 reader.note("/fill_value", f"{json.dumps(value)}, read as {json.dumps(meant)}", spec)
             return meant
+    if bound.is_fixed_size and bound.dtype.itemsize > _LARGEST_DEFAULT:
+        if value is None or value == "":
+            reader.problem(
+                "/fill_value",
+                "elements are too large for a default",
+                found=f"{bound.dtype.itemsize} bytes for each",
+                expected=f"at most {_LARGEST_DEFAULT}, or a fill value",
+                spec=spec,
+            )
+        return value
     default: JSON = bound.fill_to_json(bound.default_fill_value)
     return default
 

@@ -29,7 +29,7 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexer, fields_dtype, points
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
-from omnizarr.nodes.reading import Prepared, prepare
+from omnizarr.nodes.reading import Prepared, prepare, too_large
 from omnizarr.nodes.writing import converted_value, write_values
 from omnizarr.stores import threads
 from omnizarr.stores.resolve import resolve_root
@@ -212,7 +212,10 @@ class Array(Node, ArrayProperties):
             plan = indexing.plan(selection, grid)
         except SelectionError as error:
             raise error.add(store=str(self._where.store), path=self.path)
-        out = np.empty(plan.buffer_shape, dtype, order)
+        try:
+            out = np.empty(plan.buffer_shape, dtype, order)
+        except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
+            raise too_large(binding, plan) from error
         read(binding, plan, out, self._config.concurrency)
         if plan.shape != plan.buffer_shape or plan.turned is not None:
             out = plan.as_result(out)
@@ -363,7 +366,7 @@ class Array(Node, ArrayProperties):
 
     def _rows(self) -> Iterator[Any]:
         start = 0
-        for length in self.read_chunk_sizes[0]:
+        for length in chunking.each_size(self._grid.axes[0], self._inner[0]):
             yield from self[start : start + length]
             start += length
 

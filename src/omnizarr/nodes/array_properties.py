@@ -11,7 +11,7 @@ import numpy as np
 
 from omnizarr import metadata as public
 from omnizarr.engine import Binding
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.indexing import Plan
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
@@ -169,14 +169,29 @@ class ArrayProperties(NodeProperties):
 
     @property
     def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """For each dimension, the lengths of chunks (with shards: of shards), cut at the array's edge."""
-        return tuple(chunking.sizes(axis, None) for axis in self._grid.axes)
+        """For each dimension, the lengths of chunks (with shards: of shards), cut at the array's edge.
+
+        Raises MetadataError if there are more than 10,000,000 along a dimension.
+        """
+        return self._sizes((None,) * self.ndim)
 
     @property
     def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """For each dimension, the lengths of chunks (with shards: of inner chunks), cut at the array's edge."""
-        inner = chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
-        return tuple(chunking.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
+        """For each dimension, the lengths of chunks (with shards: of inner chunks), cut at the array's edge.
+
+        Raises MetadataError if there are more than 10,000,000 along a dimension.
+        """
+        return self._sizes(self._inner)
+
+    @property
+    def _inner(self) -> tuple[int | None, ...]:
+        return chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
+
+    def _sizes(self, inner: tuple[int | None, ...]) -> tuple[tuple[int, ...], ...]:
+        try:
+            return tuple(chunking.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
+        except MetadataError as error:
+            raise error.add(store=str(self.store), path=self.path)
 
     @property
     def cdata_shape(self) -> tuple[int, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.codecs import registry
-from omnizarr.errors import UnknownCodecError
+from omnizarr.errors import MetadataError, UnknownCodecError
 from omnizarr.model import Named, grids
 from omnizarr.support.lazy import Lazy
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from omnizarr.codecs import values
 else:
     values = Lazy("omnizarr.codecs.values")
+
+_MOST_SIZES: Final = 10**7
+"""Chunks along a dimension whose lengths are listed one by one."""
 
 
 def _sharding(codecs: tuple[Named, ...]) -> tuple[int, Named] | None:
@@ -66,12 +70,25 @@ def _kind(codec: Named) -> str:
         return "unknown"
 
 
-def sizes(axis: grids.Axis, inner: int | None) -> tuple[int, ...]:
-    """Return the lengths of chunks along one dimension, each divided into inner chunks, cut at the array's edge."""
-    lengths = []
+def each_size(axis: grids.Axis, inner: int | None) -> Iterator[int]:
+    """Yield the lengths of chunks along one dimension, each divided into inner chunks, cut at the array's edge."""
     for number in range(axis.count):
         start, size = axis.chunk(number)
         visible = min(size, axis.length - start)
         step = inner or size
-        lengths += [min(step, visible - at) for at in range(0, visible, step)]
-    return tuple(lengths)
+        for at in range(0, visible, step):
+            yield min(step, visible - at)
+
+
+def sizes(axis: grids.Axis, inner: int | None) -> tuple[int, ...]:
+    """Return the same lengths; raises MetadataError if there are too many."""
+    number = sum(part.chunks * -(-part.size // (inner or part.size)) for part in axis.segments)
+    if number > _MOST_SIZES:
+        raise MetadataError(
+            "there are too many chunks along a dimension to list the length of each",
+            pointer="/chunk_grid",
+            found=f"about {number:,}",
+            expected=f"at most {_MOST_SIZES:,}",
+            remedy="use cdata_shape, which has their number",
+        )
+    return tuple(each_size(axis, inner))

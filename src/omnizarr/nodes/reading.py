@@ -12,7 +12,7 @@ import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr.engine import Binding, budget, reference
-from omnizarr.errors import ReadOnlyError, ShapeError, ValueTypeError
+from omnizarr.errors import ReadOnlyError, SelectionMemoryError, ShapeError, ValueTypeError
 from omnizarr.indexing import Plan
 from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, fields_dtype, select_fields
 from omnizarr.stores import pool
@@ -56,7 +56,22 @@ def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fiel
         _check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
         if fields is None and out.dtype == dtype and (view := as_buffer(out, plan)) is not None:
             return Prepared(binding, plan, view, out, None, is_in_place=True)
-    return Prepared(binding, plan, np.empty(plan.buffer_shape, dtype, order), out, fields)
+    try:
+        buffer = np.empty(plan.buffer_shape, dtype, order)
+    except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
+        raise too_large(binding, plan) from error
+    return Prepared(binding, plan, buffer, out, fields)
+
+
+def too_large(binding: Binding, plan: Plan) -> SelectionMemoryError:
+    """Return the error for a selection that no memory holds."""
+    return SelectionMemoryError(
+        "the selected elements do not fit in memory",
+        store=str(binding.base or binding.store),
+        path=binding.path,
+        found=f"shape {plan.buffer_shape}, data type {binding.spec.dtype}",
+        remedy="read a part of them at a time",
+    )
 
 
 def _check_out(out: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:

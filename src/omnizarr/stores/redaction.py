@@ -20,7 +20,8 @@ _is_secret_name = re.compile(
 
 # Parts of a URL that may be secret: the user, and everything after the path.
 _user = re.compile(r"(?<=://)[^/?#\s'\"]*@")
-_query = re.compile(r"(://[^\s'\"?#]*)\?[^\s'\"]*")
+# A URL without a query matches too, so that no part of it is looked at again.
+_query = re.compile(r"(://[^\s'\"?#]*+)(?:\?([^\s'\"]*+))?")
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -31,7 +32,11 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    return _query.sub(rf"\1?{HIDDEN}", _user.sub("", text))
+    return _query.sub(_without_query, _user.sub("", text))
+
+
+def _without_query(url: re.Match[str]) -> str:
+    return url[0] if url[2] is None else f"{url[1]}?{HIDDEN}"
 
 
 def hidings(texts: Iterable[str]) -> dict[str, str]:
@@ -43,7 +48,7 @@ def hidings(texts: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         found |= dict.fromkeys(_user.findall(text), "")
-        found |= {each.group()[each.end(1) - each.start() :]: f"?{HIDDEN}" for each in _query.finditer(text)}
+        found |= {f"?{each[2]}": f"?{HIDDEN}" for each in _query.finditer(text) if each[2] is not None}
     return dict(sorted(found.items(), key=lambda item: len(item[0]), reverse=True))
 
 

@@ -16,7 +16,7 @@ from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, 
 
 from omnizarr import aio, netcdf
 from omnizarr.api import opening
-from omnizarr.errors import NodeNotFoundError, OmnizarrError
+from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.interop.xarray.backend import TEXT, indexing
@@ -214,11 +214,14 @@ class _Hierarchy:
 
     @contextmanager
     def closed_on_error(self) -> Iterator[None]:
-        """Close the store if the datasets cannot be made."""
+        """Close the store if the datasets cannot be made, and say which one it was."""
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, ValueError) and not isinstance(error, OmnizarrError):
+                where = self.root.store_path
+                raise MetadataError(str(error), store=str(where.store), path=where.path) from error
             raise
 
     def at(self, group: str | None) -> AbstractDataStore:
@@ -456,8 +459,8 @@ def _encoding(array: Array, dims: list[str]) -> dict[str, Any]:
 
 def _is_handy(array: Array) -> bool:
     """Return whether a shard is not larger than what dask likes to have as a chunk."""
-    lengths = (max(sizes, default=0) for sizes in array.write_chunk_sizes)
-    return math.prod(lengths) * array.dtype.itemsize <= _HANDY
+    lengths = (max(each, default=0) if isinstance(each, tuple) else each for each in array.shards or ())
+    return math.prod(map(min, lengths, array.shape)) * array.dtype.itemsize <= _HANDY
 
 
 # -- arrays -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from omnizarr.api import opening
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.formats import dialects_for
 from omnizarr.model import datatypes
 from omnizarr.model.grids import Coords, Grid
@@ -111,7 +111,12 @@ def _of_array(array: Array, zarr_format: int | str | None) -> _Subject:
         item_bytes = item_bytes or stored  # elements of any size: as they are stored
         ratio = item_bytes / stored if stored else 1.0
     if not item_bytes:
-        raise ValueError("elements have no fixed size, and no chunk is stored that would tell; write some first")
+        raise MetadataError(
+            "elements have no fixed size, and no chunk is stored that would tell",
+            store=str(where.store),
+            path=where.path,
+            remedy="write some first",
+        )
     dialect = metadata.dialect if zarr_format is None else dialects_for(zarr_format)[0].name
     current = None if facts.chunks is None else (facts.chunks, facts.shards)
     return _Subject(

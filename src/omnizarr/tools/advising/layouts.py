@@ -26,6 +26,7 @@ _Floats: TypeAlias = NDArray[np.float64]
 _COUNTS: Final = sorted({round(1.25**power) for power in range(60)} | set(range(1, 17)))
 """Maximum number of parts of a dimension; 1.25**60 is more than half a million."""
 _MOST_COMBINATIONS: Final = 300_000
+_USUAL_DIMENSIONS: Final = 8
 _PREFERENCE: Final = 0.03
 """Accepted extra cost, as a share, of a chunk with half or twice the preferred size."""
 _EVENNESS: Final = 0.02
@@ -315,12 +316,13 @@ def _candidates(shape: Shape, windows: Sequence[Window]) -> list[list[int]]:
         halves = {-(-length // 2**power) for power in range(length.bit_length())}
         wanted = {window.lengths[axis] for window in windows}
         found.append(sorted(parts | powers | halves | wanted | {1, length}))
-    while math.prod(map(len, found)) > _MOST_COMBINATIONS:
+    most = _MOST_COMBINATIONS if len(shape) <= _USUAL_DIMENSIONS else _MOST_COMBINATIONS // len(shape)
+    while math.prod(map(len, found)) > most:
         longest = max(range(len(found)), key=lambda axis: len(found[axis]))
         keep = {1, shape[longest], *(window.lengths[longest] for window in windows)}
         thinned = [size for at, size in enumerate(found[longest]) if at % 2 or size in keep]
-        if len(thinned) == len(found[longest]):
-            break
+        if len(thinned) == len(found[longest]):  # of many dimensions, not each can be divided
+            thinned = [shape[longest]]
         found[longest] = thinned
     return found
 

@@ -40,7 +40,18 @@ from omnizarr.support.progress import Tick
 from omnizarr.tools.converting import temporary
 from omnizarr.tools.converting.routes import Pass, Route, Wish, coarse, passes, regions_of, route
 from omnizarr.tools.converting.temporary import Shelf
-from omnizarr.tools.streaming.chunks import Chunks, box_of, fine, note, overlap, part_of, pieces, read, shape_of
+from omnizarr.tools.streaming.chunks import (
+    Chunks,
+    Listing,
+    box_of,
+    fine,
+    note,
+    overlap,
+    part_of,
+    pieces,
+    read,
+    shape_of,
+)
 from omnizarr.tools.streaming.equality import first_difference
 from omnizarr.tools.streaming.executors import Executor, Job, Tally, Written
 from omnizarr.tools.streaming.regions import Box, plan
@@ -252,7 +263,7 @@ class Move:
     def bound(self, store: Store | None = None) -> Sides:
         """Return both arrays, prepared for reading and writing elements."""
         source, target = self.sides(store)
-        return Sides(source, target, source.bind(self._policy()), target.bind(self._policy()))
+        return Sides.of(source, target, source.bind(self._policy()), target.bind(self._policy()))
 
     def _policy(self) -> ChunkPolicy:
         return ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle)
@@ -280,7 +291,7 @@ class Move:
         If there is `broken`, chunks that cannot be read are entered there, and their elements are the fill value.
         """
         part = box[: len(sides.reading.grid.shape)]
-        values = read(sides.reading, part, self.concurrency, broken)
+        values = read(sides.reading, part, self.concurrency, broken, sides.listing)
         cast: AnyArray = self.translation.carry(values).astype(sides.writing.spec.dtype, copy=False)
         return cast.reshape(shape_of(box))
 
@@ -307,7 +318,7 @@ class Move:
             reading = source.bind(self._policy())
         except _UNDECODABLE as error:
             raise SourceUnreadableError(error) from error
-        sides = Sides(source, target, reading, target.bind(self._policy()))
+        sides = Sides.of(source, target, reading, target.bind(self._policy()))
         self._compare_fill(sides.reading, sides.writing)
         ndim = len(target.grid.shape)
         found = self._same_chunks(sides) if self.goes_by_chunks() else self._route(sides, executor.width)
@@ -379,6 +390,15 @@ class Sides(NamedTuple):
     target: Chunks
     reading: Binding
     writing: Binding
+    listing: Listing
+    """Of the source."""
+    target_listing: Listing
+    """For reading the target when it is complete."""
+
+    @classmethod
+    def of(cls, source: Chunks, target: Chunks, reading: Binding, writing: Binding) -> Sides:
+        """Return both, with nothing listed yet."""
+        return cls(source, target, reading, writing, Listing(reading), Listing(writing))
 
     @property
     def item_bytes(self) -> int:
@@ -622,7 +642,8 @@ class _Comparing(_OfBlocks):
             for number in parts.touched(box):
                 whole = tuple(map(overlap, box, parts.box(number)))
                 part = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(whole, box, strict=True))
-                move.check_equal(box, part, part_of(expected, part), read(sides.writing, whole, move.concurrency))
+                found = read(sides.writing, whole, move.concurrency, listing=sides.target_listing)
+                move.check_equal(box, part, part_of(expected, part), found)
 
         return compare, None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -36,6 +36,8 @@ from omnizarr.tools.streaming.regions import Box, Regions
 _MEMORY: Final = 96 * 2**20
 _ON_THE_WAY: Final = 64
 """Bytes in memory for each element of a level while it is made, in addition to the source elements."""
+_MOST_TRIED: Final = 2**20
+"""Elements of a block of fill values whose mean (or mode) is found to know what missing chunks become."""
 _MOST_AT_ONCE: Final = 4
 """Regions that are made at once; each is read with as many threads as the machine has."""
 
@@ -324,7 +326,7 @@ class _Building:
             documents = dialect_of(where, metadata.metadata).keyspace.documents(where.path)
             executor.expect(where.store, documents.values())
         job = _Reducing(source, target, parts, steps, self.method, at_once, self.memory // at_once, skips=continues)
-        executor.run(job, range(parts.total), tick)
+        executor.run(job, job.wanted(), tick)
         return target
 
     def _created(self, place: StorePath, level: Level) -> Array:
@@ -408,6 +410,25 @@ class _Reducing(Job[int]):
             return int(math.prod(part.stop - part.start for part in self._block(box))) * self.source.dtype.itemsize
 
         return make, None
+
+    def wanted(self) -> Iterable[int]:
+        """Return the regions that are made: those of stored chunks, if missing ones become missing ones."""
+        if self.source.fill_value is None or math.prod(self.steps) > _MOST_TRIED:
+            return range(self.parts.total)
+        fill = np.full(self.steps, self.source.fill_value, self.source.dtype)
+        kept = np.full((1,) * fill.ndim, self.target.fill_value, self.target.dtype)
+        if reduce(fill, self.steps, self.method).astype(kept.dtype, copy=False).tobytes() != kept.tobytes():
+            return range(self.parts.total)
+        found = detection.open_array(self.source.store_path)
+        chunks = Chunks.of(found.where, found.metadata)
+        return self.parts.holding(self._level_box(chunks.grid.slices_of(coords)) for coords in chunks.stored())
+
+    def _level_box(self, box: Box) -> Box:
+        """Return the part of the level that a part of the source becomes."""
+        return tuple(
+            slice(part.start // step, min(-(-part.stop // step), length))
+            for part, step, length in zip(box, self.steps, self.target.shape, strict=True)
+        )
 
     def _block(self, box: Box) -> Box:
         """Return the part of the source that becomes a part of the level."""

@@ -6,7 +6,8 @@ import itertools
 import math
 import operator
 import sys
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +25,7 @@ from omnizarr.model.keys import KeyEncoding
 from omnizarr.nodes import chunking, holdings
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool
+from omnizarr.support.locks import RLock
 from omnizarr.tools.streaming.regions import Box, Regions
 
 _VARIABLE: Final = 256
@@ -33,6 +35,10 @@ _MOST_LOOKED_FOR: Final = 1000
 _MOST_REASONS: Final = 1000
 """Of so many broken chunks it is remembered why they cannot be read."""
 _LONGEST_REASON: Final = 300
+_FEW: Final = 1024
+"""So many chunks of a box are asked for, whether or not they are stored."""
+_MOST_LISTED: Final = 2**18
+"""Of so many stored chunks it is remembered which they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,24 +163,104 @@ class Chunks:
             return 0
 
 
-def read(binding: Binding, box: Box, concurrency: int | None, broken: dict[str, str] | None = None) -> AnyArray:
-    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it exists."""
+class Listing:
+    """The stored chunks of an array, listed once it is read in boxes that have many chunks.
+
+    Of a grid of 10^15 chunks, a box can have millions, of which three are stored: only those are read.
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self._binding = binding
+        self._lock = RLock()
+        self._stored: list[Coords] | None = None
+        has_transformers = binding.base is not None
+        self._is_of_use = binding.store.lists_everything and not has_transformers
+
+    def within(self, box: Box) -> list[Coords] | None:
+        """Return the stored chunks in a box; None if it is best read as a whole."""
+        grid = self._binding.grid
+        if not self._is_of_use or any(part.stop <= part.start for part in box):
+            return None
+        ends = [
+            (axis.find(part.start)[0], axis.find(part.stop - 1)[0]) for axis, part in zip(grid.axes, box, strict=True)
+        ]
+        number = math.prod(last - first + 1 for first, last in ends)
+        stored = self._listed() if number > _FEW else None
+        if stored is None:
+            return None
+        begin, end = bisect_left(stored, (ends[0][0],)), bisect_left(stored, (ends[0][1] + 1,))
+        found = [
+            coords
+            for coords in itertools.islice(stored, begin, end)
+            if all(first <= at <= last for at, (first, last) in zip(coords, ends, strict=True))
+        ]
+        return found if 2 * len(found) < number else None
+
+    def _listed(self) -> list[Coords] | None:
+        with self._lock:
+            if self._stored is None and self._is_of_use:
+                binding = self._binding
+                found = holdings.found(binding.store, binding.prefix, binding.keys, binding.grid)
+                try:
+                    self._stored = sorted(itertools.islice(found, _MOST_LISTED + 1))
+                except (StoreError, NotImplementedError):
+                    self._is_of_use = False
+                if self._stored and len(self._stored) > _MOST_LISTED:
+                    self._stored, self._is_of_use = None, False
+            return self._stored
+
+
+def read(
+    binding: Binding,
+    box: Box,
+    concurrency: int | None,
+    broken: dict[str, str] | None = None,
+    listing: Listing | None = None,
+) -> AnyArray:
+    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it exists.
+
+    With `listing`, only chunks that are stored are asked for.
+    """
     found = indexing.basic(box, binding.grid)
     out = np.empty(found.buffer_shape, binding.spec.dtype)
+    stored = listing.within(box) if listing is not None else None
+    if stored is not None:
+        _read_into(out, binding, box, map(binding.grid.slices_of, stored), concurrency, broken)
+        return out
     try:
         engine.read(binding, found, out, concurrency)
     except ChunkError:
         if broken is None:
             raise
-        out[...] = box_of(binding.spec.fill_value, out.dtype)
-        for part in pieces(binding, box):
-            ends = zip(part, box, strict=True)
-            place = tuple(slice(piece.start - whole.start, piece.stop - whole.start) for piece, whole in ends)
-            try:
-                out[place] = read(binding, part, concurrency)
-            except ChunkError as error:
-                note(broken, error.key or "", error)
+        _read_into(out, binding, box, pieces(binding, box), 1, broken)
     return out
+
+
+def _read_into(
+    out: AnyArray,
+    binding: Binding,
+    box: Box,
+    parts: Iterable[Box],
+    concurrency: int | None,
+    broken: dict[str, str] | None,
+) -> None:
+    """Read parts of a box into its elements; the others are the fill value."""
+    out[...] = box_of(binding.spec.fill_value, out.dtype)
+
+    def read_one(part: Box) -> None:
+        part = tuple(map(overlap, part, box))
+        ends = zip(part, box, strict=True)
+        place = tuple(slice(piece.start - whole.start, piece.stop - whole.start) for piece, whole in ends)
+        try:
+            out[place] = read(binding, part, concurrency)
+        except ChunkError as error:
+            if broken is None:
+                raise
+            note(broken, error.key or "", error)
+
+    in_flight = concurrency or max(pool.default_concurrency(), binding.store.concurrency)
+    for _ in pool.gather(read_one, parts, max(in_flight, 1)):
+        pass
 
 
 def pieces(binding: Binding, box: Box) -> Iterator[Box]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from heapq import merge
+from itertools import chain, islice, product
 from typing import Final, TypeAlias
 
 from omnizarr.model.grids import Coords, Grid
@@ -15,8 +16,14 @@ Box: TypeAlias = tuple[slice, ...]
 
 _SMALL: Final = 8 * 1024 * 1024
 """Bytes of a region that is worth being begun."""
+_MOST_CHUNKS: Final = 4096
+"""Chunks of a region that is made larger because it is small."""
+_MOST_COVERING: Final = 2**16
+"""Chunks of a region that is as large as a chunk of the other grid: each takes some memory while it is read."""
 _MOST_MARKS: Final = 2**24
 """Of more regions than this, those that are wanted are remembered one by one."""
+_WIDE: Final = 4096
+"""A box in so many regions is remembered instead of their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +76,16 @@ class Regions:
             if part.stop <= part.start:
                 return
             ranges.append(range(axis.find(part.start)[0] // step, axis.find(part.stop - 1)[0] // step + 1))
-        for index in product(*ranges):
+        for index in _product(ranges):
             yield self._number(index)
 
     def holding(self, boxes: Iterable[Box]) -> Iterator[int]:
         """Yield, each once and in order, the numbers of the regions that any of the boxes is in.
 
-        Takes memory for regions that are held, not for boxes.
+        Takes memory for regions that are held, not for boxes; of boxes in very many regions, for boxes.
         """
         if self.total > _MOST_MARKS:
-            yield from sorted({number for box in boxes for number in self.touched(box)})
+            yield from self._merged(boxes)
             return
         marks = bytearray(self.total)
         for box in boxes:
@@ -88,6 +95,23 @@ class Regions:
         while at >= 0:
             yield at
             at = marks.find(1, at + 1)
+
+    def _merged(self, boxes: Iterable[Box]) -> Iterator[int]:
+        """Yield the same numbers, each when it is due: a box can be in more regions than there is memory for."""
+        numbers: set[int] = set()
+        wide: list[Iterator[int]] = []
+        for box in boxes:
+            touched = self.touched(box)
+            few = list(islice(touched, _WIDE))
+            if len(few) == _WIDE:
+                wide.append(chain(few, touched))
+            else:
+                numbers.update(few)
+        last = -1
+        for number in merge(sorted(numbers), *wide):
+            if number != last:
+                yield number
+            last = number
 
     def _index(self, number: int) -> Coords:
         index = []
@@ -101,6 +125,16 @@ class Regions:
         for at, count in zip(index, self.counts, strict=True):
             number = number * count + at
         return number
+
+
+def _product(ranges: Sequence[range]) -> Iterator[Coords]:
+    """Like itertools.product, which makes a tuple of each range first, and a long one takes the memory."""
+    if max(map(len, ranges), default=0) <= _WIDE:
+        yield from product(*ranges)
+        return
+    for at in ranges[0]:
+        for rest in _product(ranges[1:]):
+            yield (at, *rest)
 
 
 def plan(grid: Grid, other: Grid, item_bytes: int, budget: int, workers: int = 1) -> Regions:
@@ -122,8 +156,9 @@ def plan(grid: Grid, other: Grid, item_bytes: int, budget: int, workers: int = 1
     chunk_bytes = max(item_bytes * math.prod(lengths), 1)
     per_axis = [1] * len(grid.axes)
     for wanted in (_covering(grid, other, sizes), _aligned(grid, other, sizes)):
-        _grow(per_axis, wanted, grid, budget // chunk_bytes)
-    _grow(per_axis, list(grid.grid_shape), grid, min(budget, max(_SMALL, workers * chunk_bytes)) // chunk_bytes)
+        _grow(per_axis, wanted, grid, min(budget // chunk_bytes, _MOST_COVERING))
+    worth = min(budget, max(_SMALL, workers * chunk_bytes)) // chunk_bytes
+    _grow(per_axis, list(grid.grid_shape), grid, min(worth, max(_MOST_CHUNKS, workers)))
     return Regions(grid, tuple(per_axis))
 
 

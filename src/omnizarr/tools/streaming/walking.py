@@ -14,7 +14,7 @@ from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Grid
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
-from omnizarr.tools.streaming.chunks import Chunks, fine, read
+from omnizarr.tools.streaming.chunks import Chunks, Listing, fine, read
 from omnizarr.tools.streaming.regions import Box, Regions, plan
 
 MEMORY: Final = 96 * 1024 * 1024
@@ -78,12 +78,13 @@ class Elements:
     def reader(self, at_once: int) -> Callable[[Box], AnyArray]:
         """Return what reads a box, and is called by so many threads at once."""
         binding = self.bind()
+        listing = Listing(binding)
         in_flight = self.effort.concurrency or max(pool.default_concurrency(), self.where.store.concurrency)
         concurrency = max(1, in_flight // at_once)
 
         def read_box(box: Box) -> AnyArray:
             try:
-                return read(binding, box, concurrency)
+                return read(binding, box, concurrency, listing=listing)
             except OmnizarrError as error:
                 raise error.add(store=str(self.where.store), path=self.where.path)
 
