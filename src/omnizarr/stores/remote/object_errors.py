@@ -196,7 +196,7 @@ def clean(text: str, store: Any = None) -> str:
     text = re.sub(r"://[^/\s@]*@", "://", text)
     text = re.sub(r"(\w://[^\s?]*)\?\S*", r"\1", text)
     text = re.sub(r" in [0-9.]+(?:ns|µs|ms|s)\b", "", text)
-    text = re.sub(r"(?:, *)+max_retries: \d+, retry_timeout: \S+ ?", "", text)
+    text = re.sub(r"(?:, [^,:]*)?, *max_retries: \d+, retry_timeout: [^ ,]+[ ,]*", " ", text)
     text = re.sub(r"^Generic (\w+) error: ", r"\1: ", text).replace("Error performing ", "").replace(" - ", ": ")
     text = text.replace("Server returned non-2xx status code: ", "").replace("\n", " ").strip(" :")
     if code:
