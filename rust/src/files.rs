@@ -22,31 +22,33 @@
 //! another time.
 //!
 //! Paths
-//!     are given in full. Names within open directories would save 6 % of either, but an open directory stays the same
-//!     when another takes its place, and then values would be read from, or written to, the wrong place.
+//!     are given in full, and opened with no link on the way (`beneath`). A directory is not kept open: it would stay the
+//!     same when another takes its place, and then values would be read from, or written to, the wrong place. So writing
+//!     opens the directory and closes it again.
 
+mod beneath;
 mod locks;
 pub mod small;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, IoSliceMut, retry_on_intr};
 use rustix::{fs, io};
 
 use crate::error::{Error, Result};
 use crate::store::{Change, Stamp, Store, Value};
+pub use beneath::open;
 pub use locks::forget_after_fork;
 
 /// How the names of our own files begin; no segment of a key may.
@@ -57,8 +59,6 @@ const CREATE: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).
 /// Permissions of directories and of files; the system takes the umask away.
 const OF_DIRECTORIES: Mode = Mode::from_raw_mode(0o777);
 const OF_FILES: Mode = Mode::from_raw_mode(0o666);
-/// Directories remembered as checked.
-const MAX_KNOWN: usize = 100_000;
 /// To create a directory that others keep removing.
 const ATTEMPTS: usize = 1000;
 /// A change that is back further than so long was made in another tick of the clock; ten of the longest
@@ -80,13 +80,11 @@ pub struct Files {
     /// The directory of the array whose chunks these are, and a document that it has: if that is gone, the directory is not
     /// made again.
     home: Option<(Vec<u8>, Vec<u8>)>,
-    /// Parents of keys: they exist, and no part of their paths is a link. Threads only try to lock it: a child that is
-    /// forked while a thread of the parent holds the lock continues without.
-    known: RwLock<HashSet<String>>,
 }
 
 impl Files {
-    /// The store in the directory `root`, an absolute path. It need not exist: the first value written creates it.
+    /// The store in the directory `root`, an absolute path without links: what has links on its way is refused. It need
+    /// not exist: the first value written creates it.
     ///
     /// With `fsync`, writing waits until each value, and the name it is found under, is on the disk.
     #[must_use]
@@ -96,7 +94,7 @@ impl Files {
             base.pop();
         }
         base.push(b'/');
-        Self { base, fsync, home: None, known: RwLock::default() }
+        Self { base, fsync, home: None }
     }
 
     /// The same for the chunks of an array: its directory is not made unless `document` is there. Both are keys.
@@ -113,146 +111,78 @@ impl Files {
         path
     }
 
-    /// The path of a file of our own beside a key: the parent's, a reserved name and its ending.
-    fn own_path(&self, parent: &str, name: &[u8], ending: &str) -> Vec<u8> {
-        let mut path =
-            Vec::with_capacity(self.base.len() + parent.len() + 1 + RESERVED.len() + name.len() + ending.len());
-        path.extend_from_slice(&self.base);
-        if !parent.is_empty() {
-            path.extend_from_slice(parent.as_bytes());
-            path.push(b'/');
-        }
-        for part in [RESERVED.as_bytes(), name, ending.as_bytes()] {
-            path.extend_from_slice(part);
-        }
-        path
-    }
-
-    fn lock_path(&self, key: &str) -> Vec<u8> {
-        let (parent, name) = split(key);
-        if name.chars().count() <= LONGEST_LOCKED {
-            return self.own_path(parent, name.as_bytes(), locks::ENDING);
-        }
-        let hash = blake2b_simd::Params::new().hash_length(16).hash(name.as_bytes());
-        self.own_path(parent, hash.to_hex().as_bytes(), locks::ENDING)
-    }
-
     // -- directories ---------------------------------------------------------------------------------------------------
 
-    fn is_known(&self, parent: &str) -> bool {
-        self.known.try_read().is_ok_and(|known| known.contains(parent))
+    /// Open the directory `parent`, which exists.
+    fn opened(&self, parent: &str) -> io::Result<OwnedFd> {
+        beneath::folder(&self.path(parent))
     }
 
-    fn remember(&self, parent: &str) {
-        if let Ok(mut known) = self.known.try_write() {
-            if known.len() >= MAX_KNOWN {
-                known.clear();
-            }
-            known.insert(parent.to_owned());
-        }
-    }
-
-    fn forget(&self, parent: &str) {
-        // Stale entries are harmless: a known directory that is missing is created and checked like an unknown one.
-        if let Ok(mut known) = self.known.try_write() {
-            known.remove(parent);
-        }
-    }
-
-    /// Whether the directory `parent` exists; refused if a symbolic link leads there.
-    fn admit(&self, parent: &str) -> Result<bool> {
-        Ok(self.is_known(parent) || self.check(parent)?)
-    }
-
-    fn check(&self, parent: &str) -> Result<bool> {
-        let path = self.path(parent);
-        let is_directory = if parent.is_empty() {
-            // The root itself may be a link.
-            fs::stat(&path[..]).map(|status| type_of(&status) == FileType::Directory)
-        } else {
-            let above = split(parent).0;
-            let is_known = !above.is_empty() && self.is_known(above);
-            let checked = if is_known { above.len() + 1 } else { 0 };
-            let found = check_below(&path, self.base.len() + checked)?;
-            if found == Ok(true) && !is_known && !above.is_empty() {
-                self.remember(above);
-            }
-            found
-        };
-        match is_directory {
-            Ok(true) => {
-                self.remember(parent);
-                Ok(true)
-            }
-            Ok(false) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Create the directory `parent`, unless it exists, and check it.
-    fn make_parent(&self, parent: &str) -> Result<()> {
-        if self.make_below_known(parent)? {
-            self.remember(parent);
-            return Ok(());
-        }
+    /// Open the directory `parent`, and create it if it does not exist.
+    fn made(&self, parent: &str) -> Result<OwnedFd> {
         for _ in 0..ATTEMPTS {
-            // The part that exists is checked before anything is created behind it.
-            if self.check(parent)? {
-                return Ok(());
+            match self.opened(parent) {
+                Ok(folder) => return Ok(folder),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(failure(error)),
             }
-            match self.create_directories(parent)? {
-                Ok(()) | Err(Errno::NOENT) => {} // another thread or process prunes at the same time
-                Err(error) => return Err(error.into()),
+            if let Some(folder) = self.create_directories(parent)? {
+                return Ok(folder);
             }
         }
         Err(Error::broken("the directory is removed again and again"))
     }
 
-    /// Create a directory directly below one that is checked; false if that needs a closer look.
-    ///
-    /// A directory that was just created is not a link, so its path is its real place.
-    fn make_below_known(&self, parent: &str) -> Result<bool> {
-        if parent.is_empty() || !self.is_known(split(parent).0) {
-            return Ok(false);
-        }
+    /// Create and open a directory with those above it; None if another thread or process prunes at the same time.
+    fn create_directories(&self, parent: &str) -> Result<Option<OwnedFd>> {
         let path = self.path(parent);
-        if self.home.as_ref().is_some_and(|(folder, _)| *folder == path)
-            || fs::mkdir(&path[..], OF_DIRECTORIES).is_err()
-        {
-            return Ok(false);
-        }
-        if self.fsync {
-            sync_directory(above(&path))?;
-        }
-        Ok(true)
-    }
-
-    fn create_directories(&self, parent: &str) -> Result<io::Result<()>> {
-        let path = self.path(parent);
-        let mut missing = Vec::new();
-        let mut folder = without_slash(&path);
-        while !folder.is_empty() && !is_directory(folder) {
-            missing.push(folder);
-            folder = above(folder);
-        }
+        let mut missing = vec![without_slash(&path)];
+        let mut folder = loop {
+            let next = above(missing[missing.len() - 1]);
+            match beneath::folder(next) {
+                Ok(folder) => break folder,
+                Err(Errno::NOENT) if next != b"/" => missing.push(next),
+                Err(error) => return Err(failure(error)),
+            }
+        };
         if let Some((home, document)) = &self.home
             && missing.contains(&home.as_slice())
             && fs::stat(&document[..]).is_err()
         {
             return Err(Error::refused("the array is gone"));
         }
-        Ok(make_directories(&missing, self.fsync))
+        for path in missing.iter().rev() {
+            let name = last_of(path);
+            match fs::mkdirat(&folder, name, OF_DIRECTORIES) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(Errno::NOENT) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+            if self.fsync {
+                sync_directory(&folder)?;
+            }
+            folder = match beneath::below(&folder, name) {
+                Ok(next) => next,
+                Err(Errno::NOENT) => return Ok(None),
+                Err(error) => return Err(failure(error)),
+            };
+        }
+        Ok(Some(folder))
     }
 
-    /// Remove the directory `parent` and those above it, as far as they are empty, up to the root.
-    fn prune(&self, mut parent: &str) {
+    /// Remove the directory `parent` and those above it, as far as they are empty, up to the root; return how many.
+    fn prune(&self, mut parent: &str) -> usize {
+        let mut count = 0;
         while !parent.is_empty() {
-            if fs::rmdir(self.path(parent)).is_err() {
-                return;
+            let (above, name) = split(parent);
+            let removed = self.opened(above).and_then(|folder| fs::unlinkat(&folder, name, AtFlags::REMOVEDIR));
+            if removed.is_err() {
+                break;
             }
-            self.forget(parent);
-            parent = split(parent).0;
+            count += 1;
+            parent = above;
         }
+        count
     }
 
     // -- reading -------------------------------------------------------------------------------------------------------
@@ -260,54 +190,23 @@ impl Files {
     /// Open the file of a key; None if there is nothing under this name. It may still be a directory or a device.
     fn open_file(&self, key: &str) -> Result<Option<File>> {
         check_key(key)?;
-        let file = match retry_on_intr(|| fs::open(self.path(key), READ, Mode::empty())) {
-            Ok(file) => File::from(file),
-            Err(Errno::LOOP | Errno::MLINK) => return Err(Error::refused("a symbolic link")),
-            Err(error) if is_absence(error) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        // Only now, since most that is asked for is there. A directory that is removed meanwhile was there.
-        self.admit(split(key).0)?;
-        Ok(Some(file))
+        match beneath::open(&self.path(key), READ) {
+            Ok(file) => Ok(Some(File::from(file))),
+            Err(error) if error != Errno::LOOP && is_absence(error) => Ok(None),
+            Err(error) => Err(failure(error)),
+        }
     }
 
     // -- writing -------------------------------------------------------------------------------------------------------
 
     /// Write a temporary file, and rename it; nothing is left if that fails.
     fn place(&self, key: &str, data: &[u8]) -> Result<()> {
-        let parent = split(key).0;
-        let target = self.path(key);
+        let (parent, name) = split(key);
         for _ in 0..ATTEMPTS {
-            if !self.is_known(parent) {
-                self.make_parent(parent)?;
-            }
-            let temporary = self.own_path(parent, &unique_name(), ".tmp");
-            match write_new(&temporary, data, self.fsync) {
-                Ok(()) => {}
-                Err(Errno::EXIST) => continue, // of another writer
-                Err(Errno::NOENT) => {
-                    self.forget(parent);
-                    self.make_parent(parent)?;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            }
-            match fs::rename(&temporary[..], &target[..]) {
-                Ok(()) => {
-                    if self.fsync {
-                        sync_directory(above(&target))?;
-                    }
-                    return Ok(());
-                }
-                // The directory was removed meanwhile, and all that was in it.
-                Err(Errno::NOENT) => {
-                    self.forget(parent);
-                    self.make_parent(parent)?;
-                }
-                Err(error) => {
-                    discard(&temporary);
-                    return Err(error.into());
-                }
+            match write_in(&self.made(parent)?, name, data, self.fsync) {
+                // Another writer has the same name, or the directory was removed meanwhile, and all that was in it.
+                Err(Errno::EXIST | Errno::NOENT) => {}
+                done => return Ok(done?),
             }
         }
         Err(Error::broken("the directory is removed again and again"))
@@ -393,26 +292,26 @@ impl Store for Files {
 
     fn delete(&self, key: &str) -> Result<()> {
         check_key(key)?;
-        let parent = split(key).0;
-        self.admit(parent)?;
-        let path = self.path(key);
-        match fs::unlink(&path[..]) {
-            Ok(()) => self.prune(parent),
-            Err(error) if is_absence(error) || is_directory(&path) => {}
-            Err(error) => return Err(error.into()),
+        let (parent, name) = split(key);
+        let removed = match self.opened(parent) {
+            Ok(folder) => remove(&folder, name),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Ok(true) => drop(self.prune(parent)),
+            Ok(false) => {}
+            Err(error) if error != Errno::LOOP && is_absence(error) => {}
+            Err(error) => return Err(failure(error)),
         }
         Ok(())
     }
 
     fn locked(&self, key: &str, waiting: &dyn Fn() -> Result<()>, change: &mut Change<'_>) -> Result<()> {
         check_key(key)?;
-        let parent = split(key).0;
-        if !self.is_known(parent) {
-            self.make_parent(parent)?;
-        }
+        let (parent, name) = split(key);
         let _pruned = Pruned { files: self, key, parent };
-        let path = self.lock_path(key);
-        let _lock = locks::acquire(&path, &|| self.make_parent(parent), waiting)?;
+        let (folder, name) = (self.path(parent), lock_name(name));
+        let _lock = locks::acquire(&folder, &name, &|| self.made(parent), waiting)?;
         change()
     }
 }
@@ -511,6 +410,26 @@ fn without_slash(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
+/// The name that a path ends with.
+fn last_of(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte == b'/').map_or(0, |end| end + 1);
+    &path[end..]
+}
+
+/// The name of a file of our own: a reserved beginning, a name and an ending.
+fn own_name(name: &[u8], ending: &str) -> Vec<u8> {
+    [RESERVED.as_bytes(), name, ending.as_bytes()].concat()
+}
+
+/// The name of the lock file beside a value.
+fn lock_name(name: &str) -> Vec<u8> {
+    if name.chars().count() <= LONGEST_LOCKED {
+        return own_name(name.as_bytes(), locks::ENDING);
+    }
+    let hash = blake2b_simd::Params::new().hash_length(16).hash(name.as_bytes());
+    own_name(hash.to_hex().as_bytes(), locks::ENDING)
+}
+
 /// Sixteen hexadecimal digits that are almost certainly unique among processes, threads and machines. A forked
 /// child may get the same digits as its parent; then the second of them needs another attempt.
 fn unique_name() -> [u8; 16] {
@@ -533,30 +452,9 @@ fn type_of(status: &Stat) -> FileType {
     FileType::from_raw_mode(status.st_mode)
 }
 
-fn is_directory(path: &[u8]) -> bool {
-    fs::stat(path).is_ok_and(|status| type_of(&status) == FileType::Directory)
-}
-
-/// Whether each part of `path` that ends behind the place `from` is a directory.
-fn check_below(path: &[u8], from: usize) -> Result<Result<bool, Errno>> {
-    let ends = (from..path.len()).filter(|&place| path[place] == b'/').chain([path.len()]);
-    for end in ends {
-        match fs::lstat(&path[..end]).map(|status| type_of(&status)) {
-            Ok(FileType::Directory) => {}
-            Ok(FileType::Symlink) => return Err(Error::refused("a symbolic link")),
-            Ok(_) => return Ok(Ok(false)),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(true))
-}
-
-/// Whether something else is in the place of a directory.
-fn is_in_the_way(path: &[u8]) -> bool {
-    match fs::stat(path) {
-        Ok(status) => type_of(&status) != FileType::Directory,
-        Err(_) => fs::lstat(path).is_ok_and(|status| type_of(&status) == FileType::Symlink),
-    }
+/// What the engine makes of an error in opening a directory or a file: the store in Python follows links that stay inside.
+fn failure(error: Errno) -> Error {
+    if error == Errno::LOOP { Error::refused("a symbolic link") } else { error.into() }
 }
 
 /// Fill `out` as far as the file reaches, and return how far that is.
@@ -578,9 +476,17 @@ fn reserve(buffer: &mut Vec<u8>, size: usize) -> Result<()> {
     buffer.try_reserve_exact(more).map_err(|_| Error::broken("larger than memory"))
 }
 
+/// Write a temporary file in a directory, and rename it; nothing is left if that fails.
+fn write_in(folder: &OwnedFd, name: &str, data: &[u8], fsync: bool) -> io::Result<()> {
+    let temporary = own_name(&unique_name(), ".tmp");
+    write_new(folder, &temporary, data, fsync)?;
+    fs::renameat(folder, &temporary[..], folder, name).inspect_err(|_| discard(folder, &temporary))?;
+    if fsync { sync_directory(folder) } else { Ok(()) }
+}
+
 /// Write a file that must not exist yet. If that fails, no file remains.
-fn write_new(path: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
-    let file = retry_on_intr(|| fs::open(path, CREATE, OF_FILES))?;
+fn write_new(folder: &OwnedFd, name: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
+    let file = retry_on_intr(|| fs::openat(folder, name, CREATE, OF_FILES))?;
     let mut rest = data;
     let written = loop {
         if rest.is_empty() {
@@ -599,36 +505,29 @@ fn write_new(path: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
         Ok(()) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(error) => Err(Errno::from_raw_os_error(error as i32)),
     };
-    written.and(closed).inspect_err(|_| discard(path))
+    written.and(closed).inspect_err(|_| discard(folder, name))
 }
 
-/// Make directories, the last one first; those that exist already are welcome.
-fn make_directories(missing: &[&[u8]], fsync: bool) -> io::Result<()> {
-    for folder in missing.iter().rev() {
-        match fs::mkdir(*folder, OF_DIRECTORIES) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error),
-        }
-        if fsync {
-            sync_directory(above(folder))?;
-        }
+/// Remove a file from a directory; false if there is none, or a directory.
+fn remove(folder: &OwnedFd, name: &str) -> io::Result<bool> {
+    match fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(error) if is_absence(error) || is_directory(folder, name) => Ok(false),
+        Err(error) => Err(error),
     }
-    match missing.first() {
-        Some(folder) if is_in_the_way(folder) => Err(Errno::NOTDIR),
-        _ => Ok(()),
-    }
+}
+
+fn is_directory(folder: &OwnedFd, name: &str) -> bool {
+    fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|status| type_of(&status) == FileType::Directory)
 }
 
 /// Remove a file, if that is possible.
-fn discard(path: &[u8]) {
-    let _ = fs::unlink(path);
+fn discard(folder: &OwnedFd, name: &[u8]) {
+    let _ = fs::unlinkat(folder, name, AtFlags::empty());
 }
 
 /// Wait until the names in a directory are on the disk.
-fn sync_directory(folder: &[u8]) -> io::Result<()> {
-    match retry_on_intr(|| fs::open(folder, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())) {
-        Ok(file) => retry_on_intr(|| fs::fsync(&file)),
-        Err(Errno::NOENT) => Ok(()), // removed again
-        Err(error) => Err(error),
-    }
+fn sync_directory(folder: &OwnedFd) -> io::Result<()> {
+    let file = retry_on_intr(|| fs::openat(folder, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()))?;
+    retry_on_intr(|| fs::fsync(&file))
 }

@@ -1187,6 +1187,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
         module.add_function(wrap_pyfunction!(small::present, module)?)?;
         module.add_function(wrap_pyfunction!(small::create_with, module)?)?;
+        module.add_function(wrap_pyfunction!(small::open_beneath, module)?)?;
+        module.add_function(wrap_pyfunction!(small::set_file, module)?)?;
+        module.add_function(wrap_pyfunction!(small::delete_file, module)?)?;
     }
     module.add_function(wrap_pyfunction!(buffers::encode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;

@@ -9,7 +9,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.local import directory
+from omnizarr.stores.local import folders
 
 FORMATS = (2, 3)
 VALUES = np.arange(12).reshape(3, 4)
@@ -155,7 +155,7 @@ class TestTheRest:
 
 def test_one_small_read_enters_few_functions(tmp_path, monkeypatch):
     """At most 8 of ours on the way from `array[...]` to the file, and 20 entered in all."""
-    monkeypatch.setattr(directory, "_native", lambda: None)
+    monkeypatch.setattr(folders, "native", lambda: None)
     omnizarr.create_array(tmp_path, data=np.arange(10000).reshape(100, 100), chunks=(10, 10))
     with omnizarr.config.set({"engine": "reference"}):  # the other opens files where no hook sees it
         array = omnizarr.open_array(tmp_path)

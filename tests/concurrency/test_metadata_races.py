@@ -12,7 +12,7 @@ import omnizarr
 from omnizarr.nodes import hierarchy
 from omnizarr.storage import LocalStore
 from omnizarr.stores import Store
-from omnizarr.stores.local import directory
+from omnizarr.stores.local import folders
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +86,7 @@ class LateNative:
     def __init__(self, come, *, after_mkdir):
         self._come = come
         self._after_mkdir = after_mkdir
-        self._real = directory._native()
+        self._real = folders.native()
 
     def __getattr__(self, name):
         return getattr(self._real, name)
@@ -101,7 +101,7 @@ class LateNative:
         return "directory" if self._after_mkdir else self._real.create_with(folder, name, value)
 
 
-@pytest.mark.skipif(directory._native() is None, reason="the native engine is not to be used")
+@pytest.mark.skipif(folders.native() is None, reason="the native engine is not to be used")
 @pytest.mark.parametrize("after_mkdir", [False, True])
 @pytest.mark.parametrize("other", [1, 2, 3])
 def test_native_creator_gives_way_to_a_complete_node(tmp_path, monkeypatch, after_mkdir, other):
@@ -111,7 +111,7 @@ def test_native_creator_gives_way_to_a_complete_node(tmp_path, monkeypatch, afte
         omnizarr.create_array(tmp_path / "a", shape=(7,), dtype="i4", zarr_format=other)
 
     native = LateNative(come, after_mkdir=after_mkdir)
-    monkeypatch.setattr(directory, "_native", lambda: native)
+    monkeypatch.setattr(folders, "native", lambda: native)
     with pytest.raises(omnizarr.errors.ContainsArrayError):
         omnizarr.create_array(str(tmp_path), name="a", shape=(3,), dtype="i4", zarr_format=3)
     assert omnizarr.open_array(tmp_path / "a", mode="r").shape == (7,)
@@ -125,17 +125,17 @@ def test_native_creator_gives_way_to_a_complete_node(tmp_path, monkeypatch, afte
 @pytest.mark.parametrize("function", ["mkdir", "link"])
 @pytest.mark.parametrize("other", [1, 2, 3])
 def test_creator_without_lock_gives_way_to_a_complete_node(tmp_path, monkeypatch, function, other):
-    monkeypatch.setattr(directory, "_native", lambda: None)
+    monkeypatch.setattr(folders, "native", lambda: None)
     omnizarr.create_group(tmp_path)
     real = getattr(os, function)
 
-    def late(*args):
+    def late(*args, **more):
         if function == "mkdir":
-            real(*args)
+            real(*args, **more)
         monkeypatch.setattr(os, function, real)
         omnizarr.create_array(tmp_path / "a", shape=(7,), dtype="i4", zarr_format=other)
         if function == "link":
-            real(*args)
+            real(*args, **more)
 
     monkeypatch.setattr(os, function, late)
     with pytest.raises(omnizarr.errors.ContainsArrayError):
@@ -147,14 +147,14 @@ def test_creator_without_lock_gives_way_to_a_complete_node(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("other", [1, 2, 3])
 def test_creator_without_lock_overwrites_a_node_that_came_in_between(tmp_path, monkeypatch, other):
-    monkeypatch.setattr(directory, "_native", lambda: None)
+    monkeypatch.setattr(folders, "native", lambda: None)
     omnizarr.create_group(tmp_path)
     real = os.link
 
-    def late(*args):
+    def late(*args, **more):
         monkeypatch.setattr(os, "link", real)
         omnizarr.create_array(tmp_path / "a", shape=(7,), dtype="i4", zarr_format=other)
-        real(*args)
+        real(*args, **more)
 
     monkeypatch.setattr(os, "link", late)
     omnizarr.create_array(str(tmp_path), name="a", shape=(3,), dtype="i4", zarr_format=3, overwrite=True)

@@ -20,12 +20,12 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, getpid};
 use rustix::{fs, io};
 
-use super::{OF_FILES, discard};
+use super::{OF_FILES, beneath, discard, failure};
 use crate::error::{Error, Result};
 
 /// How the names of lock files end.
@@ -67,27 +67,30 @@ pub fn forget_after_fork() {
 
 /// A lock that is held, or waited for; dropping it lets go.
 pub(super) struct Lock<'a> {
-    path: &'a [u8],
+    /// The path of the directory. It is opened again for each step: another may be in its place.
+    folder: &'a [u8],
+    name: &'a [u8],
     slot: &'static Slot,
     number: u64,
     process: Pid,
 }
 
-/// Hold the lock file `path`.
+/// Hold the lock file `name` in the directory with the path `folder`.
 ///
-/// `make_parent` is called when its directory is missing, `waiting` while others hold the lock.
+/// `make_parent` is called when the directory is missing, `waiting` while others hold the lock.
 pub(super) fn acquire<'a>(
-    path: &'a [u8],
-    make_parent: &dyn Fn() -> Result<()>,
+    folder: &'a [u8],
+    name: &'a [u8],
+    make_parent: &dyn Fn() -> Result<OwnedFd>,
     waiting: &dyn Fn() -> Result<()>,
 ) -> Result<Lock<'a>> {
-    let lock = Lock::new(path)?;
+    let lock = Lock::new(folder, name)?;
     let mut pause = FIRST_WAIT;
     loop {
         match lock.attempt() {
             Ok(true) => return Ok(lock),
             Ok(false) => {} // the holder has removed it: begin again
-            Err(Errno::NOENT) => make_parent()?,
+            Err(Errno::NOENT) => drop(make_parent()?),
             Err(Errno::WOULDBLOCK) => {
                 waiting()?;
                 thread::sleep(pause);
@@ -99,20 +102,20 @@ pub(super) fn acquire<'a>(
             // A file of another user can perhaps be opened for reading; without write access to the directory, this
             // fails.
             Err(Errno::ACCESS | Errno::PERM) => return Err(Error::refused("the lock file cannot be opened")),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failure(error)),
         }
     }
 }
 
 impl<'a> Lock<'a> {
     /// A lock that is not held yet.
-    fn new(path: &'a [u8]) -> Result<Self> {
+    fn new(folder: &'a [u8], name: &'a [u8]) -> Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let is_taken =
             |slot: &&Slot| slot.owner.compare_exchange(0, number, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         let slot = TABLE.iter().find(is_taken).ok_or_else(|| Error::refused("too many locks at the same time"))?;
-        Ok(Self { path, slot, number, process: getpid() })
+        Ok(Self { folder, name, slot, number, process: getpid() })
     }
 
     /// The descriptor; None in a child that was forked since.
@@ -124,17 +127,18 @@ impl<'a> Lock<'a> {
     /// Open the lock file, unless it is open, and try to lock it; false if the file was removed meanwhile.
     fn attempt(&self) -> io::Result<bool> {
         let mut guard = self.file().ok_or(Errno::CHILD)?;
+        let folder = beneath::folder(self.folder)?;
         let file = match guard.take() {
             Some(file) => file,
-            None => retry_on_intr(|| fs::open(self.path, OPEN | OFlags::CREATE, OF_FILES))?,
+            None => retry_on_intr(|| fs::openat(&folder, self.name, OPEN | OFlags::CREATE, OF_FILES))?,
         };
         match retry_on_intr(|| fs::flock(&file, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => {
-                let Some(status) = status_at(self.path, &file)? else {
+                let Some(status) = status_in(&folder, self.name, &file)? else {
                     unlock(&file);
                     return Ok(false);
                 };
-                open_to_others(self.path, &file, &status);
+                open_to_others(&folder, &file, &status);
                 *guard = Some(file);
                 Ok(true)
             }
@@ -144,7 +148,7 @@ impl<'a> Lock<'a> {
             }
             Err(error) => {
                 if is_unsupported(error) {
-                    discard(self.path);
+                    discard(&folder, self.name);
                 }
                 Err(error)
             }
@@ -161,8 +165,10 @@ impl Drop for Lock<'_> {
         if let Some(file) = guard.take() {
             // A thread that gives up waiting also removes the file, if its holder was killed meanwhile.
             if fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                if status_at(self.path, &file).is_ok_and(|status| status.is_some()) {
-                    discard(self.path);
+                if let Ok(folder) = beneath::folder(self.folder)
+                    && status_in(&folder, self.name, &file).is_ok_and(|status| status.is_some())
+                {
+                    discard(&folder, self.name);
                 }
                 unlock(&file);
             }
@@ -173,13 +179,12 @@ impl Drop for Lock<'_> {
 }
 
 /// Let all users with write access to the directory open the lock file, regardless of the umask.
-fn open_to_others(path: &[u8], file: &OwnedFd, status: &fs::Stat) {
+fn open_to_others(folder: &OwnedFd, file: &OwnedFd, status: &fs::Stat) {
     let mode = Mode::from_raw_mode(status.st_mode);
     if mode.contains(READABLE) || status.st_uid != rustix::process::geteuid().as_raw() {
         return;
     }
-    let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-    let Ok(folder) = fs::stat(&path[..end.max(1)]) else { return };
+    let Ok(folder) = fs::fstat(folder) else { return };
     let writers = Mode::from_raw_mode(folder.st_mode) & WRITABLE;
     if !writers.is_empty() {
         // A file system without permissions refuses.
@@ -197,9 +202,9 @@ fn unlock(file: &OwnedFd) {
     let _ = fs::flock(file, FlockOperation::Unlock);
 }
 
-/// What the system says of the open file, if `path` still leads to it.
-fn status_at(path: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
-    let there = match fs::lstat(path) {
+/// What the system says of the open file, if it still has its name in the directory.
+fn status_in(folder: &OwnedFd, name: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
+    let there = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => there,
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),

@@ -1,17 +1,22 @@
 //! Small files of nodes: what the store in Python asks for in one call, because opening and creating a node consists of
 //! little else.
 //!
-//! Whatever is unusual is left to that store, which looks again: symbolic links, large files, errors.
+//! Whatever is unusual is left to that store, which looks again: symbolic links, large files, errors. All paths are
+//! absolute, and what has a link on its way is not opened (`super::beneath`).
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, Mode};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::{fs, io};
 
-use super::{OF_DIRECTORIES, READ, RESERVED, discard, type_of, unique_name, write_new};
+use super::{
+    Files, OF_DIRECTORIES, READ, above, beneath, discard, last_of, own_name, remove, type_of, unique_name, write_in,
+    write_new,
+};
 
 /// The size of the largest file that is read here.
 const LARGEST: i64 = 64 * 1024;
@@ -21,7 +26,7 @@ const LARGEST: i64 = 64 * 1024;
 /// # Errors
 /// Those of the system; among them EINTR, so that the caller can look after its signals.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Errno> {
-    let file = fs::open(path, READ, Mode::empty())?;
+    let file = beneath::open(path.as_os_str().as_bytes(), READ)?;
     let status = fs::fstat(&file)?;
     if type_of(&status) != FileType::RegularFile || status.st_size > LARGEST {
         return Ok(None);
@@ -54,36 +59,65 @@ pub enum Created {
 /// Make a directory, and a file in it, which appears whole.
 #[must_use]
 pub fn create(folder: &Path, name: &str, data: &[u8]) -> Created {
-    if fs::mkdir(folder, OF_DIRECTORIES).is_err() {
+    let path = folder.as_os_str().as_bytes();
+    let Ok(folder) = beneath::folder(above(path)) else { return Created::Nothing };
+    if fs::mkdirat(&folder, last_of(path), OF_DIRECTORIES).is_err() {
         return Created::Nothing;
     }
-    let unique = unique_name();
-    let temporary = folder.join(format!("{RESERVED}{}.tmp", String::from_utf8_lossy(&unique)));
-    let path = temporary.as_os_str().as_bytes();
-    let placed = write_new(path, data, false)
-        .and_then(|()| rename_to_free(&temporary, &folder.join(name)).inspect_err(|_| discard(path)));
-    match placed {
+    let Ok(folder) = beneath::below(&folder, last_of(path)) else { return Created::Directory };
+    match write_to_free(&folder, name, data) {
         Err(_) => Created::Directory,
-        Ok(()) if is_alone(folder, name) => Created::Alone,
+        Ok(()) if is_alone(&folder, name) => Created::Alone,
         Ok(()) => Created::File,
     }
 }
 
-/// Whether a file is all that a directory holds.
-fn is_alone(folder: &Path, name: &str) -> bool {
-    std::fs::read_dir(folder)
-        .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == name)))
+/// Write a file in a directory, which appears whole: in the place of another, or only if the name is free.
+///
+/// # Errors
+/// Those of the system. EXIST: the name is not free.
+pub fn set(folder: &Path, name: &str, data: &[u8], replaces: bool) -> io::Result<()> {
+    let folder = beneath::folder(folder.as_os_str().as_bytes())?;
+    if replaces { write_in(&folder, name, data, false) } else { write_to_free(&folder, name, data) }
 }
 
-/// Rename a file, unless there is one of that name.
-fn rename_to_free(source: &Path, target: &Path) -> io::Result<()> {
+/// Remove a file from the directory `parent` below a root, and directories that are empty then. Return how many these
+/// are; None if there is no such file.
+///
+/// # Errors
+/// Those of the system.
+pub fn delete(root: &Path, parent: &str, name: &str) -> io::Result<Option<usize>> {
+    let files = Files::new(root.to_path_buf(), false);
+    let folder = files.opened(parent)?;
+    Ok(remove(&folder, name)?.then(|| files.prune(parent)))
+}
+
+fn write_to_free(folder: &OwnedFd, name: &str, data: &[u8]) -> io::Result<()> {
+    let temporary = own_name(&unique_name(), ".tmp");
+    write_new(folder, &temporary, data, false)?;
+    rename_to_free(folder, &temporary, name).inspect_err(|_| discard(folder, &temporary))
+}
+
+/// Whether a file is all that a directory holds.
+fn is_alone(folder: &OwnedFd, name: &str) -> bool {
+    let is = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            matches!(entry.file_name().to_bytes(), b"." | b"..") || entry.file_name().to_bytes() == name.as_bytes()
+        })
+    };
+    let readable = fs::openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    readable.and_then(fs::Dir::new).is_ok_and(|mut entries| entries.all(is))
+}
+
+/// Rename a file in a directory, unless there is one of that name.
+fn rename_to_free(folder: &OwnedFd, source: &[u8], target: &str) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    match fs::renameat_with(fs::CWD, source, fs::CWD, target, fs::RenameFlags::NOREPLACE) {
+    match fs::renameat_with(folder, source, folder, target, fs::RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {} // a file system that cannot
         done => return done,
     }
-    fs::link(source, target)?;
-    fs::unlink(source)
+    fs::linkat(folder, source, folder, target, AtFlags::empty())?;
+    fs::unlinkat(folder, source, AtFlags::empty())
 }
 
 #[cfg(test)]
@@ -94,7 +128,8 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("omnizarr-small-{}-{name}", std::process::id()));
+            let root = std::fs::canonicalize(std::env::temp_dir()).unwrap(); // without links
+            let path = root.join(format!("omnizarr-small-{}-{name}", std::process::id()));
             std::fs::create_dir(&path).unwrap();
             Self(path)
         }
@@ -162,20 +197,51 @@ mod tests {
     #[test]
     fn a_file_beside_others_is_not_alone() {
         let folder = Folder::new("alone");
+        let opened = || beneath::folder(folder.0.as_os_str().as_bytes()).unwrap();
         std::fs::write(folder.0.join("one"), "").unwrap();
-        assert!(is_alone(&folder.0, "one"));
+        assert!(is_alone(&opened(), "one"));
         std::fs::write(folder.0.join("other"), "").unwrap();
-        assert!(!is_alone(&folder.0, "one"));
-        assert!(!is_alone(&folder.0.join("none"), "one"));
+        assert!(!is_alone(&opened(), "one"));
     }
 
     #[test]
-    fn a_file_is_not_replaced() {
+    fn a_file_is_replaced_only_if_asked_for() {
         let folder = Folder::new("free");
-        let (one, other) = (folder.0.join("one"), folder.0.join("other"));
-        std::fs::write(&one, "1").unwrap();
-        std::fs::write(&other, "2").unwrap();
-        assert_eq!(rename_to_free(&one, &other), Err(Errno::EXIST));
-        assert_eq!(std::fs::read(&other).unwrap(), b"2");
+        assert_eq!(set(&folder.0, "a", b"1", false), Ok(()));
+        assert_eq!(set(&folder.0, "a", b"2", false), Err(Errno::EXIST));
+        assert_eq!(std::fs::read(folder.0.join("a")).unwrap(), b"1");
+        assert_eq!(set(&folder.0, "a", b"3", true), Ok(()));
+        assert_eq!(std::fs::read(folder.0.join("a")).unwrap(), b"3");
+        assert_eq!(set(&folder.0.join("none"), "a", b"", true), Err(Errno::NOENT));
+        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn deleting_counts_the_directories_that_go_too() {
+        let folder = Folder::new("delete");
+        std::fs::create_dir_all(folder.0.join("a/b/c")).unwrap();
+        for key in ["a/x", "a/b/c/y", "a/b/c/z"] {
+            std::fs::write(folder.0.join(key), "").unwrap();
+        }
+        assert_eq!(delete(&folder.0, "a/b/c", "y"), Ok(Some(0)));
+        assert_eq!(delete(&folder.0, "a/b/c", "y"), Ok(None));
+        assert_eq!(delete(&folder.0, "a/b", "c"), Ok(None));
+        assert_eq!(delete(&folder.0, "a/b/c", "z"), Ok(Some(2)));
+        assert_eq!(delete(&folder.0, "a/b/c", "z"), Err(Errno::NOENT));
+        assert_eq!(delete(&folder.0, "", "none"), Ok(None));
+        assert!(folder.0.join("a/x").exists());
+    }
+
+    #[test]
+    fn nothing_is_done_behind_a_link() {
+        let (folder, other) = (Folder::new("linked"), Folder::new("behind"));
+        std::fs::write(other.0.join("doc"), "kept").unwrap();
+        std::os::unix::fs::symlink(&other.0, folder.0.join("link")).unwrap();
+        assert_eq!(set(&folder.0.join("link"), "doc", b"new", true), Err(Errno::LOOP));
+        assert_eq!(read(&folder.0.join("link/doc")), Err(Errno::LOOP));
+        assert_eq!(delete(&folder.0, "link", "doc"), Err(Errno::LOOP));
+        assert_eq!(create(&folder.0.join("link/new"), "doc", b""), Created::Nothing);
+        assert_eq!(std::fs::read(other.0.join("doc")).unwrap(), b"kept");
+        assert_eq!(std::fs::read_dir(&other.0).unwrap().count(), 1);
     }
 }

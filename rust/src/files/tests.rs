@@ -20,7 +20,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        let path = env::temp_dir().join(format!("omnizarr-test-{}", String::from_utf8_lossy(&unique_name())));
+        let root = fs::canonicalize(env::temp_dir()).unwrap(); // without links
+        let path = root.join(format!("omnizarr-test-{}", String::from_utf8_lossy(&unique_name())));
         fs::create_dir(&path).unwrap();
         Self(path)
     }
@@ -374,15 +375,50 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_removed_itself() {
 }
 
 #[test]
-fn the_root_may_be_a_link() {
+fn a_root_that_is_a_link_is_refused() {
     let folder = Folder::new();
     fs::create_dir(folder.path("real")).unwrap();
     symlink("real", folder.path("link")).unwrap();
     let store = Files::new(folder.path("link"), false);
-    store.set("a/b", b"abc").unwrap();
-    store.set("c", b"").unwrap();
-    assert_eq!(read(&store, "a/b").unwrap(), b"abc");
-    assert_eq!(read(&folder.store(), "real/c").unwrap(), b"");
+    for key in ["a/b", "c"] {
+        assert_eq!(kinds(&store, key), [Some(Kind::Refused); 6], "{key}");
+    }
+    assert_eq!(folder.names(), ["link", "real"]);
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_at_any_moment_leads_nowhere() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let store = folder.store();
+    store.set("a/b/0", b"abc").unwrap();
+    fs::create_dir(other.path("b")).unwrap();
+    fs::write(other.path("b/0"), b"kept").unwrap();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let _ = fs::rename(folder.path("a"), folder.path("away"));
+                let _ = symlink(&other.0, folder.path("a"));
+                let _ = fs::remove_file(folder.path("a"));
+                let _ = fs::rename(folder.path("away"), folder.path("a"));
+            }
+        });
+        for number in 0..2000 {
+            let _ = match number % 4 {
+                0 => store.set("a/b/0", b"new"),
+                1 => store.set("a/b/c/1", b"new"),
+                2 => store.delete("a/b/0"),
+                _ => lock(&store, "a/b/0", || ()),
+            };
+            let mut value = Vec::new();
+            if store.read_all("a/b/0", 8, usize::MAX, &mut value).is_ok() {
+                assert_ne!(value, b"kept");
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(other.names(), ["b", "b/0"]);
+    assert_eq!(fs::read(other.path("b/0")).unwrap(), b"kept");
 }
 
 // -- writing -----------------------------------------------------------------------------------------------------------
@@ -698,7 +734,7 @@ fn a_change_that_fails_or_panics_lets_go_of_the_lock() {
 fn a_link_in_the_place_of_a_lock_file_is_not_followed() {
     let folder = Folder::new();
     symlink("target", folder.path(".omnizarr-a.lock")).unwrap();
-    assert_eq!(kind_of(lock(&folder.store(), "a", || ())), Some(Kind::Broken));
+    assert_eq!(kind_of(lock(&folder.store(), "a", || ())), Some(Kind::Refused));
     assert_eq!(folder.names(), [".omnizarr-a.lock"]);
 }
 

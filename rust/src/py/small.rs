@@ -1,10 +1,16 @@
 //! The calls of `files/small.rs`, for the store in Python (`omnizarr.stores.local.directory`).
 
+use std::os::fd::IntoRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::PyMemory;
 use crate::files::small::{self, Created};
@@ -38,4 +44,34 @@ pub fn create_with(py: Python<'_>, folder: PathBuf, name: &str, data: &Bound<'_,
         Created::File => "set",
         Created::Alone => "alone",
     })
+}
+
+/// Open what an absolute path names, with no link on the way, and return the descriptor.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn open_beneath(py: Python<'_>, path: PathBuf, flags: u32) -> PyResult<i32> {
+    let flags = OFlags::from_bits_retain(flags);
+    let opened = py.detach(|| crate::files::open(path.as_os_str().as_bytes(), flags));
+    opened.map(IntoRawFd::into_raw_fd).map_err(failure)
+}
+
+/// Write a file in a directory, in the place of another or only if the name is free.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn set_file(py: Python<'_>, folder: PathBuf, name: &str, data: &Bound<'_, PyAny>, replaces: bool) -> PyResult<()> {
+    let data = PyMemory::of(data)?;
+    py.detach(|| small::set(&folder, name, &data, replaces)).map_err(failure)
+}
+
+/// Remove a file, and directories that are empty then. Return how many these are; None if there is no such file.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn delete_file(py: Python<'_>, root: PathBuf, parent: &str, name: &str) -> PyResult<Option<usize>> {
+    py.detach(|| small::delete(&root, parent, name)).map_err(failure)
+}
+
+/// The exception for an error of the system, with its number and its words.
+fn failure(error: Errno) -> PyErr {
+    let number = error.raw_os_error();
+    PyOSError::new_err((number, nix::errno::Errno::from_raw(number).desc()))
 }

@@ -83,7 +83,7 @@ def engine_of(binding: Binding) -> Any:
     where: dict[str, Any]
     if type(store) is LocalStore and os.name == "posix":
         home = store.home
-        where = {"root": store.root, "fsync": store.fsync, "home": home and (home.folder, home.document)}
+        where = {"root": store.real_root(), "fsync": store.fsync, "home": home and (home.folder, home.document)}
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
     elif binding.cache is not None and has_stamps(store):

@@ -17,7 +17,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import InvalidKeyError, StoreError
 from omnizarr.stores import LocalStore
-from omnizarr.stores.local import directory, filelocks, files
+from omnizarr.stores.local import filelocks, files, folders
 from tests.stores.contract import StoreContract, in_threads
 
 POSIX = os.name == "posix"
@@ -36,7 +36,7 @@ class TestLocalStoreInPython(StoreContract):
 
     @pytest.fixture
     def store(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(directory, "_native", lambda: None)
+        monkeypatch.setattr(folders, "native", lambda: None)
         return LocalStore(tmp_path / "data.zarr")
 
 
@@ -49,9 +49,10 @@ class TestLocalStoreWithFsync(StoreContract):
 class TestLocalStoreWithoutHardLinks(StoreContract):
     @pytest.fixture
     def store(self, tmp_path, monkeypatch):
-        def link(source, target):
+        def link(*_, **__):
             raise PermissionError(1, "Operation not permitted")
 
+        monkeypatch.setattr(folders, "native", lambda: None)
         monkeypatch.setattr(os, "link", link)
         return LocalStore(tmp_path)
 
@@ -73,7 +74,7 @@ class TestLocalStoreWithShortReads(StoreContract):
     def store(self, tmp_path, monkeypatch):
         if not POSIX:
             pytest.skip("os.pread and os.preadv")
-        monkeypatch.setattr(directory, "_native", lambda: None)
+        monkeypatch.setattr(folders, "native", lambda: None)
         pread, preadv, write, read = os.pread, os.preadv, os.write, os.read
 
         def short(buffers):
@@ -103,8 +104,8 @@ def run(code, *arguments):
 def functions(request, monkeypatch):
     """The functions for files: those of the native engine, and those of Python."""
     if request.param == "python":
-        monkeypatch.setattr(directory, "_native", lambda: None)
-    elif directory._native() is None:
+        monkeypatch.setattr(folders, "native", lambda: None)
+    elif folders.native() is None:
         pytest.skip("the native engine is not to be used")
 
 
@@ -167,7 +168,7 @@ def test_a_value_is_set_in_a_new_root(tmp_path):
 
 
 def test_a_new_root_is_removed_if_its_value_cannot_be_set(tmp_path, monkeypatch):
-    monkeypatch.setattr(directory, "_native", lambda: None)
+    monkeypatch.setattr(folders, "native", lambda: None)
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -709,8 +710,8 @@ def test_no_lock_is_left_by_an_interrupt(tmp_path, monkeypatch, verb, nth):
     original = getattr(sys.modules[module], name)
     calls = []
 
-    def interrupted(*args):
-        result = original(*args)
+    def interrupted(*args, **more):
+        result = original(*args, **more)
         calls.append(args)
         if len(calls) == nth:
             raise KeyboardInterrupt

@@ -1,12 +1,13 @@
 """Values in files. Keys are the paths below one directory.
 
 Symbolic links
-    A key cannot leave the root. Keys are checked as text, and each directory is checked once for symbolic links that
-    lead out of the root (the root itself may be a link). Such links are refused in reading and writing, and left out of
-    listings. Links that stay inside are followed in reading; writing replaces a linked file by a regular file. Listings
-    omit links to a directory above, which would never end. The check protects against data that contains links.
-    Someone may also replace directories by links while the store is open. Nothing outside is deleted or moved then
-    (see `omnizarr.stores.local.folders`), but values may be read and written there.
+    A key cannot leave the root. Keys are checked as text, and symbolic links that lead out of the root are refused in
+    reading and writing, and left out of listings. The root itself may be a link; it leads to the same directory as long
+    as the store is open. Links that stay inside are followed in reading; writing replaces a linked file by a regular
+    file. Listings omit links to a directory above, which would never end.
+    Someone may also replace directories by links while the store is open. Nothing outside is written, deleted or moved
+    then, and with the native core nothing is read (see `omnizarr.stores.local.folders`), but sizes and names may be
+    seen there. On Windows, directories are only checked before each use.
 
 Limits of the file system
     If the file system does not distinguish ``A`` from ``a`` (macOS and Windows by default), these are the same key. If
@@ -27,12 +28,11 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreAccessError, StoreError, StoreLimitError
-from omnizarr.settings import engines
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -50,8 +50,8 @@ from omnizarr.stores.base import (
     replaces_set_alone,
 )
 from omnizarr.stores.interrupts import contextmanager
-from omnizarr.stores.local import filelocks, files
-from omnizarr.stores.local.folders import Folder
+from omnizarr.stores.local import filelocks, files, folders
+from omnizarr.stores.local.folders import LINK, Folder, Way, close_all, make, make_below, open_into
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -83,13 +83,6 @@ class Home(NamedTuple):
     """The key of a document that it has."""
     check: Callable[[], None]
     """Raises if the document does not exist any more."""
-
-
-@cache
-def _native() -> Any:
-    """Return the extension module if it has functions for files; None if the reference engine was chosen."""
-    native = None if engines.is_refused() else engines.module()
-    return native if hasattr(native, "read_small") else None
 
 
 @lru_cache(maxsize=64)
@@ -139,6 +132,7 @@ class LocalStore(Store):
         self.read_only = read_only
         self.fsync = fsync
         self._base = self.root.rstrip(os.sep) + os.sep
+        self._way = Way(self.root)
         self._known: set[str] = set()  # parents of keys that exist inside the root
 
     def of_array(self, home: Home) -> LocalStore:
@@ -166,6 +160,10 @@ class LocalStore(Store):
         self._known.discard("")
         return False
 
+    def real_root(self) -> str:
+        """Return the path of the directory without links. It stays the same from now on."""
+        return self._way.settled().rstrip(os.sep) or os.sep
+
     @property
     def knows_root(self) -> bool:
         """Whether the directory has been seen."""
@@ -173,10 +171,9 @@ class LocalStore(Store):
 
     def files_at_root(self, names: Sequence[str]) -> Sequence[str] | None:
         """Return which of the names are files directly in the directory; None if that does not exist."""
-        native = _native()
-        if native is None:
+        if (module := folders.native()) is None:
             return [name for name in names if os.path.isfile(self._base + name)] if self.has_root() else None
-        found = native.present(self.root, names)
+        found = module.present(self.root, names)
         if found is None:
             self._known.discard("")
             return None
@@ -207,16 +204,17 @@ class LocalStore(Store):
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not (name.isalnum() or _is_known_name(name)) or (slash and not parent):
             check_key(key)
-        if span is None and (native := _native()) is not None:
-            value: Any = native.read_small(self._base + key)
+        if span is None and (module := folders.native()) is not None:
+            value: Any = module.read_small(self._way.path + key)
             if type(value) is bytes:
-                if parent in self._known or self._is_admitted(key):
-                    if most is not None:
-                        self.check_limit(key, len(value), most)
-                    return value
-            elif value == errno.ENOENT:
+                if parent not in self._known:
+                    self._reached(parent)
+                if most is not None:
+                    self.check_limit(key, len(value), most)
+                return value
+            if value == errno.ENOENT:
                 return None
-        return self._read(key, parent, span, most)
+        return self._read(key, span, most)
 
     def get_within(self, key: str, most: int) -> Buffer | None:
         """Read the file, unless it is too large."""
@@ -224,20 +222,12 @@ class LocalStore(Store):
             return super().get_within(key, most)
         return self.get(key, None, most)
 
-    def _read(self, key: str, parent: str, span: Span | None, most: int | None) -> Buffer | None:
+    def _read(self, key: str, span: Span | None, most: int | None) -> Buffer | None:
+        opened: _List[int] = []
         try:
-            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
-        except OSError as error:
-            if error.errno == errno.ENOENT:
+            if not self._open_into(opened, key):
                 return None
-            file = self._open_otherwise(key, error)
-            if file < 0:
-                return None
-        try:
-            if parent not in self._known:
-                self._admit(parent)
-            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
-                self._inside(key)
+            (file,) = opened
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
@@ -252,28 +242,20 @@ class LocalStore(Store):
         except OSError as error:
             raise self._failure(error, key) from error
         except (MemoryError, OverflowError):
-            raise self._too_large(key, file) from None
+            raise self._too_large(key, opened[0]) from None
         finally:
-            os.close(file)
+            close_all(opened)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read the file directly into `out`."""
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not name.isalnum() or (slash and not parent):
             check_key(key)
+        opened: _List[int] = []
         try:
-            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
-        except OSError as error:
-            if error.errno == errno.ENOENT:
+            if not self._open_into(opened, key):
                 return None
-            file = self._open_otherwise(key, error)
-            if file < 0:
-                return None
-        try:
-            if parent not in self._known:
-                self._admit(parent)
-            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
-                self._inside(key)
+            (file,) = opened
             if files.HAS_PREADV:
                 # Ask for one byte more than fits. If it is missing, the file ends here, and its size need not be
                 # asked for.
@@ -288,24 +270,28 @@ class LocalStore(Store):
                 return None
             raise self._failure(error, key) from error
         finally:
-            os.close(file)
+            close_all(opened)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read the parts from one open file, so that they belong to one version."""
-        file = self._open(key)
-        if file is None:
-            return None
+        check_key(key)
+        opened: _List[int] = []
         try:
+            if not self._open_into(opened, key):
+                return None
+            (file,) = opened
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
             return Parts([files.read(file, *bounds(span, status.st_size)) for span in spans], status.st_size)
+        except StoreError:
+            raise
         except OSError as error:
             raise self._failure(error, key) from error
         except (MemoryError, OverflowError):
-            raise self._too_large(key, file) from None
+            raise self._too_large(key, opened[0]) from None
         finally:
-            os.close(file)
+            close_all(opened)
 
     def size(self, key: str) -> int | None:
         """Return the size of the file."""
@@ -328,15 +314,16 @@ class LocalStore(Store):
     def stamp(self, key: str) -> Hashable | None:
         """Return identity and time of change of the file; None if it changed just now (see `stores.local.files`)."""
         # Opened, because network file systems are only consistent for open files.
-        file = self._open(key)
-        if file is None:
-            return None
+        check_key(key)
+        opened: _List[int] = []
         try:
-            return files.stamp(file)
+            return files.stamp(opened[0]) if self._open_into(opened, key) else None
+        except StoreError:
+            raise
         except OSError as error:
             raise self._failure(error, key) from error
         finally:
-            os.close(file)
+            close_all(opened)
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """List the directory, if it is small. This is faster than looking for each name."""
@@ -352,37 +339,44 @@ class LocalStore(Store):
             return super().has_any(prefix, names)
         return super().has_any(prefix, names) if len(found) > _FEW else not found.isdisjoint(map(str.casefold, names))
 
-    def _open(self, key: str) -> int | None:
-        """Return a descriptor of the file, or None if it does not exist."""
-        check_key(key)
+    def _open_into(self, opened: _List[int], key: str) -> bool:
+        """Open the file, and append the descriptor to the list; return False if there is no such file."""
+        # In Python alone, a second look behind each file would cost a third of reading 16 KiB, so a directory that was
+        # checked once is trusted.
+        module = folders.native()
+        open_file = os.open if module is None else module.open_beneath
         try:
-            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
+            opened.extend(map(open_file, (self._way.path + key,), (files.READ,)))  # see `interrupts`
         except OSError as error:
-            file = self._open_otherwise(key, error)
-            if file < 0:
-                return None
-        try:
-            self._admit(key.rpartition("/")[0])
-            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
-                self._inside(key)
-        except BaseException:
-            os.close(file)
-            raise
-        return file
+            if error.errno == errno.ENOENT:
+                return False
+            if error.errno in LINK and self._way.is_other():
+                return self._open_into(opened, key)
+            return self._open_otherwise(opened, key, error)
+        parent = key.rpartition("/")[0]
+        if parent not in self._known:
+            if module is None:
+                self._admit(parent)
+            else:
+                self._reached(parent)
+        if files.FOLLOWS_LINKS and os.path.islink(self._base + key):  # opening does not report links
+            self._inside(key)
+        return True
 
-    def _open_otherwise(self, key: str, error: OSError) -> int:
-        """Open a file that did not open because it is a symbolic link; return -1 if there is no such file."""
-        if error.errno in (errno.ELOOP, errno.EMLINK):  # errors of O_NOFOLLOW; the second is FreeBSD's
+    def _open_otherwise(self, opened: _List[int], key: str, error: OSError) -> bool:
+        """Open a file that did not open because of a symbolic link; return False if there is no such file."""
+        if error.errno in LINK:
             try:
-                (file,) = map(os.open, (self._inside(key),), (files.READ_LINK,))  # see `interrupts`
+                self._admit(key.rpartition("/")[0])
+                open_into(opened, self._inside(key), files.READ)
             except StoreError:
                 raise
             except OSError as second:
                 error = second
             else:
-                return file
+                return True
         if files.is_absence(error):
-            return -1
+            return False
         raise self._failure(error, key) from error
 
     # -- writing ------------------------------------------------------------------
@@ -391,14 +385,14 @@ class LocalStore(Store):
         """Write a temporary file, and rename it."""
         self.check_writable()
         self.check_storable(key)
-        self._place(key, value, files.replace)
+        self._place(key, value, replaces=True)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Write a temporary file, and rename it only if the name is free."""
         self.check_writable()
         self.check_storable(key)
         try:
-            self._place(key, value, files.rename_to_free)
+            self._place(key, value, replaces=False)
         except FileExistsError:
             if self.size(key) is None and os.path.isdir(self._base + key):
                 raise self._failure(IsADirectoryError(errno.EISDIR, ""), key) from None
@@ -417,14 +411,13 @@ class LocalStore(Store):
         is_possible = parent.rpartition("/")[0] in self._known if parent else "" not in self._known
         if not is_possible or self.home is not None or not self.sets_unlocked:
             return ""
-        folder = self._base + parent if parent else self.root
-        if not self.fsync and type(self) is LocalStore and (native := _native()) is not None:
-            done = native.create_with(folder, name, value)
+        if not self.fsync and type(self) is LocalStore and (module := folders.native()) is not None:
+            done = module.create_with(self._way.path + parent, name, value)
             if done != "directory":
                 if done:
-                    self._remember(parent)
+                    self._reached(parent)
                 return done  # type: ignore[no-any-return]
-        elif not self._make_below_known(folder):
+        elif not self._make_below_known(parent):
             return ""
         self._remember(parent)
         try:
@@ -432,13 +425,28 @@ class LocalStore(Store):
         except BaseException:
             self._prune(parent)
             if not parent:
-                with suppress(OSError):
-                    os.rmdir(folder)
+                self._remove_root()
             raise
 
     def delete(self, key: str) -> None:
         """Remove the file, and directories that are empty then."""
-        LocalStore.delete_many(self, (key,))  # that of a subclass may call this
+        self.check_writable()
+        check_key(key)
+        if (module := folders.native()) is None:
+            LocalStore.delete_many(self, (key,))  # that of a subclass may call this
+            return
+        parent, _, name = key.rpartition("/")
+        try:
+            gone = module.delete_file(self._way.path, parent, name)
+        except OSError as error:
+            if error.errno in LINK:
+                LocalStore.delete_many(self, (key,))
+            elif not files.is_absence(error):
+                raise self._failure(error, key) from error
+        else:
+            for _ in range(gone or 0):
+                self._known.discard(parent)
+                parent = parent.rpartition("/")[0]
 
     def delete_many(self, keys: Iterable[str]) -> None:
         """Remove the files, in their order. A directory that may be empty is removed when the next one has its turn.
@@ -457,7 +465,7 @@ class LocalStore(Store):
                     self._leave(opened, parent, is_emptied=is_emptied)
                     parent, is_emptied = above, False
                     try:
-                        opened.extend(map(self.opened, (above,)))
+                        opened.extend(map(self._opened_with_above, (above,)))
                     except StoreError:
                         raise
                     except OSError as error:
@@ -499,16 +507,55 @@ class LocalStore(Store):
 
         Raises OSError if it does not exist.
         """
+        return self._opened(parent, Folder)
+
+    def _opened_with_above(self, parent: str) -> Folder:
+        return self._opened(parent, Folder.with_above)
+
+    def _opened(self, parent: str, open_folder: Callable[[str, _List[str]], Folder]) -> Folder:
         try:
-            return Folder(self._base, parent.split("/") if parent else [])
-        except NotADirectoryError:  # perhaps a link
-            target = self._inside(parent)
+            folder = open_folder(self._way.path, parent.split("/") if parent else [])
         except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.EMLINK):
+            if error.errno not in LINK:
                 raise
-            target = self._inside(parent)
-        root = os.path.realpath(self._base)
-        return Folder(root, [name for name in target[len(root) :].split(os.sep) if name])
+            if self._way.is_other():
+                return self._opened(parent, open_folder)
+        else:
+            self._way.is_settled = True
+            return folder
+        target, root = self._inside(parent), self._way.settled()
+        return open_folder(root, [name for name in target[len(root) :].split(os.sep) if name])
+
+    def around(self, folder: str, *, makes: bool = False) -> tuple[Folder, str]:
+        """Open the directory that a directory of the store is in, and return it with the name there.
+
+        Parameters
+        ----------
+        folder : str
+            A key without a slash at its end; "" is the topmost directory of the store.
+        makes : bool
+            Whether to create what does not exist of the way.
+        """
+        if folder:
+            above, _, name = folder.rpartition("/")
+            return (self.made if makes else self.opened)(above), name
+        path, name = os.path.split(self.real_root())
+        if makes:
+            make(path, fsync=self.fsync)
+        return Folder(path, []), name
+
+    def below(self, name: str) -> LocalStore:
+        """Return a store in a directory of this one, which must not be a link."""
+        return self._at(os.path.join(self.real_root(), name))
+
+    def beside(self, name: str) -> LocalStore:
+        """Return a store in a directory beside this one, which must not be a link."""
+        return self._at(os.path.join(os.path.dirname(self.real_root()), name))
+
+    def _at(self, path: str) -> LocalStore:
+        found = LocalStore(path, fsync=self.fsync)
+        found._way.is_settled = True
+        return found
 
     def delete_prefix(self, prefix: str) -> None:
         """Remove the directory and everything in it. Links are removed, not followed."""
@@ -551,14 +598,14 @@ class LocalStore(Store):
                     if target.has(fresh):
                         return False
                     source.rename(name, target, fresh)
+                    if self.fsync:
+                        source.sync()
+                        target.sync()
         except OSError:  # another file system, or another writer was faster
             return False
         finally:
             self._known.clear()
             other._known.clear()
-        if self.fsync:
-            files.sync_directory(self._base + above)
-            files.sync_directory(other._base + parent)
         self._prune(above)
         return True
 
@@ -578,15 +625,20 @@ class LocalStore(Store):
         try:
             if parent not in self._known:
                 make_parent()
-            with filelocks.lock(path, make_parent):
+            with filelocks.lock(path, make_parent, lambda: self.opened(parent)):
                 yield
         finally:
             # Directories that `delete` could not remove because of the lock file, or that were created for it.
             if not os.path.lexists(self._base + key):
                 self._prune(parent)
                 if not has_root:
-                    with suppress(OSError):
-                        os.rmdir(self._base)
+                    self._remove_root()
+
+    def _remove_root(self) -> None:
+        """Remove the topmost directory, if it is empty."""
+        above, name = os.path.split(self._way.path.rstrip(os.sep))
+        with suppress(OSError), Folder(above, []) as folder:
+            folder.rmdir(name)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock a file beside that of the value. See `omnizarr.stores.local.filelocks`."""
@@ -594,98 +646,122 @@ class LocalStore(Store):
         self.check_storable(key)
         return self._locked(key)
 
-    def _place(self, key: str, value: Buffer, rename: Callable[[str, str], None]) -> None:
-        """Write `value` to a temporary file, and `rename` it to the file of `key`. Nothing is left if that fails."""
-        parent, slash, _ = key.rpartition("/")
-        folder = self._base + parent + slash
+    def _place(self, key: str, value: Buffer, *, replaces: bool) -> None:
+        """Write `value` to a temporary file, and rename it to the file of `key`. Nothing is left if that fails."""
+        parent, _, name = key.rpartition("/")
         for _attempt in range(_ATTEMPTS):
-            if parent not in self._known:
-                self._make_parent(parent)
-            temporary = f"{folder}{RESERVED}{os.urandom(8).hex()}.tmp"
             try:
-                try:
-                    files.write_new(temporary, value, fsync=self.fsync)
-                    rename(temporary, self._base + key)
-                except BaseException:
-                    try:  # noqa: SIM105 - `suppress` would be called first, and a Ctrl-C could come behind it
-                        os.unlink(temporary)
-                    except OSError:
-                        pass
-                    raise
-            except FileNotFoundError:  # the directory was removed meanwhile, with everything in it
-                self._known.discard(parent)
-            except BaseException as error:
-                try:  # noqa: SIM105 - again: Ctrl-C may have come in an audit hook, before the file was removed
-                    os.unlink(temporary)
-                except OSError:
-                    pass
-                if isinstance(error, FileExistsError) or not isinstance(error, OSError):
-                    raise
+                self._put(parent, name, value, replaces=replaces)
+            except FileNotFoundError:  # the directory does not exist, or was removed meanwhile, with everything in it
+                self._make_parent(parent)
+            except (StoreError, FileExistsError):
+                raise
+            except OSError as error:
                 raise self._failure(error, key) from error
             else:
-                if self.fsync:
-                    files.sync_directory(folder)
+                if parent not in self._known:
+                    self._remember(parent)
                 return
         raise StoreError("the directory is removed again and again", store=repr(self), key=key)
 
+    def _put(self, parent: str, name: str, value: Buffer, *, replaces: bool) -> None:
+        if not self.fsync and (module := folders.native()) is not None:
+            try:
+                module.set_file(self._way.path + parent, name, value, replaces)
+            except OSError as error:
+                if error.errno not in LINK:
+                    raise
+            else:
+                self._way.is_settled = True
+                return
+        with self.opened(parent) as folder:
+            folder.put(name, value, replaces=replaces, fsync=self.fsync)
+
     def _make_parent(self, parent: str) -> None:
         """Create the directory `parent` below the root, unless it exists, and check it."""
-        folder = self._base + parent
         self._known.discard(parent)
         is_home = self.home is not None and parent == self.home.folder
-        if parent and not is_home and parent.rpartition("/")[0] in self._known and self._make_below_known(folder):
+        if parent and not is_home and parent.rpartition("/")[0] in self._known and self._make_below_known(parent):
             self._remember(parent)
             return
         for _attempt in range(_ATTEMPTS):
             try:
-                # The existing part is checked before anything is created below it.
-                if not self._admit(parent):
-                    self._create_directories(folder)
-                    continue
+                self._create_directories(parent)
             except OmnizarrError:
                 raise
             except FileNotFoundError:  # another thread or process prunes at the same time
                 continue
             except OSError as error:
                 raise self._failure(error, parent) from error
+            self._remember(parent)
             return
         raise StoreError("the directory is removed again and again", store=repr(self), key=parent)
 
-    def _make_below_known(self, folder: str) -> bool:
-        """Create a directory directly below a checked one, and return True; return False if it needs a closer check.
-
-        A directory that was just created is not a link, and is where its path says.
-        """
+    def _make_below_known(self, parent: str) -> bool:
+        """Create a directory directly below a checked one, and return True; return False if it needs a closer check."""
+        above, _, name = parent.rpartition("/")
         try:
-            os.mkdir(folder)
-        except OSError:
+            if parent:
+                with self.opened(above) as folder:
+                    folder.mkdir(name)
+                    if self.fsync:
+                        folder.sync()
+            else:
+                above, name = os.path.split(self._way.path.rstrip(os.sep))
+                with Folder(above, []) as folder:
+                    folder.mkdir(name)
+                    if self.fsync:
+                        folder.sync()
+        except (OSError, StoreError):
             return False
-        if self.fsync:
-            files.sync_directory(os.path.dirname(folder))
         return True
 
-    def _create_directories(self, folder: str) -> None:
-        folder = folder.rstrip(os.sep)
-        missing = []
-        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
-            missing.append(folder)
-            folder = os.path.dirname(folder)
-        if self.home is not None and (self._base + self.home.folder).rstrip(os.sep) in missing:
-            self.home.check()
-        for path in reversed(missing):
-            with suppress(FileExistsError):
-                os.mkdir(path)
-            if self.fsync:
-                files.sync_directory(os.path.dirname(path))
-        if missing and files.is_in_the_way(missing[0]):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), missing[0])
+    def _create_directories(self, parent: str) -> None:
+        """Create what does not exist of the way to the directory `parent`, from the innermost that exists."""
+        opened: _List[Folder] = []
+        missing: _List[str] = []
+        here = parent
+        try:
+            while not opened:
+                try:
+                    opened.extend(map(self.opened, (here,)))
+                except FileNotFoundError:
+                    if self.home is not None and here == self.home.folder:
+                        self.home.check()
+                    if here:
+                        here, _, name = here.rpartition("/")
+                        missing.append(name)
+                    else:
+                        self._make_root()
+            make_below(opened, missing, fsync=self.fsync)
+        finally:
+            while opened:
+                opened.pop().close()
+
+    def made(self, parent: str) -> Folder:
+        """Open the directory `parent`, and create it if it does not exist."""
+        for _attempt in range(_ATTEMPTS):
+            try:
+                return self.opened(parent)
+            except FileNotFoundError:
+                self._make_parent(parent)
+        raise StoreError("the directory is removed again and again", store=repr(self), key=parent)
+
+    def _make_root(self) -> None:
+        try:
+            make(self._way.path, fsync=self.fsync)
+        except OSError as error:
+            if error.errno not in LINK or not self._way.is_other():
+                raise
+            make(self._way.path, fsync=self.fsync)
 
     def _prune(self, parent: str) -> None:
         """Remove the directory `parent` and those above it that are empty, up to the root."""
         while parent:
             try:
-                with Folder(self._base, parent.split("/")) as folder:
-                    folder.remove()
+                above, _, name = parent.rpartition("/")
+                with Folder(self._way.path, above.split("/") if above else []) as folder:
+                    folder.rmdir(name)
             except OSError:
                 return
             self._known.discard(parent)
@@ -724,8 +800,8 @@ class LocalStore(Store):
         These are temporary files and locks, names that no key can have, and symbolic links that lead out of the
         store.
         """
-        for folder, folders, names in os.walk(self._base + as_prefix(prefix)):
-            links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for folder, below, names in os.walk(self._base + as_prefix(prefix)):
+            links = [name for name in below if os.path.islink(os.path.join(folder, name))]
             for name in (*names, *links):
                 place = os.path.join(folder, name)
                 key = place[len(self._base) :].replace(os.sep, "/")
@@ -829,10 +905,15 @@ class LocalStore(Store):
             self._known.clear()
         self._known.add(parent)
 
+    def _reached(self, parent: str) -> None:
+        """Remember a directory that was opened with no link on the way."""
+        self._remember(parent)
+        self._way.is_settled = True
+
     def _inside(self, key: str) -> str:
         """Return the target of the symbolic link `key`. Raises `InvalidKeyError` if it is outside the root."""
-        root = os.path.realpath(self._base).rstrip(os.sep)
-        target = os.path.realpath(self._base + key)
+        root = self._way.settled().rstrip(os.sep)
+        target = os.path.realpath(self._way.path + key)
         if not target.startswith(root + os.sep) and target != root:
             raise InvalidKeyError(
                 "a symbolic link leads out of the store",
@@ -888,10 +969,13 @@ class LocalStore(Store):
         higher, name = os.path.split(self.root)
         if not name or name.startswith(RESERVED):
             return None
-        return LocalStore(higher, read_only=self.read_only), name
+        store = LocalStore(higher, read_only=self.read_only)
+        if self._way.is_settled and self._way.path == self._base:
+            store._way.is_settled = True  # no part of it was a link
+        return store, name
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": set()}
+        return {**self.__dict__, "_known": set(), "_way": Way(self.root)}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LocalStore) and (self.root, self.read_only) == (other.root, other.read_only)

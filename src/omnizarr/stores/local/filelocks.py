@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from types import TracebackType
+from typing import Protocol, Self
 
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.stores import threads
@@ -73,17 +75,52 @@ SUFFIX = ".lock"
 """How the names of lock files end, so that functions that clear a directory recognise them."""
 
 
+class Opened(Protocol):
+    """An open directory, as `omnizarr.stores.local.folders` has them."""
+
+    @property
+    def file(self) -> int | None:
+        """The descriptor; None if paths are used."""
+
+    def place(self, name: str) -> str:
+        """Return the name to be used together with `file`."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+class _Named:
+    """A directory that is not opened, but named by its path."""
+
+    file = None
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def place(self, name: str) -> str:
+        return os.path.join(self._path, name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
-def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
+def lock(path: str, make_parent: Callable[[], None], opened: Callable[[], Opened] | None = None) -> Iterator[None]:
     """Hold the lock file `path` while the ``with`` block runs. The same thread may enter twice.
 
-    `make_parent` is called if the directory of `path` is missing.
+    `make_parent` is called if the directory of `path` is missing. `opened` opens it, with no link on the way.
     """
     paths: set[str] = _held.__dict__.setdefault("paths", set())
     if path in paths:
         yield
         return
-    taken = _Taken(path)
+    taken = _Taken(path, opened)
     try:
         if _is_acquired(taken, make_parent):
             paths.add(path)
@@ -106,10 +143,12 @@ def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
 class _Taken:
     """A lock file that is open, and perhaps locked. Its state is known wherever Ctrl-C interrupts."""
 
-    __slots__ = ("descriptors", "is_locked", "path", "process")
+    __slots__ = ("descriptors", "is_locked", "name", "opened", "path", "process")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, opened: Callable[[], Opened] | None) -> None:
         self.path = path
+        folder, self.name = os.path.split(path)
+        self.opened = opened or partial(_Named, folder)
         self.process = os.getpid()
         self.descriptors: list[int] = []  # at most one
         self.is_locked = False
@@ -176,8 +215,8 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
             if error.errno not in _UNSUPPORTED:
                 raise
             _close(taken)
-            with suppress(OSError):
-                os.unlink(path)
+            with suppress(OSError), taken.opened() as folder:
+                os.unlink(folder.place(taken.name), dir_fd=folder.file)
             warnings.warn(
                 f"the file system of {path!r} does not lock files: other processes are not kept out",
                 RuntimeWarning,
@@ -214,7 +253,9 @@ def _open_or_create(taken: _Taken) -> None:
 
 def _open(taken: _Taken, flags: int) -> None:
     """Open the lock file. Children that are forked from now on close it."""
-    taken.descriptors.extend(map(os.open, (taken.path,), (flags,), (0o666,)))  # see `interrupts`
+    with taken.opened() as folder:
+        path, create = folder.place(taken.name), partial(os.open, dir_fd=folder.file)
+        taken.descriptors.extend(map(create, (path,), (flags,), (0o666,)))  # see `interrupts`
     _descriptors.update(taken.descriptors)
 
 
@@ -269,8 +310,9 @@ def _release(taken: _Taken) -> None:
                 # An interrupted waiter also removes the file, if its holder was killed meanwhile.
                 if not taken.is_locked:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is_at(taken.path, descriptor):
-                    os.unlink(taken.path)
+                with taken.opened() as folder:
+                    if _is_at(folder.place(taken.name), descriptor, folder.file):
+                        os.unlink(folder.place(taken.name), dir_fd=folder.file)
         _close(taken)
     elif taken.descriptors:
         _close(taken)

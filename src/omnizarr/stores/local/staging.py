@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from omnizarr.stores.base import RESERVED, as_prefix
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.local.folders import Folder
+from omnizarr.stores.local.folders import Folder, close_all
 
 try:
     import fcntl
@@ -28,7 +28,7 @@ _FRESH, _OLD = "new", "old"
 @contextmanager
 def staged(store: LocalStore) -> Iterator[Staging]:
     """Yield a new directory, which is removed at the end."""
-    _sweep(store.root)
+    _sweep(store)
     stage = Staging(store)
     try:
         stage.begin()
@@ -48,29 +48,33 @@ class Staging:
 
     def __init__(self, store: LocalStore) -> None:
         self._target = store
-        self._folder = os.path.join(store.root, f"{RESERVED}{os.urandom(8).hex()}{_SUFFIX}")
-        self._fresh = os.path.join(self._folder, _FRESH)
+        self._name = f"{RESERVED}{os.urandom(8).hex()}{_SUFFIX}"
         self._files: list[int] = []  # at most one
         self._is_undone = False  # whether old values may be in the directory
-        self.store = LocalStore(self._fresh, fsync=store.fsync)
+        self.store = store.below(os.path.join(self._name, _FRESH))
 
     def begin(self) -> None:
         """Create the directory, and lock it."""
-        os.makedirs(self._fresh)
-        self._files.extend(map(os.open, (self._folder,), (os.O_RDONLY,)) if fcntl is not None else ())
+        with self._target.made("") as root:
+            root.mkdir(self._name)
+            with root.below(self._name) as own:
+                own.mkdir(_FRESH)
+                if fcntl is not None:
+                    own.read_into(self._files)
         _try_lock(self._files)
 
     def remove(self) -> None:
         """Remove the directory. A second call does nothing."""
         if not self._is_undone:
-            _remove(self._folder)
-        while self._files:
-            any(map(os.close, map(self._files.pop, (-1,))))  # in one call: see `interrupts`
+            with suppress(OSError), self._target.opened("") as root:
+                root.remove_tree(self._name)
+        close_all(self._files)
 
     def is_whole(self) -> bool:
         """Return whether the directory is still there: a writer that replaces the whole hierarchy removes it."""
         with suppress(OSError):
-            return not self._files or os.path.samestat(os.stat(self._folder), os.fstat(self._files[0]))
+            path = os.path.join(self._target.root, self._name)
+            return not self._files or os.path.samestat(os.stat(path), os.fstat(self._files[0]))
         return False
 
     def exchange(self, prefix: str, turn: Callable[[str], int]) -> bool:
@@ -89,7 +93,8 @@ class Staging:
         """
         with ExitStack() as stack:
             folder = stack.enter_context(self._target.opened(as_prefix(prefix)[:-1]))
-            own = stack.enter_context(Folder(self._target.root, [os.path.basename(self._folder)]))
+            own = stack.enter_context(self._target.opened("")).below(self._name)
+            stack.callback(own.close)
             fresh = stack.enter_context(own.below(_FRESH))
             own.mkdir(_OLD)
             self._is_undone = True
@@ -128,26 +133,25 @@ def _names(folder: Folder) -> list[str]:
     return [entry.name for entry in folder.scan() if not entry.name.startswith(RESERVED)]
 
 
-def _remove(path: str) -> None:
-    root, name = os.path.split(path)
-    with suppress(OSError), Folder(root, []) as folder:
-        folder.remove_tree(name)
-
-
-def _sweep(root: str) -> None:
+def _sweep(store: LocalStore) -> None:
     """Remove what killed writers have left."""
     if fcntl is None:
         return
-    with suppress(OSError), Folder(root, []) as folder:
+    with suppress(OSError), store.opened("") as folder:
         for entry in list(folder.scan()):
             if entry.name.startswith(RESERVED) and entry.name.endswith(_SUFFIX):
                 _remove_left(folder, entry.name)
 
 
 def _remove_left(folder: Folder, name: str) -> None:
-    with suppress(OSError), folder.below(name) as left:
-        if left.file is not None and _try_lock([left.file]) and not left.has(_OLD):
-            folder.remove_tree(name)
+    opened: list[int] = []
+    try:
+        with suppress(OSError), folder.below(name) as left:
+            left.read_into(opened)
+            if opened and _try_lock(opened) and not left.has(_OLD):
+                folder.remove_tree(name)
+    finally:
+        close_all(opened)
 
 
 def _try_lock(opened: list[int]) -> bool:

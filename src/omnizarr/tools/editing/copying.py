@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -236,33 +235,36 @@ class Copy:
 
     def _begin(self, tick: Tick) -> executors.Written:
         folder = places.folder_of(self.target)
-        if self.replaced is not None and folder is not None:
-            return self._replace(folder, tick)
+        if self.replaced is not None and folder is not None and isinstance(self.target.store, LocalStore):
+            return self._replace(self.target.store, tick)
         if self.replaced is not None:
             deleting.delete(self.replaced)
         elif self.overwrite:
             erasing.erase(self.target)  # what an interrupted copy has left
         return self._copy_to(self.target, tick)
 
-    def _replace(self, folder: Path, tick: Tick) -> executors.Written:
+    def _replace(self, store: LocalStore, tick: Tick) -> executors.Written:
         """Copy to a directory beside the hierarchy, and replace the old directory by it at the end."""
-        root = Path(self.target.store.root) if isinstance(self.target.store, LocalStore) else folder
         token = os.urandom(6).hex()
-        fresh, old = (root.parent / f"{RESERVED}{name}-{token}" for name in _BESIDE)
-        try:
-            written = self._copy_to(_at(LocalStore(fresh), self.target), tick)
-            folder.rename(old)
+        fresh, old = (f"{RESERVED}{name}-{token}" for name in _BESIDE)
+        with store.around("")[0] as beside:
             try:
-                fresh.rename(folder)
-            except BaseException:
-                old.rename(folder)
-                raise
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-        # An open store remembers directories.
-        self.target = replace(self.target, store=LocalStore(root))
-        self.left = _left_beside(root)
+                written = self._copy_to(_at(store.beside(fresh), self.target), tick)
+                folder, name = store.around(self.target.path)
+                with folder:
+                    folder.rename(name, beside, old)
+                    try:
+                        beside.rename(fresh, folder, name)
+                    except BaseException:
+                        beside.rename(old, folder, name)
+                        raise
+            finally:
+                with suppress(OSError):
+                    beside.remove_tree(fresh)
+            with suppress(OSError):
+                beside.remove_tree(old)
+        store.forget()  # an open store remembers directories
+        self.left = _left_beside(Path(store.root))
         return written
 
     def _copy_to(self, target: StorePath, tick: Tick) -> executors.Written:
@@ -298,9 +300,14 @@ class Copy:
 
 def _remove_temporary(target: StorePath) -> None:
     """Remove the unfinished work of a killed writer."""
-    folder = places.folder_of(target)
-    for file in () if folder is None else folder.rglob(f"{RESERVED}*{_TEMPORARY}"):
-        file.unlink(missing_ok=True)
+    store = target.store
+    if places.folder_of(target) is None or not isinstance(store, LocalStore):
+        return
+    for key, _ in list(store.list_unnamed(target.prefix)):
+        above, _, name = key.rpartition("/")
+        if name.startswith(RESERVED) and name.endswith(_TEMPORARY):
+            with suppress(OSError), store.opened(above) as folder:
+                folder.unlink(name)
 
 
 def _left_beside(root: Path) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -85,14 +87,12 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Progress) 
         return outcome
     marks = mentions.listed(found.where).marks
     hierarchy.create_ancestors(copy.target, dialect_of(copy.target, found.metadata), copy.above)
-    _rename(folder, goal)
+    _rename(found.where, copy.target)
     for where, kind, noted in ((found.where, None, None), (copy.target, found.metadata.node_type, marks)):
-        # An open store remembers directories.
-        there = replace(where, store=LocalStore(where.store.root)) if isinstance(where.store, LocalStore) else where
-        renew(there, "gone" if kind is None else "new")
-        mentions.enter(there, kind, noted)
+        renew(where, "gone" if kind is None else "new")
+        mentions.enter(where, kind, noted)
         if kind is not None:
-            remarks = (*remarks, *mentions.rebase(found.where, there))
+            remarks = (*remarks, *mentions.rebase(found.where, where))
     return replace(outcome, remarks=remarks)
 
 
@@ -142,11 +142,24 @@ def _is_one_file_system(folder: Path, target: Path) -> bool:
     return not folder.is_symlink() and folder.stat().st_dev == parent.stat().st_dev
 
 
-def _rename(folder: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _rename(old: StorePath, new: StorePath) -> None:
+    """Rename a directory, from an open directory to another: no link on the way leads elsewhere."""
+    assert isinstance(old.store, LocalStore)  # noqa: S101
+    assert isinstance(new.store, LocalStore)  # noqa: S101
     try:
-        folder.rename(target)
+        source, name = old.store.around(old.path)
+        with source:
+            target, fresh = new.store.around(new.path, makes=True)
+            with target:
+                if not source.is_folder(name):
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
+                source.rename(name, target, fresh)
+    except OmnizarrError:
+        raise
     except OSError as error:
-        failure = StoreError(f"cannot be renamed to {target}: {error.strerror}", store=str(folder))
+        failure = StoreError(f"cannot be renamed to {new}: {error.strerror}", store=str(old.store), path=old.path)
         failure.errno = error.errno
         raise failure from error
+    finally:  # open stores remember directories
+        old.store.forget()
+        new.store.forget()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from omnizarr.nodes import wording
-from omnizarr.stores import ZipStore
+from omnizarr.stores import LocalStore, Store, ZipStore
 from omnizarr.stores.base import is_key
 from omnizarr.stores.local import filelocks
 from omnizarr.tools.checking import Finding
@@ -108,14 +107,18 @@ def _delete_file(bench: Bench, finding: Finding, file: Path) -> None:
         size = wording.plural(file.lstat().st_size, "byte")
     except OSError:
         return
-    remove: Callable[[], object] = (
-        (lambda: filelocks.discard(str(file))) if file.name.endswith(filelocks.SUFFIX) else (lambda: _unlink(file))
-    )
     action = Action(code=finding.code, path=finding.path, key=str(finding.key), what=_WHATS[finding.code], before=size)
-    bench.discard_file(file, action, remove)
+    bench.discard_file(file, action, lambda: _remove(bench.store, file))
     bench.settle(finding)
 
 
-def _unlink(file: Path) -> None:
-    with suppress(FileNotFoundError):
-        file.unlink()
+def _remove(store: Store, file: Path) -> None:
+    """Remove a file from its directory, which is opened with no link on the way."""
+    base = base_of(store)
+    assert isinstance(base, LocalStore)  # noqa: S101
+    above, _, name = file.relative_to(base.root).as_posix().rpartition("/")
+    with suppress(FileNotFoundError), base.opened(above) as folder:
+        if name.endswith(filelocks.SUFFIX):
+            filelocks.discard(folder.place(name), folder.file)
+        else:
+            folder.unlink(name)
