@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from operator import methodcaller
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -41,7 +40,8 @@ from omnizarr.nodes.options import (
     RequireOptions,
     shows,
 )
-from omnizarr.stores import pool, threads
+from omnizarr.nodes.walk import walk
+from omnizarr.stores import threads
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
@@ -330,31 +330,10 @@ class Group(Node):
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)
-        is_far = self._where.store.concurrency > 1
-        look = top._look_wide(max_depth) if top._snapshot is None and is_far else methodcaller("_children")
-        # Not recursive: a hierarchy may be deeper than Python's stack.
-        stack: list[tuple[int, Iterator[tuple[str, Member]]]] = [(0, look(top))]
+        concurrency = 1 if top._snapshot is not None else self._where.store.concurrency
         skip = len(self._where.prefix)
-        while stack:
-            depth, members = stack[-1]
-            for _, node in members:
-                yield node.path[skip:], node
-                if isinstance(node, Group) and (max_depth is None or depth < max_depth):
-                    stack.append((depth + 1, look(node)))
-                    break
-            else:
-                stack.pop()
-
-    def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Member]]]:
-        """Return a store with the answers about all groups below, requested level by level, each level concurrently."""
-        known: dict[str, list[tuple[str, Member]]] = {}
-        level, depth = [self], 0
-        while level and (max_depth is None or depth <= max_depth):
-            answers = pool.gather(lambda group: list(group._children()), level, self._where.store.concurrency)  # noqa: SLF001
-            known.update((level[position].path, members) for position, members in answers)
-            level = [node for group in level for _, node in known[group.path] if isinstance(node, Group)]
-            depth += 1
-        return lambda group: iter(known[group.path])
+        walked = walk(cast("Member", top), _below, max_depth=max_depth, concurrency=concurrency)
+        return ((node.path[skip:], node) for _, node in walked)
 
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Return the number of nodes below. `max_depth` is that of `members`."""
@@ -775,6 +754,10 @@ def create_node(
         return creating.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     return Group(found.where, found.metadata, config, snapshot)
+
+
+def _below(node: Member) -> Iterator[Member] | None:
+    return node.values() if isinstance(node, Group) else None
 
 
 def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:

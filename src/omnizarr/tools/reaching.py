@@ -6,21 +6,16 @@ wells.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.formats import dialect_named
-from omnizarr.formats.contract import Dialect
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.nodes import detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import pool
-from omnizarr.stores.base import is_key
+from omnizarr.nodes.walk import by_name
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -45,6 +40,7 @@ _WORDS: Mapping[Source, str] = {
 }
 
 _Found: TypeAlias = Mapping[str, Metadata | OmnizarrError]
+_Names: TypeAlias = Callable[[StorePath, GroupMetadata], list[str]]
 
 
 class Named(Snapshot):
@@ -96,10 +92,13 @@ def with_members(node: Array | Group) -> Array | Group:
     if isinstance(node, Array) or source_of(node) != "nothing":
         return node
     where, metadata = node.store_path, node._metadata  # noqa: SLF001 - the model, as it is shared
-    for source, names in _namings(where, metadata):
-        if names:
-            found = {"": metadata, **dict(_walk(where, metadata, source, names))}
-            return Group(where, metadata, node._config, Named(where, found, source))  # noqa: SLF001
+    ways: Iterable[tuple[Source, _Names]] = ("ome", lambda _, group: naming.named(group)), ("nczarr", _named_by_nczarr)
+    for source, names in ways:
+        if named := names(where, metadata):
+            found: dict[str, Metadata | OmnizarrError] = {"": metadata}
+            for place, answer in by_name(where, metadata.dialect, named, names):
+                found[place.path[len(where.prefix) :]] = answer
+            return Group(where, metadata, node._config, Named(where, found, source))  # noqa: SLF001 - as above
     return node
 
 
@@ -117,44 +116,5 @@ def check_members(node: Array | Group) -> None:
         raise StoreError("the members of the group are not known: the server cannot list them", remedy=REMEDY)
 
 
-def _namings(where: StorePath, metadata: GroupMetadata) -> Iterator[tuple[Source, list[str]]]:
-    yield "ome", naming.named(metadata)
-    yield "nczarr", layouts.named(where, metadata) or []
-
-
-def _walk(
-    top: StorePath, metadata: GroupMetadata, source: Source, names: list[str]
-) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
-    """Yield path below the group, and node, for all named nodes, level by level. Requests of a level are concurrent."""
-    look = partial(_look, dialect_named(metadata.dialect))
-    level = _at(top, top, names)
-    seen = {path for path, _ in level}
-    while level:
-        answers = dict(pool.gather(look, [where for _, where in level], top.store.concurrency))
-        below: list[tuple[str, StorePath]] = []
-        for position, (path, where) in enumerate(level):
-            answer = answers[position]
-            if answer is None:
-                continue
-            yield path, answer
-            if isinstance(answer, GroupMetadata):
-                inner = naming.named(answer) if source == "ome" else layouts.named(where, answer) or []
-                below += [each for each in _at(top, where, inner) if each[0] not in seen]
-        seen.update(path for path, _ in below)
-        level = below
-
-
-def _at(top: StorePath, where: StorePath, names: list[str]) -> list[tuple[str, StorePath]]:
-    places = [where.at(f"{where.prefix}{name}") for name in names if is_key(name)]
-    return [(place.path[len(top.prefix) :], place) for place in places]
-
-
-def _look(dialect: Dialect, where: StorePath) -> Metadata | OmnizarrError | None:
-    """Return the metadata at a place, or why it cannot be read; None if there are no documents."""
-    try:
-        found = detection.here(where, [dialect])
-    except StoreError:
-        raise
-    except OmnizarrError as error:
-        return error
-    return None if found is None else found.metadata
+def _named_by_nczarr(where: StorePath, group: GroupMetadata) -> list[str]:
+    return layouts.named(where, group) or []

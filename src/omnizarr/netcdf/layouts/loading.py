@@ -6,17 +6,15 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Translation", "XArray", "Appendix E".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError, UnknownDataTypeError
-from omnizarr.formats import dialect_named, documents, lenient
-from omnizarr.formats.contract import Dialect
+from omnizarr.formats import documents, lenient
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document
 from omnizarr.metadata import as_model
@@ -33,10 +31,10 @@ from omnizarr.netcdf.layouts.quirks import Version, Writer
 from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
-from omnizarr.nodes import detection
+from omnizarr.nodes import walk
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import bounded, pool
+from omnizarr.stores import bounded
 from omnizarr.stores.base import is_key
 
 _VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
@@ -185,51 +183,18 @@ def _below(root: Group, top: _GroupNode, *, by_name: bool) -> Iterator[_Below]:
     try:
         members = root.members(max_depth=None)
     except StoreError as error:
-        named = _named(top) if by_name and not isinstance(error, _FAILED) else None
-        if named is None:
+        first = named(top.where, top.metadata) if by_name and not isinstance(error, _FAILED) else None
+        if first is None:
             raise
         top.notes.append(Note("", f"only what NCZarr names can be found: {error.message}", SPEC))
-        yield from _walk(top, named)
+        found = walk.by_name(top.where, top.metadata.dialect, first, lambda where, group: named(where, group) or ())
+        yield from ((f"/{where.path[len(top.where.prefix) :]}", where, node) for where, node in found)
         return
     for relative, node in members:
         if isinstance(node, UnreadableNode):
             yield f"/{relative}", node.store_path, node.error
         else:
             yield f"/{relative}", node.store_path, node._metadata  # noqa: SLF001 - as above
-
-
-def _walk(top: _Node, named: list[str]) -> Iterator[_Below]:
-    """Yield the nodes that groups name, level by level."""
-    dialects = [dialect_named(top.metadata.dialect)]
-    level = [(f"/{name}", top.where.at(f"{top.where.prefix}{name}")) for name in named]
-    while level:
-        answers = dict(
-            pool.gather(partial(_look, dialects), [where for _, where in level], top.where.store.concurrency)
-        )
-        below = []
-        for position, (path, where) in enumerate(level):
-            answer = answers[position]
-            if answer is not None:
-                yield path, where, answer
-            if isinstance(answer, GroupMetadata):
-                names = _named(_Node(path, where, answer)) or ()
-                below += [(f"{path}/{name}", where.at(f"{where.prefix}{name}")) for name in names]
-        level = below
-
-
-def _look(dialects: Sequence[Dialect], where: StorePath) -> Metadata | OmnizarrError | None:
-    """Return what the documents at a place say, or why they cannot be read; None if there are none."""
-    try:
-        found = detection.here(where, dialects)
-    except StoreError:
-        raise
-    except OmnizarrError as error:
-        return error
-    return None if found is None else found.metadata
-
-
-def _named(node: _Node) -> list[str] | None:
-    return named(node.where, node.metadata)
 
 
 def named(where: StorePath, metadata: Metadata) -> list[str] | None:
