@@ -134,6 +134,8 @@ class _Got:
         self._clock = _Clock(time.monotonic() + client.timeout, client.patience)
         line.response_class = partial(_Response, self._clock)  # type: ignore[assignment]
         self.response = line.getresponse()
+        if not (self.response.headers.get("Content-Length") or "0").isdecimal():
+            raise http.client.HTTPException("the server announces a length that is no number")
 
     def read(self, most: int) -> bytes:
         """Return at most so many bytes of the body. The connection is kept if these are all."""
@@ -157,13 +159,15 @@ class _Got:
         else:
             self._line.close()
 
-    def drop(self) -> None:
-        """Read no more than a few bytes of a message that is not used."""
+    def excuse(self) -> str:
+        """Return what the server says of an error, if that is short and comes soon."""
         self._clock.end = min(self._clock.end, time.monotonic() + _SHORTLY)
+        said = b""
         with contextlib.suppress(*_Failed):
             if (self.response.length or 0) <= _LONGEST_EXCUSE:
-                self.response.read(_LONGEST_EXCUSE)
+                said = self.response.read(_LONGEST_EXCUSE)
         self.close()
+        return said.decode("utf-8", "replace")
 
 
 class Client:
@@ -274,15 +278,15 @@ class Client:
                     or time.monotonic() > end
                     or isinstance(error, (ssl.SSLError, socket.gaierror))
                 ):
-                    _broken(error)
+                    _broken(error, f"Error performing {method} {url} - HTTP error: error sending request")
             else:
                 status = got.response.status
                 if status < 300:
                     return got
-                got.drop()
+                said = got.excuse()
                 is_last = attempt == self._retries or time.monotonic() > end
                 if is_last or not (status >= 500 or status in (408, 429)):
-                    _refused(method, url, status)
+                    _refused(method, url, status, said)
             time.sleep(pause)
             pause = min(2 * pause, longest)
         raise AssertionError  # the last attempt returns or raises
@@ -293,7 +297,7 @@ class Client:
             place = got.response.getheader("Location")
             if got.response.status not in _REDIRECTS or place is None:
                 return got
-            got.drop()
+            got.excuse()
             there = parse.urljoin(url, place)
             old, new = parse.urlsplit(url), parse.urlsplit(there)
             if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme == "http"):
@@ -427,9 +431,11 @@ def _server(parts: parse.SplitResult) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _refused(method: str, url: str, status: int) -> NoReturn:
+def _refused(method: str, url: str, status: int, said: str) -> NoReturn:
     phrase = http.client.responses.get(status, "")
     text = f"Error performing {method} {url} - Server returned non-2xx status code: {status} {phrase}".strip()
+    if said:
+        text = f"{text}: {said}"
     if status in (404, 405, 410):
         raise FileNotFoundError(text)
     kinds = {
@@ -437,8 +443,8 @@ def _refused(method: str, url: str, status: int) -> NoReturn:
         409: exceptions.AlreadyExistsError, 412: exceptions.PreconditionError,
     }  # fmt: skip
     path = parse.unquote(parse.urlsplit(url).path).strip("/")
-    said = _SAID.get(status)
-    text = f"Generic HTTP error: {text}" if said is None else f"{said} for path {path}: {text}"
+    meaning = _SAID.get(status)
+    text = f"Generic HTTP error: {text}" if meaning is None else f"{meaning} for path {path}: {text}"
     raise kinds.get(status, exceptions.GenericError)(text)
 
 
@@ -446,7 +452,7 @@ def _fail(text: str) -> NoReturn:
     raise exceptions.GenericError(f"Generic HTTP error: {text}")
 
 
-def _broken(error: BaseException) -> NoReturn:
+def _broken(error: BaseException, doing: str = "HTTP error: request or response body error") -> NoReturn:
     """Raise the error in terms of obstore, which `object_errors` knows."""
     if isinstance(error, ssl.SSLError):
         said = f"kind: Connect, rustls: {error}"
@@ -460,7 +466,7 @@ def _broken(error: BaseException) -> NoReturn:
         said = "IncompleteMessage"
     else:
         said = f"{type(error).__name__}: {error}"
-    raise exceptions.GenericError(f"Generic HTTP error: {said}") from None
+    raise exceptions.GenericError(f"Generic HTTP error: {doing}\n\nDebug source: {said}") from None
 
 
 def _seconds(value: Any, default: float) -> float:
