@@ -303,6 +303,7 @@ def test_name_that_is_too_long_is_missing_and_cannot_be_set(tmp_path):
 
 
 def test_failed_write_leaves_the_old_value_and_no_litter(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "native", lambda: None)
     store = LocalStore(tmp_path)
     store.set("a/b", b"old")
 
@@ -319,6 +320,7 @@ def test_failed_write_leaves_the_old_value_and_no_litter(tmp_path, monkeypatch):
 
 
 def test_interrupted_write_leaves_no_litter(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "native", lambda: None)
     store = LocalStore(tmp_path)
     store.set("a/b", b"old")
 

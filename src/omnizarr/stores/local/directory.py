@@ -28,7 +28,7 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -51,7 +51,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import filelocks, files, folders
-from omnizarr.stores.local.folders import LINK, Folder, Way, close_all, make, make_below, open_into
+from omnizarr.stores.local.folders import LINK, Folder, Way, entered, make, make_below, open_into
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -199,7 +199,9 @@ class LocalStore(Store):
 
     # `get` and `read_into` are the most frequently called functions of the library; hence few frames, and no pathlib.
 
-    def get(self, key: str, span: Span | None = None, most: int | None = None) -> Buffer | None:
+    def get(  # noqa: C901, PLR0912 - each function that it would call makes small reads slower
+        self, key: str, span: Span | None = None, most: int | None = None
+    ) -> Buffer | None:
         """Read the file. A value of more than `most` bytes raises StoreLimitError."""
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not (name.isalnum() or _is_known_name(name)) or (slash and not parent):
@@ -214,15 +216,6 @@ class LocalStore(Store):
                 return value
             if value == errno.ENOENT:
                 return None
-        return self._read(key, span, most)
-
-    def get_within(self, key: str, most: int) -> Buffer | None:
-        """Read the file, unless it is too large."""
-        if type(self).get is not LocalStore.get:
-            return super().get_within(key, most)
-        return self.get(key, None, most)
-
-    def _read(self, key: str, span: Span | None, most: int | None) -> Buffer | None:
         opened: _List[int] = []
         try:
             if not self._open_into(opened, key):
@@ -244,7 +237,14 @@ class LocalStore(Store):
         except (MemoryError, OverflowError):
             raise self._too_large(key, opened[0]) from None
         finally:
-            close_all(opened)
+            for file in opened:  # at most one, and closing it is the first call: see `interrupts`
+                os.close(file)
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the file, unless it is too large."""
+        if type(self).get is not LocalStore.get:
+            return super().get_within(key, most)
+        return self.get(key, None, most)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read the file directly into `out`."""
@@ -270,7 +270,8 @@ class LocalStore(Store):
                 return None
             raise self._failure(error, key) from error
         finally:
-            close_all(opened)
+            for file in opened:  # at most one, and closing it is the first call: see `interrupts`
+                os.close(file)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read the parts from one open file, so that they belong to one version."""
@@ -291,7 +292,8 @@ class LocalStore(Store):
         except (MemoryError, OverflowError):
             raise self._too_large(key, opened[0]) from None
         finally:
-            close_all(opened)
+            for file in opened:  # at most one, and closing it is the first call: see `interrupts`
+                os.close(file)
 
     def size(self, key: str) -> int | None:
         """Return the size of the file."""
@@ -323,7 +325,8 @@ class LocalStore(Store):
         except OSError as error:
             raise self._failure(error, key) from error
         finally:
-            close_all(opened)
+            for file in opened:  # at most one, and closing it is the first call: see `interrupts`
+                os.close(file)
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """List the directory, if it is small. This is faster than looking for each name."""
@@ -412,7 +415,8 @@ class LocalStore(Store):
         if not is_possible or self.home is not None or not self.sets_unlocked:
             return ""
         if not self.fsync and type(self) is LocalStore and (module := folders.native()) is not None:
-            done = module.create_with(self._way.path + parent, name, value)
+            folder = f"{self._way.path}{parent}" if parent else self._way.path.rstrip(os.sep)
+            done = module.create_with(folder, name, value)
             if done != "directory":
                 if done:
                     self._reached(parent)
@@ -508,6 +512,9 @@ class LocalStore(Store):
         Raises OSError if it does not exist.
         """
         return self._opened(parent, Folder)
+
+    def _open_in(self, parent: str, folder: Folder) -> None:
+        self._opened(parent, folder.open)
 
     def _opened_with_above(self, parent: str) -> Folder:
         return self._opened(parent, Folder.with_above)
@@ -625,7 +632,7 @@ class LocalStore(Store):
         try:
             if parent not in self._known:
                 make_parent()
-            with filelocks.lock(path, make_parent, lambda: self.opened(parent)):
+            with filelocks.lock(path, make_parent, lambda: entered(partial(self._open_in, parent))):
                 yield
         finally:
             # Directories that `delete` could not remove because of the lock file, or that were created for it.
@@ -674,7 +681,7 @@ class LocalStore(Store):
             else:
                 self._way.is_settled = True
                 return
-        with self.opened(parent) as folder:
+        with entered(partial(self._open_in, parent)) as folder:
             folder.put(name, value, replaces=replaces, fsync=self.fsync)
 
     def _make_parent(self, parent: str) -> None:

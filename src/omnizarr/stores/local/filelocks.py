@@ -24,11 +24,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.stores import threads
@@ -85,17 +84,11 @@ class Opened(Protocol):
     def place(self, name: str) -> str:
         """Return the name to be used together with `file`."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
-
 
 class _Named:
     """A directory that is not opened, but named by its path."""
 
-    file = None
+    file: int | None = None
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -103,15 +96,11 @@ class _Named:
     def place(self, name: str) -> str:
         return os.path.join(self._path, name)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
 
 @contextmanager
-def lock(path: str, make_parent: Callable[[], None], opened: Callable[[], Opened] | None = None) -> Iterator[None]:
+def lock(
+    path: str, make_parent: Callable[[], None], opened: Callable[[], AbstractContextManager[Opened]] | None = None
+) -> Iterator[None]:
     """Hold the lock file `path` while the ``with`` block runs. The same thread may enter twice.
 
     `make_parent` is called if the directory of `path` is missing. `opened` opens it, with no link on the way.
@@ -145,10 +134,11 @@ class _Taken:
 
     __slots__ = ("descriptors", "is_locked", "name", "opened", "path", "process")
 
-    def __init__(self, path: str, opened: Callable[[], Opened] | None) -> None:
+    def __init__(self, path: str, opened: Callable[[], AbstractContextManager[Opened]] | None) -> None:
         self.path = path
         folder, self.name = os.path.split(path)
-        self.opened = opened or partial(_Named, folder)
+        named: Opened = _Named(folder)
+        self.opened = opened or (lambda: nullcontext(named))
         self.process = os.getpid()
         self.descriptors: list[int] = []  # at most one
         self.is_locked = False

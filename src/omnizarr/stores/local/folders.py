@@ -14,13 +14,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, Self
 
 from omnizarr.settings import engines
 from omnizarr.stores.base import RESERVED, Buffer
+from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import filelocks, files
 
 _CALLS = {os.open, os.unlink, os.rmdir, os.rename, os.mkdir, os.stat, os.link}
@@ -131,15 +132,27 @@ class Folder:
 
     def __init__(self, path: str, names: list[str]) -> None:
         self._files: list[int] = []  # the last is this directory; the one before that, if there is one, the one above
+        self.open(path, names)
+
+    @classmethod
+    def closed(cls) -> Self:
+        """Return one that is yet to be opened, so that it can be closed wherever Ctrl-C interrupts."""
+        found = object.__new__(cls)
+        found._files = []
+        return found
+
+    def open(self, path: str, names: list[str]) -> Self:
+        """Open the directory."""
         self.top, self.names = path, names
         if not CAN_OPEN:
             _check(path, names)
-            return
+            return self
         try:
             open_into(self._files, self._path(len(names)), _FOLDER)
         except BaseException:
             self.close()
             raise
+        return self
 
     def _path(self, depth: int) -> str:
         return os.path.join(self.top, *self.names[:depth]).rstrip(os.sep) or os.sep
@@ -161,9 +174,6 @@ class Folder:
     def close(self) -> None:
         """Close it. A second call does nothing."""
         close_all(self._files)
-
-    def __del__(self) -> None:  # of one that Ctrl-C has kept from being stored anywhere
-        self.close()
 
     def __enter__(self) -> Self:
         return self
@@ -331,6 +341,21 @@ class Folder:
                         folder.rmdir(names[-1])
         finally:
             way.close()
+
+
+@contextmanager
+def entered(open_folder: Callable[[Folder], object]) -> Iterator[Folder]:
+    """Yield a directory that `open_folder` opens, and close it at the end wherever Ctrl-C interrupts."""
+    folder = Folder.closed()
+    try:
+        open_folder(folder)
+        yield folder
+    finally:
+        try:
+            folder.close()
+        except BaseException:
+            folder.close()
+            raise
 
 
 class _Way:
