@@ -37,6 +37,7 @@ import numpy as np
 from omnizarr.api.opening import locate, open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
 from omnizarr.formats import dialect_named
+from omnizarr.interop.gates import through_gates
 from omnizarr.metadata import as_model
 from omnizarr.nodes import creating, replacing
 from omnizarr.nodes.array import Array
@@ -188,7 +189,9 @@ def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
     if target.store.exclusion == "process" and not _is_aligned(array.chunks, target.write_chunk_sizes):
         # Nothing would keep writers in other processes apart.
         array = arrays.rechunk(array, _chunks_for(target, whole=True))
-    return arrays.store(array, target, lock=False, compute=compute)
+    if not compute:
+        return arrays.store(array, target, lock=False, compute=False)
+    return through_gates([target], lambda targets: arrays.store(array, targets[0], lock=False))
 
 
 def _can_stage(store: Store) -> bool:

@@ -19,6 +19,7 @@ from omnizarr.api import opening
 from omnizarr.errors import GroupNotFoundError, NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
 from omnizarr.formats import dialect_named
 from omnizarr.interop.dask import is_elsewhere
+from omnizarr.interop.gates import through_gates
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
 from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr
@@ -595,7 +596,8 @@ def _delayed(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) 
     with _taken_back(target, done):
         target.consolidate()
         _write_loaded(pieces, target.root.store)
-    rest = _chunked(pieces).sync(compute=False, chunkmanager_store_kwargs=options)
+    chunked = [piece for piece in pieces if piece.is_chunked]
+    rest = _sync(chunked, [piece.array for piece in chunked], options, compute=False)
     return import_module("dask").delayed(_finish)(rest, target)
 
 
@@ -621,7 +623,8 @@ def _finish(_: object, target: _Target) -> Group:
 def _write(pieces: Sequence[Piece], store: Store, options: dict[str, Any]) -> None:
     """Write all data."""
     _write_loaded(pieces, store)
-    _chunked(pieces).sync(compute=True, chunkmanager_store_kwargs=options)
+    chunked = [piece for piece in pieces if piece.is_chunked]
+    through_gates([piece.array for piece in chunked], lambda targets: _sync(chunked, targets, options, compute=True))
 
 
 def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
@@ -630,12 +633,12 @@ def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
     pool.run(Piece.write, loaded, min(store.concurrency, len(loaded)), 1)
 
 
-def _chunked(pieces: Sequence[Piece]) -> internals.ArrayWriter:
+def _sync(pieces: Sequence[Piece], targets: Sequence[Any], options: dict[str, Any], *, compute: bool) -> Any:
+    """Write dask arrays to targets, or return what does that."""
     writer = internals.ArrayWriter()
-    for piece in pieces:
-        if piece.is_chunked:
-            writer.add(piece.variable.data, piece.array, piece.region)
-    return writer
+    for piece, target in zip(pieces, targets, strict=True):
+        writer.add(piece.variable.data, target, piece.region)
+    return writer.sync(compute=compute, chunkmanager_store_kwargs=options)
 
 
 def _check_scheduler(target: _Target, pieces: Sequence[Piece]) -> None:

@@ -23,6 +23,7 @@ except ImportError:  # Windows: what a killed writer leaves is not removed there
 
 _SUFFIX = ".new"
 _FRESH, _OLD = "new", "old"
+_ATTEMPTS = 1000  # to remove what others still write to
 
 
 @contextmanager
@@ -48,7 +49,7 @@ class Staging:
 
     def __init__(self, store: LocalStore) -> None:
         self._target = store
-        self._name = f"{RESERVED}{os.urandom(8).hex()}{_SUFFIX}"
+        self._name = _new_name()
         self._files: list[int] = []  # at most one
         self._is_undone = False  # whether old values may be in the directory
         self.store = store.below(os.path.join(self._name, _FRESH))
@@ -64,10 +65,21 @@ class Staging:
         _try_lock(self._files)
 
     def remove(self) -> None:
-        """Remove the directory. A second call does nothing."""
+        """Remove the directory. A second call does nothing.
+
+        Threads and processes that were given up may still write in it. By another name they find it no more, and do not
+        make it again, as it has no document: only what they have begun still comes.
+        """
         if not self._is_undone:
+            aside = _new_name()
             with suppress(OSError), self._target.opened("") as root:
-                root.remove_tree(self._name)
+                with suppress(OSError):  # Windows renames nothing in which a file is open
+                    root.rename(self._name, root, aside)
+                for name in (self._name, aside):
+                    for _attempt in range(_ATTEMPTS):
+                        root.remove_tree(name)
+                        if not root.has(name):
+                            break
         close_all(self._files)
 
     def is_whole(self) -> bool:
@@ -126,6 +138,10 @@ class Staging:
         if self._target.fsync:
             folder.sync()
         return True
+
+
+def _new_name() -> str:
+    return f"{RESERVED}{os.urandom(8).hex()}{_SUFFIX}"
 
 
 def _names(folder: Folder) -> list[str]:
