@@ -3,9 +3,16 @@
 import threading
 from itertools import islice
 
+import numpy as np
 import pytest
 
+import omnizarr
+from omnizarr import netcdf
+from omnizarr.errors import MetadataError, StoreError
 from omnizarr.nodes.walk import walk
+from omnizarr.stores import MemoryStore, WrapperStore
+from omnizarr.tools import describe, reaching
+from omnizarr.web.facts import Dataset
 
 TREE = {"": ["a", "d"], "a": ["a/b", "a/c"], "a/b": [], "a/c": ["a/c/e"], "d": ["d/f"]}
 """Nodes below each group; the others are arrays."""
@@ -78,3 +85,169 @@ class TestWalk:
 
         with pytest.raises(OSError, match="gone"):
             list(walk("", lambda node: listed(node) if node in TREE else None, concurrency=concurrency))
+
+
+# -- verbs and situations ----------------------------------------------------------------
+
+
+class Unlistable(WrapperStore):
+    """A store that finds what it is asked for, and no more, like a web server."""
+
+    supports_listing = False
+
+    def refuse(self, *_):
+        raise StoreError("this store cannot list")
+
+    list = list_prefix = list_dir = list_sizes = refuse
+
+
+class Far(WrapperStore):
+    """A store that answers many requests at a time."""
+
+    concurrency = 8
+
+
+def hierarchy(zarr_format, **attributes):
+    values = {}
+    root = omnizarr.create_group(values, zarr_format=zarr_format, attributes=attributes)
+    root.create_array("g/t", data=np.arange(6), chunks=3)
+    root.create_array("x", data=np.arange(6), chunks=2)
+    return values
+
+
+def nczarr(zarr_format):
+    values = {}
+    with netcdf.Dataset(values, "w", layout="D" if zarr_format == 2 else "v3") as dataset:
+        dataset.createDimension("n", 6)
+        dataset.createGroup("g").createVariable("t", "i8", ("n",))[:] = np.arange(6)
+        dataset.createVariable("x", "i8", ("n",))[:] = np.arange(6)
+    return values
+
+
+def ome(zarr_format):
+    image = [{"datasets": [{"path": "x"}, {"path": "g/t"}]}]
+    return hierarchy(zarr_format, **({"multiscales": image} if zarr_format == 2 else {"ome": {"multiscales": image}}))
+
+
+def consolidated(values):
+    omnizarr.consolidate_metadata(values)
+    return values
+
+
+def broken(values):
+    values[next(key for key in values if key in {"x/.zarray", "x/zarr.json"})] = b"{"
+    return values
+
+
+def without_documents(values):
+    """Leave the documents of the root alone, with the copies that it has of others."""
+    names = (".zarray", ".zgroup", ".zattrs", "zarr.json")
+    return {key: value for key, value in values.items() if "/" not in key or not key.endswith(names)}
+
+
+ALL, REST = ({"g/t", "x"}, set()), ({"g/t"}, {"x"})
+SITUATIONS = {
+    "near": (lambda n: MemoryStore(hierarchy(n)), ALL),
+    "far": (lambda n: Far(MemoryStore(hierarchy(n))), ALL),
+    "one node is broken": (lambda n: MemoryStore(broken(hierarchy(n))), REST),
+    "far, one node is broken": (lambda n: Far(MemoryStore(broken(hierarchy(n)))), REST),
+    "consolidated": (lambda n: MemoryStore(consolidated(hierarchy(n))), ALL),
+    "copies alone": (lambda n: MemoryStore(without_documents(consolidated(hierarchy(n)))), ALL),
+    "unlistable, consolidated": (lambda n: Unlistable(MemoryStore(consolidated(hierarchy(n)))), ALL),
+    "unlistable, copies alone": (
+        lambda n: Unlistable(MemoryStore(without_documents(consolidated(hierarchy(n))))),
+        ALL,
+    ),
+    "unlistable, named by NCZarr": (lambda n: Unlistable(MemoryStore(nczarr(n))), ALL),
+    "unlistable, named by NCZarr, one node is broken": (lambda n: Unlistable(MemoryStore(broken(nczarr(n)))), REST),
+    "unlistable, named by OME-Zarr": (lambda n: Unlistable(MemoryStore(ome(n))), ALL),
+    "unlistable, one of OME-Zarr is broken": (lambda n: Unlistable(MemoryStore(broken(ome(n)))), REST),
+    "unlistable, named by nothing": (lambda n: Unlistable(MemoryStore(hierarchy(n))), None),
+}
+"""Stores, and the arrays in them that can be read, and the nodes that cannot; None: the members cannot be known."""
+
+
+def by_tree(store):
+    group = reaching.with_members(omnizarr.open_group(store, mode="r"))
+    reaching.check_members(group)
+    nodes = [node for _, node in describe.walk(group)]
+    arrays = {node.path for node in nodes if isinstance(node, omnizarr.Array)}
+    return arrays, {node.path for node in nodes if not isinstance(node, omnizarr.Array | omnizarr.Group)}
+
+
+def by_page(store):
+    dataset = Dataset(omnizarr.open_group(store, mode="r"), "here")
+    found = dataset.tree()
+    if not found["total"]:
+        raise StoreError(found["note"])
+    nodes = [*found["nodes"], *dataset.tree("g")["nodes"]]
+    arrays = {node["path"] for node in nodes if node["kind"] == "array"}
+    return arrays, {node["path"] for node in nodes if "error" in node}
+
+
+def by_du(store):
+    found = omnizarr.du(store)
+    if any(node.problem and not node.path for node in found.nodes):
+        raise StoreError(found.unlisted)
+    arrays = {node.path for node in found.nodes if node.node_type == "array"}
+    return arrays, {node.path for node in found.nodes if node.node_type == "unreadable"}
+
+
+def by_digest(store):
+    return {node.path for node in omnizarr.digest(store).nodes if node.kind == "array"}, set()
+
+
+def by_stat(store):
+    found = omnizarr.stat(store)
+    return {array.path for array in found.arrays}, {path for path, _ in found.problems}
+
+
+def by_diff(store):
+    found = omnizarr.diff(store, store)
+    problems = {path for path, _ in found.problems}
+    arrays = {"g/t", "x"} - problems
+    assert (found.nodes, found.elements, found.differences) == (4, 6 * len(arrays), ())
+    return arrays, problems
+
+
+def by_convert(store):
+    target = {}
+    found = omnizarr.convert(store, target, zarr_format=3)
+    members = omnizarr.open_group(target, mode="r").members(max_depth=None)
+    arrays = {path for path, node in members if isinstance(node, omnizarr.Array)}
+    return arrays, {node.path for node in found.nodes if node.how == "left out"}
+
+
+VERBS = [by_tree, by_page, by_du, by_digest, by_stat, by_diff, by_convert]
+OTHERWISE = {
+    **{(by_digest, name): MetadataError for name, (_, expected) in SITUATIONS.items() if expected == REST},
+    **{(verb, name): StoreError for verb in (by_digest, by_stat, by_diff) for name in SITUATIONS if "OME" in name},
+    **{(verb, "unlistable, named by nothing"): StoreError for verb in VERBS},
+    (by_du, "copies alone"): (set(), set()),
+}
+"""What is not as elsewhere: there is no digest of a part, as of all that a document names of what may be more, `du`
+counts what is stored, and no verb takes unknown members for none."""
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_all_verbs_find_the_same_nodes(verb, situation, zarr_format):
+    make, expected = SITUATIONS[situation]
+    expected = OTHERWISE.get((verb, situation), expected)
+    if isinstance(expected, type):
+        with pytest.raises(expected):
+            verb(make(zarr_format))
+    else:
+        assert verb(make(zarr_format)) == expected
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_that_there_may_be_others_than_ome_zarr_names_is_said_or_refused(zarr_format):
+    store = Unlistable(MemoryStore(ome(zarr_format)))
+    told = "members as OME-Zarr names them, there may be others"
+    assert told in str(omnizarr.convert(store, {}, zarr_format=3))
+    assert told in omnizarr.du(store).unlisted
+    for refusing in (omnizarr.digest, omnizarr.stat, lambda place: omnizarr.copy_node(place, MemoryStore({}))):
+        with pytest.raises(StoreError, match=f"cannot list: {told}"):
+            refusing(store)

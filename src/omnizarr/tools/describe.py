@@ -9,6 +9,7 @@ from typing import Any
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.model import Note
 from omnizarr.nodes import consolidated, detection, info
+from omnizarr.nodes import walk as walks
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.holdings import count
@@ -34,17 +35,11 @@ def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]
 
     Only the current path is kept in memory, so a hierarchy can have any size.
     """
-    stack = [members(group)]
-    while stack:
-        item = next(stack[-1], None)
-        if item is None:
-            stack.pop()
-            continue
-        node = item[1]
-        depth = len(stack) - 1
-        yield depth, node
-        if isinstance(node, Group) and (max_depth is None or depth < max_depth):
-            stack.append(members(node))
+    return walks.walk(group, _below, max_depth=max_depth)
+
+
+def _below(node: Any) -> Iterator[Any] | None:
+    return (member for _, member in members(node)) if isinstance(node, Group) else None
 
 
 def describe(

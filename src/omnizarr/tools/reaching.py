@@ -32,7 +32,9 @@ REMEDY = (
     "give the path of an array; or let the owner consolidate the metadata; or, where the server shows directories as "
     "pages of links, put fsspec+ before the URL"
 )
+_UNLISTED = "the server cannot list what is stored"
 _WORDS: Mapping[Source, str] = {
+    "listing": "members as the store lists them",
     "consolidated": "members as consolidated metadata names them",
     "nczarr": "members as NCZarr names them",
     "ome": "members as OME-Zarr names them, there may be others",
@@ -92,22 +94,32 @@ def with_members(node: Array | Group) -> Array | Group:
     if isinstance(node, Array) or source_of(node) != "nothing":
         return node
     where, metadata = node.store_path, node._metadata  # noqa: SLF001 - the model, as it is shared
+    named = named_below(where, metadata)
+    return node if named is None else Group(where, metadata, node._config, named)  # noqa: SLF001 - as above
+
+
+def named_below(where: StorePath, metadata: GroupMetadata) -> Named | None:
+    """Return the nodes below a group that OME-Zarr or NCZarr names, read level by level; None if neither names any."""
     ways: Iterable[tuple[Source, _Names]] = ("ome", lambda _, group: naming.named(group)), ("nczarr", _named_by_nczarr)
     for source, names in ways:
         if named := names(where, metadata):
             found: dict[str, Metadata | OmnizarrError] = {"": metadata}
             for place, answer in by_name(where, metadata.dialect, named, names):
                 found[place.path[len(where.prefix) :]] = answer
-            return Group(where, metadata, node._config, Named(where, found, source))  # noqa: SLF001 - as above
-    return node
+            return Named(where, found, source)
+    return None
 
 
 def remark(node: Array | Group) -> str:
     """Return a line about what is unknown because the store cannot list; "" if everything is known."""
     if node.store.supports_listing:
         return ""
-    members = f"; {_WORDS[source_of(node)]}" if isinstance(node, Group) else ""
-    return f"the server cannot list what is stored{members}"
+    return f"{_UNLISTED}; {source_in_words(node)}" if isinstance(node, Group) else _UNLISTED
+
+
+def source_in_words(node: Group | Named) -> str:
+    """Return where the names of nodes below a group come from, in words."""
+    return _WORDS[node.source if isinstance(node, Named) else source_of(node)]
 
 
 def check_members(node: Array | Group) -> None:

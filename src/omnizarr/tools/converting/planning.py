@@ -176,13 +176,15 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
         If an option is not valid for an array, or is nothing that the target can have.
     """
     whole = Source(source)
-    walked = list(whole.walk(whole.top(source)))
+    walked = list(whole.walk(whole.top(source), concurrency=source.where.store.concurrency))
     nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
+    if whole.remark:
+        steps[0] = replace(steps[0], remarks=(f"the source cannot be listed: {whole.remark}", *steps[0].remarks))
     made = Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
     return made if in_place else _with_files(made)
 

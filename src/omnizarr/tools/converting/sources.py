@@ -17,6 +17,8 @@ from omnizarr.nodes import consolidated, detection
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.walk import walk
+from omnizarr.tools import reaching
 
 
 class Node(NamedTuple):
@@ -66,6 +68,7 @@ class Source:
     def __init__(self, root: Found[Metadata]) -> None:
         where = root.where
         self.where = where
+        self._named: reaching.Named | None = None
         self._has_objects = root.metadata.dialect == "v2" and where.store.exists(
             where.prefix + nczarr_metadata.SUPERBLOCK
         )
@@ -74,19 +77,22 @@ class Source:
         """Return the topmost node; `found` is the metadata in its documents."""
         return self._whole(Node("", found), None)
 
-    def walk(self, node: Node) -> Iterator[Node]:
-        """Yield a node and all below it, parents first. Raises StoreError if the store fails."""
-        pending = [node]
-        while pending:
-            node = pending.pop()
-            yield node
-            pending.extend(reversed(list(self.below(node))))
+    def walk(self, node: Node, *, concurrency: int = 1) -> Iterator[Node]:
+        """Yield a node and all below it, parents first; `concurrency` is that of `omnizarr.nodes.walk.walk`.
+
+        Raises StoreError if the store fails.
+        """
+        yield node
+        yield from (found for _, found in walk(node, self._looked_into, concurrency=concurrency))
+
+    def _looked_into(self, node: Node) -> Iterator[Node] | None:
+        return None if node.group is None else self.below(node)
 
     def below(self, group: Node) -> Iterator[Node]:
         """Yield the nodes directly below a group; none of any other node. Raises StoreError if the store fails."""
         if group.group is None:
             return
-        below = list(_below(group.group, group.copies))
+        below = list(_below(group.group, self._copies_below(group, group.group)))
         names = [name for name, _, _ in below]
         for name, found, is_copy in below:
             yield self._whole(self._child(group, name, found, names, is_copy=is_copy), group.copies)
@@ -95,16 +101,17 @@ class Source:
         """Return the sorted names of possible nodes directly below a group. Raises the errors of `below`."""
         if group.group is None:
             return []
-        where = group.group.where
-        copied = [] if group.copies is None else group.copies.children(where.path)
-        return sorted({*copied, *(_listed(where, group.copies) or ())})
+        where, copies = group.group.where, self._copies_below(group, group.group)
+        copied = [] if copies is None else copies.children(where.path)
+        return sorted({*copied, *(_listed(where, copies) or ())})
 
     def child(self, group: Node, name: str) -> Node | None:
         """Return the node of a name directly below a group, or None. Raises StoreError if the store fails."""
         if group.group is None:
             return None
         where, prefer = group.group.where, group.group.metadata.dialect
-        only = None if group.copies is None else _copy(where, group.copies, name)
+        copies = group.copies or self._named_around(where)
+        only = None if copies is None else _copy(where, copies, name)
         found = next((found for _, found in detection.load_children(where, [name], prefer)), None)
         if is_failure(found):
             if only is None and _lists(where):
@@ -116,14 +123,15 @@ class Source:
 
     def copied(self, group: Node) -> Iterator[Node]:
         """Yield the nodes below a group of which its consolidated metadata has copies, parents first."""
-        pending = [group]
-        while pending:
-            node = pending.pop()
-            if node is not group:
-                yield node
-            if node.group is not None and group.copies is not None:
-                below = list(_copied(node.group.where, group.copies))
-                pending.extend(self._child(node, name, found, is_copy=True) for name, found in reversed(below))
+        copies = group.copies
+
+        def below(node: Node) -> Iterator[Node] | None:
+            if node.group is None or copies is None:
+                return None
+            found = _copied(node.group.where, copies)
+            return (self._child(node, name, each, is_copy=True) for name, each in found)
+
+        return (node for _, node in walk(group, below))
 
     def _child(
         self,
@@ -145,6 +153,34 @@ class Source:
             return node
         own = _copies(node.group)
         return node._replace(has_copies=own is not None, copies=own or above)
+
+    def _copies_below(self, group: Node, found: Found[GroupMetadata]) -> Snapshot | None:
+        """Return the copies that apply below a group; in a store that cannot list and has none, what documents name."""
+        if group.copies is not None or self.where.store.supports_listing:
+            return group.copies
+        if not group.path or self._named_around(found.where) is None:
+            self._named = reaching.named_below(found.where, found.metadata)
+        return self._named
+
+    def _named_around(self, where: StorePath) -> Snapshot | None:
+        named = self._named
+        return named if named is not None and where.lies_in(named.root) else None
+
+    @property
+    def remark(self) -> str:
+        """Why there may be nodes that were not found; "" if there are none."""
+        named = self._named
+        return reaching.source_in_words(named) if named is not None and named.source == "ome" else ""
+
+    def check_is_whole(self) -> None:
+        """Raise StoreError if there may be nodes that were not found."""
+        if self.remark:
+            raise StoreError(
+                f"the store cannot list: {self.remark}",
+                store=str(self.where.store),
+                path=self.where.path,
+                remedy=reaching.REMEDY,
+            )
 
     @property
     def can_be_copied(self) -> bool:

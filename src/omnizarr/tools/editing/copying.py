@@ -411,7 +411,9 @@ class _Layout:
     def _unlisted(self) -> Iterator[str]:
         """Yield the keys that may be there in a store that cannot be listed: of documents, and of all chunks."""
         source = Source(detection.open_node(self.source))
-        for node in source.walk(source.top(detection.open_node(self.source))):
+        nodes = list(source.walk(source.top(detection.open_node(self.source))))
+        source.check_is_whole()
+        for node in nodes:
             if isinstance(node.found, OmnizarrError):
                 raise node.found
             where, metadata = node.found.where, node.found.metadata

@@ -23,7 +23,7 @@ from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore, PrefixStore, Store, WrapperStore
 from omnizarr.support.progress import Progress, Tracker
-from omnizarr.tools import describe
+from omnizarr.tools import describe, reaching
 from omnizarr.tools.sizing.usage import Amount, NodeUsage, Usage
 
 _Decode = Callable[[str], Coords | None]
@@ -111,6 +111,8 @@ def run(store: Any, *, path: str | None, progress: Progress, storage_options: An
         node = store  # with the members that are known
     else:
         node = opening.open(store, mode="r", path=path, use_consolidated=False, storage_options=storage_options)
+    if isinstance(node, Group) and reaching.source_of(node) == "nothing":
+        node = reaching.with_members(opening.open(node.store, mode="r", path=node.path))
     where = node.store_path
     count = _Count(where)
     count.walk(node)
@@ -121,7 +123,7 @@ def run(store: Any, *, path: str | None, progress: Progress, storage_options: An
     except (StoreError, NotImplementedError) as error:
         if _can_list(where):
             raise
-        unlisted = str(error)
+        unlisted = f"{error}; {reaching.source_in_words(node)}" if isinstance(node, Group) else str(error)
     return count.usage(unlisted)
 
 

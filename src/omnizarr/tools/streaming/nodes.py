@@ -123,7 +123,9 @@ def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any,
         opened.callback(where.store.close)
     top = detection.open_node(where, zarr_format)
     source = Source(top)
-    found = {each.path: each.found for each in source.walk(source.top(top))}
+    walked = source.walk(source.top(top), concurrency=where.store.concurrency)
+    found = {each.path: each.found for each in walked}
+    source.check_is_whole()
     nodes = Nodes({at: each.metadata for at, each in found.items() if isinstance(each, Found)})
     return Hierarchy(shown(store, path, where), top, {at: _node(at, each, nodes) for at, each in found.items()})
 
