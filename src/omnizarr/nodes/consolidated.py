@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 from omnizarr.codecs.contract import Buffer
@@ -26,12 +26,16 @@ from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, stored
+from omnizarr.nodes import walk as walks
 from omnizarr.nodes.detection import Documents, Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import Store, bounded, conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
+
+_Place: TypeAlias = tuple[StorePath, Metadata | OmnizarrError]
+"""Where a node is, and what its documents say, or why they cannot be read."""
 
 _MANY_BYTES: Final = 2**16
 """Smaller documents are parsed, and remembered (`omnizarr.formats.documents.parse_shared`)."""
@@ -403,7 +407,7 @@ def gather_below(where: StorePath, prefer: str, unreachable: list[str] | None = 
         place.path[len(where.prefix) :]: documents_at(place, prefer)
         if metadata is None
         else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
-        for place, metadata in _walked(where, prefer, unreachable)
+        for place, metadata in _walked(where, prefer, unreachable, where.store.concurrency)
     }
 
 
@@ -413,30 +417,36 @@ def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[Sto
     Nodes for which the store has no keys are skipped, and their paths, relative to the group, are added to
     `unreachable`. Raises StoreError if the store fails, so that missing answers do not count as missing nodes.
     """
-    return (place for place, _ in _walked(where, "", unreachable))
+    return (place for place, _ in _walked(where, "", unreachable, 1))
 
 
 def _walked(
-    where: StorePath, prefer: str, unreachable: list[str] | None
+    where: StorePath, prefer: str, unreachable: list[str] | None, concurrency: int
 ) -> Iterator[tuple[StorePath, Metadata | None]]:
     """Like `walk`, with the metadata of each node; None if it is broken."""
-    pending = [where]
-    while pending:
-        here = pending.pop()
-        for name, found in detection.load_children(here, detection.children(here), prefer):
-            if isinstance(found, (InvalidKeyError, NodeNameError)):
-                if unreachable is not None:
-                    unreachable.append(f"{here.prefix}{name}"[len(where.prefix) :])
-                continue
-            if isinstance(found, StoreError):
-                raise found
-            if isinstance(found, OmnizarrError):
-                yield here.at(f"{here.prefix}{name}"), None
-                continue
-            if not (isinstance(found.metadata, GroupMetadata) and found.metadata.implicit):
-                yield found.where, found.metadata
-            if isinstance(found.metadata, GroupMetadata):
-                pending.append(found.where)
+    top: _Place = where, GroupMetadata(dialect=prefer)
+    for _, (place, found) in walks.walk(top, partial(_below, prefer), concurrency=concurrency):
+        if isinstance(found, (InvalidKeyError, NodeNameError)):
+            if unreachable is not None:
+                unreachable.append(place.path[len(where.prefix) :])
+        elif isinstance(found, StoreError):
+            raise found
+        elif isinstance(found, OmnizarrError):
+            yield place, None
+        elif not (isinstance(found, GroupMetadata) and found.implicit):
+            yield place, found
+
+
+def _below(prefer: str, node: _Place) -> Iterator[_Place] | None:
+    return _listed(node[0], prefer) if isinstance(node[1], GroupMetadata) else None
+
+
+def _listed(where: StorePath, prefer: str) -> Iterator[_Place]:
+    for name, found in detection.load_children(where, detection.children(where), prefer):
+        if isinstance(found, OmnizarrError):
+            yield where.at(f"{where.prefix}{name}"), found
+        else:
+            yield found.where, found.metadata
 
 
 def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:

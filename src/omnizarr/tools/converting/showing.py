@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -452,7 +452,7 @@ class ShownHierarchy:
         skip = len(group.path) + 1 if group.path else 0
         below = {node.path[skip:]: node for node in copied}
         yield "", self._documents(step)
-        for path in _in_order(below):
+        for path in sorted(below, key=lambda path: path.split("/")):  # as `consolidated.walk` meets them
             each = self._documents(self._step(below[path], metadata))
             if each:
                 yield path, each
@@ -489,15 +489,3 @@ class ShownHierarchy:
 def _parsed(values: Mapping[str, Buffer]) -> detection.Documents:
     """Return documents, those of a group last, as `detection.read_documents` finds them."""
     return {name: documents.parse(values[name]) for name in sorted(values, key=".zgroup".__eq__)}
-
-
-def _in_order(paths: Iterable[str]) -> Iterator[str]:
-    """Yield paths in the order in which `consolidated.walk` meets them."""
-    below: dict[str, list[str]] = {}
-    for path in sorted(paths):
-        below.setdefault(path.rpartition("/")[0], []).append(path)
-    pending = [""]
-    while pending:
-        found = below.get(pending.pop(), [])
-        yield from found
-        pending += found
