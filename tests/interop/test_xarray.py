@@ -361,3 +361,27 @@ def test_keywords_that_reading_cannot_follow_name_the_remedy(verb, options, erro
     with pytest.raises(error, match=remedy):
         verb(tmp_path / "a.zarr", engine="omnizarr", **options)
     assert omnizarr.open(tmp_path / "a.zarr")[:].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3, "3-draft2019", "3-draft2020"])
+@pytest.mark.parametrize("path", ["", "a", "g/a"])
+def test_arrays_without_dimensions_say_so_when_created_as_when_converted(tmp_path, path, zarr_format):
+    created, plain = tmp_path / "created", tmp_path / "plain"
+    omnizarr.create_array(created, name=path, data=5.0, zarr_format=zarr_format, dimension_names=())
+    omnizarr.create_array(plain, name=path, data=5.0)
+    omnizarr.convert(plain, tmp_path / "converted", zarr_format=zarr_format)
+    attributes = [dict(omnizarr.open_array(tmp_path / way, path=path).attrs) for way in ("created", "converted")]
+    assert attributes[0] == attributes[1] == ({} if zarr_format == 3 else {"_ARRAY_DIMENSIONS": []})
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("way", ["created", "converted"])
+def test_xarray_itself_opens_groups_with_arrays_without_dimensions(tmp_path, way, zarr_format):
+    pytest.importorskip("zarr", reason="xarray reads Zarr by zarr-python")
+    asked = {"zarr_format": zarr_format, "dimension_names": ()} if way == "created" else {}
+    omnizarr.create_array(tmp_path / "created", name="crs", data=5.0, **asked)
+    omnizarr.convert(tmp_path / "created", tmp_path / "converted", zarr_format=zarr_format)
+    with xr.open_dataset(tmp_path / way, engine="zarr", consolidated=False) as dataset:
+        assert dataset["crs"].dims == ()
+        assert dataset["crs"].item() == 5
+        assert "_ARRAY_DIMENSIONS" not in dataset["crs"].attrs

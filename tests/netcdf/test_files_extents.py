@@ -1,6 +1,7 @@
 """Elements that a netCDF-4 file does not store, and headers that netCDF-C misreads; h5py says what is expected."""
 
 import itertools
+from functools import partial
 
 import h5py
 import netCDF4
@@ -11,6 +12,7 @@ import omnizarr
 from omnizarr import netcdf
 from omnizarr.errors import MetadataError
 from omnizarr.netcdf import files
+from omnizarr.netcdf.files import writing
 
 TYPES = ["i1", "u2", "i4", "f4", "f8", "i8", "S1", "str"]
 SHAPES = {"x": [(3,), (7,), (0,)], "xy": [(2, 5), (4, 3), (0, 0), (0, 3)], "xyz": [(2, 5, 3), (1, 1, 3)]}
@@ -165,3 +167,30 @@ def test_provenance_is_read_or_refused_before_netcdf_c_writes_beyond_its_memory(
         found = source.root.special["_NCProperties"].value
         assert source.read("/v", ()) == 1
     assert found == (given.decode() if isinstance(given, bytes) else given)
+
+
+SPARSE = {"f4": (np.nan, -0.0), "f8": (-0.0, 0.0), "u2": (0, 7), "i8": (-1, 0)}
+"""By type: the fill value, and a value that must not be taken for it."""
+
+
+@pytest.mark.parametrize("unlimited", [False, True])
+@pytest.mark.parametrize("kind", SPARSE)
+def test_chunks_that_hold_only_the_fill_value_are_not_stored(tmp_path, monkeypatch, kind, unlimited):
+    fill, other = (np.dtype(kind).type(each) for each in SPARSE[kind])
+    values = np.full((6, 8), fill)
+    values[2, 5] = other
+    with netCDF4.Dataset(tmp_path / "full.nc", "w") as ds:
+        ds.createDimension("y", None if unlimited else 6)
+        ds.createDimension("x", 8)
+        ds.createVariable("v", kind, ("y", "x"), chunksizes=(2, 4), fill_value=fill)[:] = values
+        ds.createVariable("without", kind, ("y", "x"), chunksizes=(2, 4))[:] = np.zeros_like(values)
+    monkeypatch.setattr(writing, "blocks", partial(writing.blocks, limit=1))
+    with files.open_file(tmp_path / "full.nc") as source:
+        assert files.write_file(tmp_path / "sparse.nc", source) == ()
+    with h5py.File(tmp_path / "sparse.nc") as found:
+        chunks = [found["v"].id.get_chunk_info(at).chunk_offset for at in range(found["v"].id.get_num_chunks())]
+        assert found["without"].id.get_num_chunks() == 6
+    assert chunks == [(2, 4), *([(4, 0), (4, 4)] if unlimited else [])]  # without its last chunks it would be shorter
+    with netCDF4.Dataset(tmp_path / "sparse.nc") as ds:
+        ds.set_auto_mask(False)
+        assert ds["v"][:].tobytes() == values.tobytes()

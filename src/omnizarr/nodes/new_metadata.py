@@ -23,6 +23,7 @@ from omnizarr.formats.extensions import write_extension
 from omnizarr.formats.reader import Reader, is_list
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, grids, keys, strict
 from omnizarr.model.datatypes import DataType, typestr
+from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.nodes.attributes import to_json
 from omnizarr.settings import config
 from omnizarr.support.lazy import Lazy
@@ -103,6 +104,11 @@ def array_metadata(
         question,
         lambda: _made(dialect, shape, dtype, chunks, shards, coding, fill_value, chunk_key_encoding, dimension_names),
     )
+    if metadata.dimension_names == () and not dialect.has_dimension_names:
+        # Elsewhere, names that have no place are refused. That there are none, xarray wants to be told for a scalar:
+        # it refuses the whole group otherwise.
+        metadata = replace(metadata, dimension_names=None)
+        attributes = {ATTRIBUTE: [], **(attributes or {})}
     return replace(metadata, attributes=to_json(attributes)) if attributes else metadata
 
 

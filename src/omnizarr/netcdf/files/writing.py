@@ -188,8 +188,12 @@ class _Writer:
         shape = self._shape(header)
         chunks = self.planned.options[name].get("chunksizes") or (1,) * len(shape)
         has_nul = False
+        is_filled = self._filler(name, header, shape)
         for selection in blocks(shape, chunks, header.type.dtype.itemsize):
             values = self.source.read(name, selection)
+            if is_filled(selection, values):
+                self.tick(values.nbytes)
+                continue
             if header.type is types.STRING and any("\0" in each for each in values.ravel()):
                 has_nul = True
                 values = _cut(values)
@@ -199,6 +203,30 @@ class _Writer:
             self.losses.append(
                 Loss(name[1:], "", "strings with NULs", "a string ends at its first NUL", "the text before")
             )
+
+    def _filler(
+        self, name: str, header: VariableHeader, shape: tuple[int, ...]
+    ) -> Callable[[Selection, NDArray[Any]], bool]:
+        """Return a function that tells whether whole chunks read as these values if they are not stored."""
+        fill = self.planned.options[name].get("fill_value")
+        dtype = header.type.dtype
+        is_number = isinstance(header.type, NcType) and dtype.kind in "iuf"
+        if self.format.startswith("NETCDF3") or fill is None or fill is False or not is_number:
+            return lambda _selection, _values: False
+        bits = f"u{dtype.itemsize}"  # so that -0.0 is not 0.0, and NaN is NaN
+        wanted = np.asarray(fill, dtype).view(bits)
+        # What is stored at the end of an unlimited dimension makes it long.
+        ends = [
+            (axis, shape[axis]) for axis, each in enumerate(header.dimensions) if self.sizes[each].unlimited
+        ]  # fmt: skip
+
+        def is_filled(selection: Selection, values: NDArray[Any]) -> bool:
+            if any(selection[axis].stop == end for axis, end in ends):
+                return False
+            found = values.astype(dtype, copy=False).view(bits)
+            return bool(found.flat[0] == wanted and (found == wanted).all())
+
+        return is_filled
 
     def _check_lengths(self) -> None:
         """Say which unlimited dimensions are shorter in the file: no variable has values that make them long."""
