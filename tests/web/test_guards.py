@@ -73,7 +73,11 @@ def test_requests_that_call_the_server_by_its_name_pass(host):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "", "10.0.0.1"]
+    "host",
+    [
+        *("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "", "10.0.0.1"),
+        *("[::1", "::1]", "::1", "[::1]x", "[::1]evil.example", "[::1]:x", "localhost:x", "localhost:80:80"),
+    ],
 )
 def test_requests_by_other_names_are_refused(host):
     answer = ask(KnownHost(KEYS), "/a", Host=host)

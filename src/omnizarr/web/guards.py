@@ -19,6 +19,7 @@ from omnizarr.web.keys import refusal
 _BEARER: Final = "bearer "
 _is_token = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
 _is_origin = re.compile(r"[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]+\]|[^\s/?#@:\[\]A-Z]+)(?::\d+)?|null|\*").fullmatch
+_host_and_port = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?").fullmatch
 _is_host = re.compile(r"\[?[0-9A-Fa-f:]+\]?|[^\s/?#@:\[\]]+").fullmatch
 
 
@@ -174,14 +175,13 @@ class KnownHost:
 
 
 def host_of(header: str) -> str:
-    """Return the name in a header ``Host``, without the port.
+    """Return the name in a header ``Host``, without the port; "" if the header is no name with or without a port.
 
-    >>> host_of("localhost:8000"), host_of("[::1]:8000"), host_of("Example.org")
-    ('localhost', '::1', 'example.org')
+    >>> host_of("localhost:8000"), host_of("[::1]:8000"), host_of("Example.org"), host_of("[::1")
+    ('localhost', '::1', 'example.org', '')
     """
-    if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
-    return header.partition(":")[0].lower()
+    found = _host_and_port(header)
+    return "" if found is None else (found[1] or found[2] or "").lower()
 
 
 def is_loopback(host: str) -> bool:
