@@ -114,7 +114,7 @@ def test_dump_inverts_load_over_the_corpus(path):
     with ZipStore(path, mode="r") as store:
         root = detection.open_node(StorePath(store))
         seen = set()
-        for where in (root.where, *consolidated.walk(root.where)):
+        for where in (root.where, *(place for place, _ in consolidated.walk(root.where))):
             found = detection.detect(where)
             if found is None:  # a group that is implied
                 continue

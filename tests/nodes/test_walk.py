@@ -9,9 +9,11 @@ import pytest
 import omnizarr
 from omnizarr import netcdf
 from omnizarr.errors import MetadataError, StoreError
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import walk
-from omnizarr.stores import MemoryStore, WrapperStore
+from omnizarr.stores import MemoryStore, Store, WrapperStore
 from omnizarr.tools import describe, reaching
+from omnizarr.tools.editing import mentions
 from omnizarr.web.facts import Dataset
 
 TREE = {"": ["a", "d"], "a": ["a/b", "a/c"], "a/b": [], "a/c": ["a/c/e"], "d": ["d/f"]}
@@ -251,3 +253,23 @@ def test_that_there_may_be_others_than_ome_zarr_names_is_said_or_refused(zarr_fo
     for refusing in (omnizarr.digest, omnizarr.stat, lambda place: omnizarr.copy_node(place, MemoryStore({}))):
         with pytest.raises(StoreError, match=f"cannot list: {told}"):
             refusing(store)
+
+
+@pytest.mark.parametrize("key", ["g/zarr.json", "g/t/zarr.json", "x/zarr.json"])
+def test_what_refers_to_moved_nodes_is_looked_for_in_one_walk(key):
+    class Counting(WrapperStore):
+        asked = 0
+
+        def get(self, asked, span=None):
+            self.asked += asked == key
+            return self.store.get(asked, span)
+
+        def get_within(self, asked, most):
+            self.asked += asked == key
+            return self.store.get_within(asked, most)
+
+        get_many, get_many_within = Store.get_many, Store.get_many_within
+
+    store = Counting(MemoryStore(hierarchy(3)))
+    assert mentions.around(StorePath(store)).keys() == {"", "g", "g/t", "x"}
+    assert store.asked == 1

@@ -407,23 +407,18 @@ def gather_below(where: StorePath, prefer: str, unreachable: list[str] | None = 
         place.path[len(where.prefix) :]: documents_at(place, prefer)
         if metadata is None
         else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
-        for place, metadata in _walked(where, prefer, unreachable, where.store.concurrency)
+        for place, metadata in walk(where, prefer, unreachable, concurrency=where.store.concurrency)
     }
 
 
-def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[StorePath]:
-    """Yield the places of all nodes with documents below a group, parents first.
+def walk(
+    where: StorePath, prefer: str = "", unreachable: list[str] | None = None, *, concurrency: int = 1
+) -> Iterator[tuple[StorePath, Metadata | None]]:
+    """Yield place and metadata of all nodes with documents below a group, parents first; None for a broken one.
 
     Nodes for which the store has no keys are skipped, and their paths, relative to the group, are added to
     `unreachable`. Raises StoreError if the store fails, so that missing answers do not count as missing nodes.
     """
-    return (place for place, _ in _walked(where, "", unreachable, 1))
-
-
-def _walked(
-    where: StorePath, prefer: str, unreachable: list[str] | None, concurrency: int
-) -> Iterator[tuple[StorePath, Metadata | None]]:
-    """Like `walk`, with the metadata of each node; None if it is broken."""
     top: _Place = where, GroupMetadata(dialect=prefer)
     for _, (place, found) in walks.walk(top, partial(_below, prefer), concurrency=concurrency):
         if isinstance(found, (InvalidKeyError, NodeNameError)):

@@ -149,8 +149,7 @@ def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
             lost.setdefault(place.path, reference)
         return reference
 
-    for place in (target, *_below(target)):
-        metadata = _readable(place)
+    for place, metadata in list(_all(target, target.store.concurrency)):
         if metadata is None or not notes_of(metadata):
             continue
 
@@ -189,8 +188,7 @@ def around(where: StorePath) -> dict[str, Metadata]:
         one = _readable(place)
         if one is not None:
             found[place.path] = one
-    for place in (where, *_below(where)):
-        one = _readable(place)
+    for place, one in _all(where):
         if one is not None:
             found[place.path] = one
         if len(found) > _MOST_LOOKED_AT:
@@ -198,9 +196,13 @@ def around(where: StorePath) -> dict[str, Metadata]:
     return found
 
 
-def _below(where: StorePath) -> Iterator[StorePath]:
+def _all(where: StorePath, concurrency: int = 1) -> Iterator[tuple[StorePath, Metadata | None]]:
+    """Yield place and metadata of the node at a place and all below it; None for a broken one below."""
     found = detection.detect(where)
-    return consolidated.walk(found.where) if found is not None else iter(())
+    if found is not None:
+        yield where, found.metadata
+    if found is not None and isinstance(found.metadata, GroupMetadata):
+        yield from consolidated.walk(found.where, concurrency=concurrency)
 
 
 def _readable(where: StorePath) -> Metadata | None:
