@@ -10,8 +10,9 @@ import pytest
 import omnizarr
 from omnizarr.nodes import creating
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, pool
 from omnizarr.stores.local import folders, staging
+from omnizarr.stores.wrap.wrappers import WrapperStore
 from tests.nodes.test_replacing import VALUES, files_in
 
 dask = pytest.importorskip("dask", reason="tasks of dask go on when one has failed")
@@ -212,3 +213,50 @@ def test_what_other_processes_have_begun_is_removed(tmp_path, monkeypatch):
         monkeypatch.setattr(folders.Folder, "rmdir", late)
     assert len(begun) == 10
     assert not files_in(tmp_path)
+
+
+class Failing(WrapperStore):
+    """A store that fails for one chunk while it is slow for all others."""
+
+    def get(self, key, span=None):
+        if "/c/" in key or key.startswith("c/"):
+            time.sleep(0.02 if key.endswith("c/3/1") else 0.2)
+            if key.endswith("c/3/1"):
+                raise omnizarr.errors.StoreError("injected", key=key)
+        return super().get(key, span)
+
+
+TOOLS = {
+    "convert": lambda source, target: omnizarr.convert(source, target, zarr_format=2),
+    "convert over a node": lambda source, target: omnizarr.convert(source, target, zarr_format=2, overwrite=True),
+    "rechunk": lambda source, target: omnizarr.rechunk(source, target, chunks=(2, 2)),
+    "copy_node": omnizarr.copy_node,
+    "copy": lambda source, target: omnizarr.copy(
+        omnizarr.open_array(source, path="a", mode="r"), omnizarr.open_group(target, mode="a"), "a", if_exists="replace"
+    ),
+    "copy_all": lambda source, target: omnizarr.copy_all(
+        omnizarr.open_group(source, mode="r"), omnizarr.open_group(target, mode="a"), if_exists="replace"
+    ),
+    "pyramid": lambda source, target: omnizarr.pyramid(source, target, path="a", levels=2),
+    "save": lambda source, target: omnizarr.save(target, omnizarr.open_array(source, path="a", mode="r"), path="a"),
+    "from_array": lambda source, target: omnizarr.from_array(
+        target, name="a", data=omnizarr.open_array(source, path="a", mode="r"), overwrite=True
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", TOOLS)
+def test_no_thread_is_at_work_when_another_verb_has_failed(verb, tmp_path):
+    omnizarr.create_array(tmp_path / "source", name="a", data=VALUES, chunks=(1, 3))
+    omnizarr.open_group(tmp_path / "source", mode="a")
+    with (
+        omnizarr.config.set({"threading.max_workers": BLOCKS}),
+        pytest.raises(omnizarr.errors.OmnizarrError, match="injected"),
+    ):
+        TOOLS[verb](Failing(LocalStore(tmp_path / "source")), LocalStore(tmp_path / "target"))
+    at_work = [job for job in pool._threads._at_work.copy().values() if not job.is_over]
+    assert not at_work
+    at_once = everything(tmp_path)
+    time.sleep(HELD)
+    assert everything(tmp_path) == at_once
+    assert not [path for path in files_in(tmp_path) if path.endswith((".new", ".old", ".tmp"))]
