@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from omnizarr.codecs import registry
-from omnizarr.codecs.record import Record
+from omnizarr.codecs.record import READERS, Record
 from omnizarr.tools.checking.codes import MENDS, REPAIRABLE, SECTIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -74,13 +74,27 @@ def of_codec(record: Record) -> tuple[str, ...]:
     return ", ".join(names), record.v2 or f"`{record.id}`", parameters, record.note or package, "yes" * record.native
 
 
+def of_readers() -> dict[str, str]:
+    """Return the table of the programs that read each codec, by its heading."""
+    known = [(name, found.readers) for record in registry.records() for name, found in record.names.items()]
+    by_readers = {
+        each: sorted((name for name, readers in known if readers == each), key=lambda name: ("." in name, name))
+        for each in sorted({readers for _, readers in known if readers is not None}, key=len, reverse=True)
+    }
+    rows = (
+        (", ".join(f"`{name}`" for name in names), *("yes" if reader in each else "no" for reader in READERS))
+        for each, names in by_readers.items()
+    )
+    return {"Readers of the result": table(("codec of v3", *READERS), rows)}
+
+
 _FOUND = ". Found with `data=True`, `--data`"
 
 
 def with_tables(page: str, tables: Mapping[str, str]) -> str:
     """Return a page with the table below each of these headings replaced."""
     for heading, text in tables.items():
-        pattern = rf"(?sm)(^##+ {re.escape(heading)}\n.*?)^\| (?:code|v3) .*?\n(?!\|)"
+        pattern = rf"(?sm)(^##+ {re.escape(heading)}\n.*?)^\| (?:code|v3|codec of v3) .*?\n(?!\|)"
         page, count = re.subn(pattern, lambda found, text=text: f"{found[1]}{text}", page, count=1)
         assert count == 1, heading
     return page
@@ -88,7 +102,8 @@ def with_tables(page: str, tables: Mapping[str, str]) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages of the manual as they should be."""
-    tables = {"checking.md": of_findings(), "repairing.md": of_mends(), "codecs.md": of_codecs()}
+    tables = {"checking.md": of_findings(), "repairing.md": of_mends(), "codecs.md": of_codecs(),
+              "converting.md": of_readers()}  # fmt: skip
     return {DOCS / name: with_tables((DOCS / name).read_text("utf-8"), found) for name, found in tables.items()}
 
 

@@ -8,11 +8,21 @@ import pytest
 from numcodecs.abc import Codec
 from numcodecs.registry import register_codec
 
-from omnizarr.codecs import registry
+from omnizarr.codecs import chain, registry
 from omnizarr.codecs.contract import ArraySpec, BytesSpec
 from omnizarr.errors import CodecError, MissingDependencyError, UnknownCodecError
-from omnizarr.model import datatypes
+from omnizarr.model import Named, datatypes, plugins
 from omnizarr.netcdf import filters
+from tests.codecs.cases import (
+    ARRAY_TO_BYTES,
+    BYTES_TO_BYTES,
+    FLOATS,
+    NUMBERS,
+    OBJECTS,
+    PLAIN,
+    array_spec,
+    bound,
+)
 
 
 @pytest.fixture
@@ -25,10 +35,10 @@ def offered(monkeypatch, clean):
     """Entry points that a test makes up, by group and name."""
     points = {}
 
-    def entry_points(*, group, name=None):
-        return [p for (g, n), p in points.items() if g == group and name in (None, n)]
+    def entry_points(group):
+        return {name: point for (of, name), point in points.items() if of == group}
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
     return points
 
 
@@ -166,3 +176,40 @@ def test_codec_registered_with_numcodecs_is_found(clean, monkeypatch):
     codec = registry.find("numcodecs.test_reversed")({}, BytesSpec(3))
     assert bytes(codec.encode(b"abc")) == b"cba"
     assert bytes(codec.decode(b"cba")) == b"abc"
+
+
+BOOLEANS = FLOATS > 0
+SAMPLES = {
+    **{name: (configuration, PLAIN, None) for name, configuration in BYTES_TO_BYTES},
+    **{name: (configuration, array, named) for name, configuration, array, named in ARRAY_TO_BYTES},
+    "bytes": ({"endian": "big"}, NUMBERS, None),
+    "bitround": ({"keepbits": 3}, FLOATS, None),
+    "cast_value": ({"data_type": "float32"}, FLOATS, None),
+    "numcodecs.astype": ({"encode_dtype": "<f4", "decode_dtype": "<f8"}, FLOATS, None),
+    "numcodecs.categorize": ({"labels": ["a"], "dtype": "<U1", "astype": "u1"}, np.array(["a"]), None),
+    "numcodecs.delta": ({"dtype": "<i4"}, NUMBERS, None),
+    "numcodecs.fixedscaleoffset": ({"offset": 0, "scale": 10, "dtype": "<f8", "astype": "<i2"}, FLOATS, None),
+    "numcodecs.packbits": ({}, BOOLEANS, None),
+    "numcodecs.pickle": ({}, OBJECTS, Named("omnizarr.object")),
+    "numcodecs.quantize": ({"digits": 2, "dtype": "<f8"}, FLOATS, None),
+    "numcodecs.szip": ({"mask": 141, "pixels-per-block": 16, "bits-per-pixel": 32, "pixels-per-scanline": 120}, PLAIN,
+                       None),
+    "reshape": ({"shape": [-1]}, NUMBERS, None),
+    "scale_offset": ({"offset": 1}, FLOATS, None),
+    "sharding_indexed": ({"chunk_shape": [5, 6], "codecs": ["bytes"], "index_codecs": ["bytes"]}, FLOATS, None),
+    "transpose": ({"order": [1, 0]}, NUMBERS, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=[f"{record.kind}: {record.id}" for record in RECORDS])
+def test_record_says_whether_the_native_engine_has_the_codec(record):
+    name = next(name for name in (*record.names, record.id) if name in SAMPLES)
+    configuration, like, named = SAMPLES[name]
+    try:
+        options = {} if isinstance(like, bytes) else {"named": named, "allow_pickle": True}
+        codec = bound(name, configuration, like, **options)
+    except MissingDependencyError:
+        assert not record.native  # what the native engine has needs no package
+        return
+    spec = array_spec(like, named=named) if isinstance(like, np.ndarray) else BytesSpec(len(like), 4)
+    assert (chain.describe(codec, spec) is not None) == record.native

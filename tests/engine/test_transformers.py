@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from importlib.metadata import EntryPoint, EntryPoints
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from omnizarr.errors import (
     NotRepresentableError,
     UnknownStorageTransformerError,
 )
-from omnizarr.model import Named
+from omnizarr.model import Named, plugins
 from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.wrap.cached import CacheStore
 from omnizarr.stores.wrap.faults import FaultyStore
@@ -49,7 +49,7 @@ class Buckets(StorageTransformer):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setattr(transformers, "_registered", {})
+    monkeypatch.setattr(transformers.PLUGINS, "_registered", {})
     register("test.xor", lambda configuration, store, prefix: Xor(store, prefix, configuration.get("mask", 0x55)))
     register("test.buckets", lambda _, store, prefix: Buckets(store, prefix))
 
@@ -224,13 +224,11 @@ def test_what_is_no_transformer_is_refused(given):
 
 
 def test_entry_points_offer_transformers(monkeypatch):
-    points = EntryPoints(
-        [
-            EntryPoint("offered", f"{__name__}:Buckets", transformers.ENTRY_POINTS),
-            EntryPoint("broken", "no_such_module:bind", transformers.ENTRY_POINTS),
-        ]
-    )
-    monkeypatch.setattr(transformers, "_entry_points", lambda: points)
+    points = {
+        "offered": EntryPoint("offered", f"{__name__}:Buckets", transformers.PLUGINS.group),
+        "broken": EntryPoint("broken", "no_such_module:bind", transformers.PLUGINS.group),
+    }
+    monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == transformers.PLUGINS.group else {})
     assert transformers.find("offered") is Buckets
     assert transformers.find("other") is None
     with pytest.raises(MissingDependencyError, match="no_such_module"):

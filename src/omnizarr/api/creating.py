@@ -59,7 +59,8 @@ def create_array(
     chunks : tuple of int, int, "auto", True, False
         Shape of a chunk (with shards: of an inner chunk). "auto" and True: a shape that suits most uses. False:
         one chunk. An integer: this length along each dimension, for chunks of at most 256 MiB. -1 or None for a
-        dimension: its whole length. A list of lengths for a dimension: a rectilinear grid.
+        dimension: its whole length. A list of lengths for a dimension: a rectilinear grid. A dictionary with
+        ``"name"`` and ``"configuration"``: any chunk grid.
     shards : tuple of int, dict, "auto", optional
         Shape of a shard; a dictionary has ``"shape"`` and ``"index_location"``.
     filters, serializer, compressors

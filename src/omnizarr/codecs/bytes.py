@@ -35,6 +35,7 @@ _LARGEST = 2**63 - 1
 _LAST_CODE_POINT = 0x10FFFF
 # Records with more fields that need conversion are left to NumPy.
 _MOST_FIXES = 64
+_DTYPES_OF = ("numpy", "ml_dtypes")
 # Types of ml_dtypes that use only some bits of a byte, and give wrong results if the unused bits are set.
 _LOW_BITS = {"float4_e2m1fn": 0x0F, "float6_e2m3fn": 0x3F, "float6_e3m2fn": 0x3F}
 
@@ -190,7 +191,8 @@ def _fixes(decoded: AnyDType, stored: AnyDType, offset: int) -> Iterator[Descrip
 def _leaf_fixes(decoded: AnyDType, stored: AnyDType, offset: int, count: int) -> Iterator[Description | None]:
     """Yield the same for `count` adjacent values that are not records."""
     kind, size = decoded.kind, decoded.itemsize
-    if kind in "OT" or (kind in "fc" and size > (8 if kind == "f" else 16)):
+    is_foreign = decoded.type.__module__ not in _DTYPES_OF
+    if is_foreign or kind in "OT" or (kind in "fc" and size > (8 if kind == "f" else 16)):
         yield None
     if stored.names is not None:  # the two parts of a complex number of ml_dtypes
         parts, differs = 2, not stored[0].isnative

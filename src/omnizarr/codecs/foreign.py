@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Con
 from omnizarr.codecs.numbers import native_of
 from omnizarr.codecs.streams import foreign, sized
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
+from omnizarr.model import plugins
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
 Found: TypeAlias = tuple[Kind, Callable[[Any, Any], Any]]
@@ -120,7 +120,7 @@ def from_numcodecs(name: str, codec_id: str) -> Found | None:
         registry = import_module("numcodecs.registry")
     except ModuleNotFoundError:
         return None
-    if codec_id not in registry.codec_registry and not entry_points(group="numcodecs.codecs", name=codec_id):
+    if codec_id not in registry.codec_registry and codec_id not in plugins.entry_points("numcodecs.codecs"):
         return None
 
     def bind(configuration: Configuration, decoded: ArraySpec | BytesSpec) -> Any:

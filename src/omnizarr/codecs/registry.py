@@ -1,7 +1,7 @@
 """Looking up codecs by name.
 
 The order is: codecs that the program registered, the table below, and packages with a codec under the entry
-points ``omnizarr.codecs`` (a bind function), ``zarr.codecs`` (a codec class of zarr-python) or
+points ``omnizarr.codecs`` (a bind function or a `Record`), ``zarr.codecs`` (a codec class of zarr-python) or
 ``numcodecs.codecs`` (for names ``numcodecs.<id>``). Modules are imported at first use.
 
 Spec: Zarr v3 core, "Extension points"; zarr-extensions, "codecs", for the registered names.
@@ -15,18 +15,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from omnizarr.codecs.record import NUMCODECS, Bind, Kind, Record, brief
-from omnizarr.errors import MissingDependencyError, UnknownCodecError
-from omnizarr.model import JSON, Named
+from omnizarr.errors import CodecError, MissingDependencyError, UnknownCodecError
+from omnizarr.model import JSON, Named, plugins
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
-
     from omnizarr.support import suggestions
 else:
     suggestions = Lazy("omnizarr.support.suggestions")
 
-ENTRY_POINTS: Final = "omnizarr.codecs"
+PLUGINS: Final[plugins.Plugins[Bind | Record]] = plugins.Plugins("omnizarr.codecs", "codec")
+_OF_ZARR_PYTHON: Final[plugins.Plugins[Any]] = plugins.Plugins("zarr.codecs", "codec")
 
 MODULES: Final[dict[str, str]] = {
     **{
@@ -71,10 +70,9 @@ class Entry(NamedTuple):
 
 
 _found: dict[str, Entry] = {}
-_registered: list[str] = []
 
 
-def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
+def register(name: str, bind: Bind | Record, kind: Kind = "array or bytes") -> None:
     """Register a codec under `name` in this process. It takes precedence over other codecs of that name.
 
     Parameters
@@ -82,9 +80,10 @@ def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
     name : str
         The name in documents.
     bind : callable
-        ``bind(configuration, decoded)`` as in `omnizarr.codecs.contract`.
+        ``bind(configuration, decoded)`` as in `omnizarr.codecs.contract`; or a `Record` of the codec, which also
+        says who reads it and what replaces it.
     kind : str, optional
-        The kind of the codec, so that a chain can report a codec in the wrong position.
+        The kind of the codec, so that a chain can report a codec in the wrong position. A record has its own.
 
     Examples
     --------
@@ -93,13 +92,9 @@ def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
     >>> registry.find("example.alias_of_gzip").kind
     'bytes to bytes'
     """
-    _found[name] = Entry(name, kind, bind)
-    _registered.append(name)
-
-
-def generation() -> int:
-    """Return a number that changes with every `register`, because bound codecs may then be outdated."""
-    return len(_registered)
+    entry = _entry_of(name, bind, kind)
+    PLUGINS.register(name, bind)
+    _found[name] = entry
 
 
 def find(name: str) -> Entry:
@@ -123,12 +118,14 @@ def find(name: str) -> Entry:
 
 def known_names() -> list[str]:
     """Return the sorted names of all codecs that `find` finds, except numcodecs ids of other packages."""
-    offered = {point.name for group in (ENTRY_POINTS, "zarr.codecs") for point in entry_points(group=group)}
+    offered = PLUGINS.names() | _OF_ZARR_PYTHON.names()
     return sorted({*(name for found in records() for name in found.names), *_found, *offered})
 
 
 def record(name: str) -> Record | None:
-    """Return what is known of omnizarr's own codec with a name in v3; None if it has none. This runs no codec.
+    """Return what is known of the codec with a name in v3; None if nothing is. This runs no codec.
+
+    Codecs of other packages have a record if the package offers one.
 
     Examples
     --------
@@ -136,7 +133,13 @@ def record(name: str) -> Record | None:
     ('bytes to bytes', None)
     """
     module = MODULES.get(bare(name))
-    return None if module is None else _records_of(module).get(name)
+    if module is not None:
+        return _records_of(module).get(name)
+    try:
+        found = PLUGINS.find(name)
+    except MissingDependencyError:
+        return None
+    return found if isinstance(found, Record) and name in found.names else None
 
 
 def bare(name: str) -> str:
@@ -191,13 +194,6 @@ def words_of_list(documents: JSON) -> list[str]:
     return [text for text in found if text]
 
 
-@cache
-def entry_points(**query: str) -> EntryPoints:
-    """Return the entry points of installed packages. This takes 10 ms, and most processes never need it."""
-    found: EntryPoints = import_module("importlib.metadata").entry_points(**query)
-    return found
-
-
 def _from_table(name: str) -> Entry | None:
     found = record(name)
     if found is None:
@@ -207,18 +203,26 @@ def _from_table(name: str) -> Entry | None:
         try:
             import_module(package)
         except ImportError as error:
-            raise _missing(name, error, f"pip install 'omnizarr[{extra}]'") from error
-    return Entry(name, found.kind, found.names[name].bind)
+            remedy = f"pip install 'omnizarr[{extra}]'" if bare(name) in MODULES else None
+            raise PLUGINS.missing(name, error, remedy) from error
+    return _entry_of(name, found, found.kind)
 
 
 def _from_entry_points(name: str) -> Entry | None:
-    for point in entry_points(group=ENTRY_POINTS, name=name):
-        bind = _load(name, point)
-        return Entry(name, getattr(bind, "kind", "array or bytes"), bind)
-    for point in entry_points(group="zarr.codecs", name=name):
-        kind, bind = _foreign().from_zarr_python(name, _load(name, point))
-        return Entry(name, kind, bind)
-    return None
+    found = PLUGINS.find(name)
+    if found is not None:
+        return _entry_of(name, found, getattr(found, "kind", "array or bytes"))
+    found = _OF_ZARR_PYTHON.find(name)
+    return None if found is None else Entry(name, *_foreign().from_zarr_python(name, found))
+
+
+def _entry_of(name: str, found: Bind | Record, kind: Kind) -> Entry:
+    if not isinstance(found, Record):
+        return Entry(name, kind, found)
+    if name not in found.names:
+        expected = f"one of {', '.join(found.names)}"
+        raise CodecError("the record of the codec lacks this name", codec=name, found=name, expected=expected)
+    return Entry(name, found.kind, found.names[name].bind)
 
 
 def _from_numcodecs(name: str) -> Entry | None:
@@ -234,22 +238,6 @@ def _foreign() -> Any:
     return import_module("omnizarr.codecs.foreign")
 
 
-def _load(name: str, point: EntryPoint) -> Any:
-    try:
-        return point.load()
-    except ImportError as error:
-        raise _missing(name, error) from error
-
-
-def _missing(name: str, error: ImportError, remedy: str | None = None) -> MissingDependencyError:
-    package = error.name or "unknown"
-    return MissingDependencyError(
-        f"the codec needs the package {package!r}, which cannot be imported ({error})",
-        codec=name,
-        remedy=remedy or f"install {package}",
-    )
-
-
 def _unknown(name: str) -> UnknownCodecError:
     names = known_names()
     question = suggestions.meant(name, names, most=3)
@@ -258,6 +246,6 @@ def _unknown(name: str) -> UnknownCodecError:
         "unknown codec",
         codec=name,
         expected=f"one of {', '.join(names)}",
-        remedy=f'{hint}A package can add a codec under the entry point "{ENTRY_POINTS}", '
+        remedy=f'{hint}A package can add a codec under the entry point "{PLUGINS.group}", '
         "a program with omnizarr.codecs.registry.register",
     )

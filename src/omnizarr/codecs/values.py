@@ -254,22 +254,7 @@ class ShardingCodec(_Value):
 
 CodecValue: TypeAlias = Codec | _Value
 
-_CLASSES: Mapping[str, Callable[..., CodecValue]] = {
-    kind.name: kind
-    for kind in (
-        BloscCodec,
-        BytesCodec,
-        CastValue,
-        Crc32cCodec,
-        GzipCodec,
-        ScaleOffset,
-        ShardingCodec,
-        TransposeCodec,
-        VLenBytesCodec,
-        VLenUTF8Codec,
-        ZstdCodec,
-    )
-}
+_CLASSES: Mapping[str, Callable[..., CodecValue]] = {kind.name: kind for kind in _Value.__subclasses__()}
 
 
 def value_of(codec: Any) -> CodecValue:

@@ -8,13 +8,13 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs import chain as chains
-from omnizarr.codecs import compiled, registry
+from omnizarr.codecs import compiled
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.engine import budget, native, transformers
 from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import MetadataError, OmnizarrError
-from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, thawed
+from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, plugins, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.stores.base import Store
@@ -215,7 +215,7 @@ class _Parts(NamedTuple):
 
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     # Documents with the same bytes have the same metadata object.
-    generation = registry.generation()
+    generation = plugins.generation()
     last = _known_objects.get(id(metadata))
     if last is not None and last[0] is metadata and last[2] == generation and (last[1] is policy or last[1] == policy):
         return last[3]
@@ -231,7 +231,7 @@ def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     # An array that becomes longer keeps the objects of its other members.
     members = _but_shape(metadata)
     place = tuple(map(id, members))
-    wanted = policy, registry.generation()
+    wanted = policy, plugins.generation()
     last = _known_members.get(place)
     if last is not None and last[1] == wanted:
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
@@ -279,11 +279,11 @@ def _made_chain(metadata: ArrayMetadata, shape: tuple[int, ...], policy: ChunkPo
 
 
 def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
-    """Return all inputs of `_made_chain` except the shape, and the set of known codecs."""
+    """Return all inputs of `_made_chain` except the shape, and the generation of plug-ins."""
     return (
         (_said(metadata.data_type), metadata.byte_order, metadata.fill_value),
         [_said(codec) for codec in metadata.codecs],
-        (_wanted(policy), registry.generation()),
+        (_wanted(policy), plugins.generation()),
     )
 
 

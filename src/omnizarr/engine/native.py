@@ -77,7 +77,11 @@ def engine_of(binding: Binding) -> Any:
     if codecs is None:
         return None
     store, keys, prefix = binding.store, binding.keys, binding.prefix
-    names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
+    affixes = keys.affixes
+    if affixes is None:
+        return None
+    head, separator, tail, scalar = affixes
+    names = (prefix + head, separator, tail, prefix + scalar)
     if type(store) is not LocalStore and (there := store.elsewhere(prefix)) is not None:
         store, names = there
     where: dict[str, Any]

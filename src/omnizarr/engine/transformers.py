@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from omnizarr.errors import MissingDependencyError, UnknownStorageTransformerError
+from omnizarr.errors import UnknownStorageTransformerError
 from omnizarr.model import JSON, Named
+from omnizarr.model.plugins import Plugins
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -36,15 +35,10 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
-
-ENTRY_POINTS: Final = "omnizarr.storage_transformers"
-
 Bind: TypeAlias = Callable[[Mapping[str, JSON], Store, str], Store]
 """Takes the configuration, the wrapped store and the prefix of the array's keys, "" or "a/b/"; returns a store."""
 
-_registered: dict[str, Bind] = {}
+PLUGINS: Final[Plugins[Bind]] = Plugins("omnizarr.storage_transformers", "storage transformer", "/storage_transformers")
 
 
 def register(name: str, bind: Bind) -> None:
@@ -75,7 +69,7 @@ def register(name: str, bind: Bind) -> None:
     With that, ``omnizarr.create_array(..., storage_transformers=["example.backwards"])`` makes an array whose chunks
     are stored backwards.
     """
-    _registered[name] = bind
+    PLUGINS.register(name, bind)
 
 
 def find(name: str) -> Bind | None:
@@ -86,25 +80,7 @@ def find(name: str) -> Bind | None:
     MissingDependencyError
         If the transformer needs a package that is not installed.
     """
-    bind = _registered.get(name)
-    if bind is not None:
-        return bind
-    for point in _entry_points().select(name=name):
-        try:
-            found: Bind = point.load()
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"the storage transformer {name!r} cannot be imported ({error})",
-                remedy=f"install {error.name or 'what it needs'}",
-            ) from error
-        return found
-    return None
-
-
-@cache
-def _entry_points() -> EntryPoints:
-    found: EntryPoints = import_module("importlib.metadata").entry_points(group=ENTRY_POINTS)
-    return found
+    return PLUGINS.find(name)
 
 
 def parse(transformers: Iterable[Any]) -> tuple[Named, ...]:
@@ -143,7 +119,7 @@ def apply(transformers: Sequence[Named], store: Store, prefix: str) -> Store:
                 pointer=f"/storage_transformers/{position}",
                 found=named.name,
                 expected="none, as none is registered officially, or one that this process knows",
-                remedy=f"a package can add it under the entry point {ENTRY_POINTS!r}, "
+                remedy=f"a package can add it under the entry point {PLUGINS.group!r}, "
                 "a program with omnizarr.engine.transformers.register",
             )
     return store

@@ -61,7 +61,9 @@ class Keys:
 
     @classmethod
     def of(cls, key: str, encoding: KeyEncoding, ndim: int) -> Keys | None:
-        """Return the keys of the array that has `key`; None if that is not a chunk key."""
+        """Return the keys of the array that has `key`; None if that is not a chunk key, or made by another package."""
+        if encoding.affixes is None:
+            return None
         last = encoding.encode((0,) * ndim).count("/") + 1
         names = key.rsplit("/", last)
         prefix = f"{names[0]}/" if len(names) > last else ""

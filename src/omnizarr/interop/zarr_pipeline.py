@@ -18,13 +18,12 @@ from typing import Any, Final, Literal, NamedTuple, Self, cast
 import numpy as np
 
 from omnizarr import engine
-from omnizarr.codecs import registry
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.metadata import ArrayMetadata, as_model
-from omnizarr.model import UNDEFINED, datatypes
+from omnizarr.model import UNDEFINED, datatypes, plugins
 from omnizarr.model import ArrayMetadata as Model
 from omnizarr.stores import LocalStore, MemoryStore, Store, tasks
 from omnizarr.stores.base import Buffer, Span, check_key, cut
@@ -294,7 +293,7 @@ def _question(metadata: Any, spec: Any) -> Hashable | None:
     else:
         storage = metadata.storage_transformers
         question = (metadata.chunk_grid, metadata.chunk_key_encoding, metadata.codecs, storage)
-    question = (*question, *shape, registry.generation())
+    question = (*question, *shape, plugins.generation())
     try:
         hash(question)
     except TypeError:

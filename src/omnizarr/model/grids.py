@@ -4,6 +4,10 @@ Along each dimension, a grid is a row of *segments*: runs of chunks of one size.
 per dimension, a rectilinear one as many as its document has runs. So nothing here grows with the number of
 chunks. Numbers are Python integers where 64 bits might not be enough.
 
+A package adds its own under the entry point ``omnizarr.chunk_grids``, a program with `PLUGINS`: a function
+``chunk_lengths(configuration, shape)`` that returns, for each dimension, one length for all chunks, or a list of
+lengths and of runs ``[length, count]``, as in the configuration of a rectilinear grid.
+
 Spec: Zarr v3 core, "Regular chunk grid"; zarr-extensions, "Rectilinear chunk grid".
 """
 
@@ -13,7 +17,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -21,6 +25,7 @@ import numpy as np
 
 from omnizarr.errors import BoundsCheckError, MetadataError, UnknownChunkGridError
 from omnizarr.model import JSON, Named
+from omnizarr.model.plugins import Plugins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -190,8 +195,13 @@ class Grid:
 
         Chunks do not move. If explicit chunk lengths are too short for the new length, one more chunk is added;
         if they are too long, they stay (the specification allows it).
+
+        Raises
+        ------
+        MetadataError
+            If the grid of another package moves chunks.
         """
-        return _RESIZE[self.named.name](self.named, shape)
+        return _RESIZE.get(self.named.name, partial(_resize_other, self))(self.named, shape)
 
 
 def _lazy_coords(grid_shape: Shape) -> Iterator[Coords]:
@@ -229,6 +239,8 @@ def bind(named: Named, shape: Sequence[int]) -> Grid:
     (4,)
     """
     binder = _BINDERS.get(named.name)
+    if binder is None and (chunk_lengths := PLUGINS.find(named.name)) is not None:
+        binder = partial(_bind_other, chunk_lengths)
     if binder is None:
         raise UnknownChunkGridError(
             "unknown chunk grid",
@@ -254,6 +266,19 @@ def _bind_rectilinear(named: Named, shape: Shape) -> Grid:
     if kind != "inline":
         raise _wrong("unknown kind of rectilinear grid", "/kind", kind, "'inline'", _RECTILINEAR)
     rows = _one_per_dimension(rows, shape, "chunk_shapes", _RECTILINEAR)
+    return _of_rows(named, shape, rows)
+
+
+def _bind_other(chunk_lengths: Callable[..., Any], named: Named, shape: Shape) -> Grid:
+    rows = PLUGINS.bound(named, chunk_lengths, shape)
+    try:
+        return _of_rows(named, shape, _one_per_dimension(rows, shape, "chunk_shapes", _RECTILINEAR))
+    except MetadataError as error:
+        raise PLUGINS.refuse(named, error.found, f"chunk lengths for shape {list(shape)}: {error.message}") from error
+
+
+def _of_rows(named: Named, shape: Shape, rows: Sequence[Any]) -> Grid:
+    """Return the grid with an integer, or a list of integers and runs, for each dimension."""
     axes = tuple(
         _uneven_axis(length, row, f"/chunk_shapes/{number}")
         for number, (length, row) in enumerate(zip(shape, rows, strict=True))
@@ -354,6 +379,19 @@ def _resize_rectilinear(named: Named, shape: Shape) -> Named:
     )
 
 
+def _resize_other(grid: Grid, named: Named, shape: Shape) -> Named:
+    for before, after in zip(grid.axes, bind(named, shape).axes, strict=True):
+        common = min(before.length, after.length)
+        if common and _starts(before, common) != _starts(after, common):
+            raise PLUGINS.refuse(named, f"other chunks for shape {list(shape)}", "chunks that stay where they are")
+    return named
+
+
+def _starts(axis: Axis, length: int) -> list[tuple[int, int, int]]:
+    """Return start, number and size of the chunks that lie in the first elements: of the first chunk of each run."""
+    return [segment[:3] for segment in axis.segments_between(0, length - 1)]
+
+
 def _lengthen(row: Any, length: int) -> Any:
     if not isinstance(row, (list, tuple)):
         return row
@@ -361,6 +399,9 @@ def _lengthen(row: Any, length: int) -> Any:
     return [*row, missing] if missing > 0 else row
 
 
+PLUGINS: Final[Plugins[Callable[[Mapping[str, JSON], Shape], Any]]] = Plugins(
+    "omnizarr.chunk_grids", "chunk grid", "/chunk_grid"
+)
 _BINDERS: Final[Mapping[str, Callable[[Named, Shape], Grid]]] = {
     "regular": _bind_regular,
     "rectilinear": _bind_rectilinear,

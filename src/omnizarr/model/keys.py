@@ -1,18 +1,23 @@
 """Chunk key encodings: conversion between coordinates of a chunk and the end of its store key.
 
+A package adds its own under the entry point ``omnizarr.chunk_key_encodings``, a program with `PLUGINS`: a function
+``bind(configuration)`` that returns an object with ``encode(coords) -> key`` and ``decode(key, ndim) -> coords or
+None``, as in `KeyEncoding`.
+
 Spec: Zarr v3 core, "Chunk key encodings"; zarr-extensions, "default" and "v2".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
-from omnizarr.model import Named
+from omnizarr.model import JSON, Named
+from omnizarr.model.plugins import Plugins
 
 _SPEC: Final = 'Zarr v3, "Chunk key encoding"'
 _COORDINATE: Final = "(0|[1-9][0-9]{0,19})"
@@ -44,6 +49,12 @@ _FORMS: Final[Mapping[str, _Form]] = {
 }
 _REGISTERED: Final = ("default", "v2")
 
+PLUGINS: Final[Plugins[Callable[[Mapping[str, JSON]], Any]]] = Plugins(
+    "omnizarr.chunk_key_encodings", "chunk key encoding", "/chunk_key_encoding"
+)
+_DOCUMENTS: Final = ("zarr.json", ".z")
+"""How the last names of keys of documents begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyEncoding:
@@ -51,8 +62,8 @@ class KeyEncoding:
 
     Attributes
     ----------
-    name : {"default", "v2", "omnizarr.draft2019", "omnizarr.draft2020", "omnizarr.nczarr", "omnizarr.v0"}
-        Names with ``omnizarr`` are for formats without a name for it.
+    name : str
+        "default", "v2", or the name of another package. Names with ``omnizarr`` are for formats without a name for it.
     separator : str
         "/" or "."; in the draft of 2019, any text.
 
@@ -72,6 +83,11 @@ class KeyEncoding:
     tail: str = field(repr=False)
     scalar: str = field(repr=False)
 
+    @property
+    def affixes(self) -> tuple[str, str, str, str] | None:
+        """Head, separator and tail of all keys, and the key without dimensions. None: only `encode` makes keys."""
+        return self.head, self.separator, self.tail, self.scalar
+
     def encode(self, coords: tuple[int, ...]) -> str:
         """Return the key of the chunk at `coords`; ``"c"`` or ``"0"`` without dimensions."""
         return f"{self.head}{self.separator.join(map(str, coords))}{self.tail}" if coords else self.scalar
@@ -85,6 +101,45 @@ class KeyEncoding:
             return () if key == self.scalar else None
         found = _pattern(self.head, self.separator, self.tail, ndim).fullmatch(key)
         return None if found is None else tuple(map(int, found.groups()))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKeyEncoding(KeyEncoding):
+    """A chunk key encoding of another package, whose separator is unknown. Each key that it makes is checked.
+
+    Attributes
+    ----------
+    named : Named
+    made : object
+        What the package returned.
+    """
+
+    named: Named = field(repr=False)
+    made: Any = field(repr=False)
+
+    @property
+    def affixes(self) -> None:
+        """None: only `encode` makes keys."""
+
+    def encode(self, coords: tuple[int, ...]) -> str:
+        """Return the key of the chunk at `coords`. Raises MetadataError if it could be that of something else."""
+        key = PLUGINS.bound(self.named, lambda _: self.made.encode(coords))
+        if not isinstance(key, str) or not key or key.rpartition("/")[2].startswith(_DOCUMENTS):
+            raise PLUGINS.refuse(self.named, repr(key), f"a key of the chunk at {coords}, not that of a document")
+        if (found := self.decode(key, len(coords))) != coords:
+            raise PLUGINS.refuse(self.named, f"decode({key!r}) = {found!r}", f"{coords}, which encode gave this key")
+        return key
+
+    def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
+        """Return the coordinates of `key` in an array of `ndim` dimensions; None if it is not a chunk key."""
+        try:
+            coords = PLUGINS.bound(self.named, lambda _: self.made.decode(key, ndim))
+        except MetadataError as error:
+            if isinstance(error.__cause__, ValueError):  # how int() and zarr-python refuse a key
+                return None
+            raise
+        found = None if coords is None else tuple(coords)
+        return found if found is not None and len(found) == ndim and self.made.encode(found) == key else None
 
 
 @lru_cache(maxsize=64)
@@ -110,6 +165,8 @@ def bind(named: Named) -> KeyEncoding:
     KeyEncoding(name='v2', separator='/')
     """
     form = _FORMS.get(named.name)
+    if form is None and (make := PLUGINS.find(named.name)) is not None:
+        return OtherKeyEncoding(named.name, "", "", "", "", named, PLUGINS.bound(named, make))
     if form is None:
         raise UnknownChunkKeyEncodingError(
             "unknown chunk key encoding",
@@ -150,6 +207,11 @@ def bind(named: Named) -> KeyEncoding:
     return KeyEncoding(name, separator, form.head.format(separator), form.tail, str(scalar).format(separator))
 
 
+def is_known(name: str) -> bool:
+    """Whether omnizarr has an encoding of this name."""
+    return name in _FORMS
+
+
 def _tells_apart(separator: object) -> bool:
     """Return whether this separator gives each chunk a different key."""
     return isinstance(separator, str) and separator != "" and not re.search("[0-9]", separator)
@@ -174,6 +236,8 @@ def others(named: Named, ndim: int) -> tuple[Named, ...]:
     [{'separator': '/', 'scalar': 'c0'}]
     """
     bound = bind(named)
+    if bound.affixes is None:
+        return ()
     if ndim == 0:
         scalars = (scalar for scalar in _FORMS[named.name].scalars if scalar != bound.scalar)
         return tuple(Named(named.name, {"separator": bound.separator, "scalar": scalar}) for scalar in scalars)

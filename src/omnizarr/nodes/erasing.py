@@ -13,10 +13,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
-from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import OmnizarrError
-from omnizarr.formats import DIALECTS, documents
-from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.formats import DIALECTS, dialect_named, documents
+from omnizarr.formats.paths import prefix
+from omnizarr.model import JSON, ArrayMetadata, Metadata
+from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, bounded
@@ -74,8 +75,15 @@ def _told_apart(
     """Return a function that recognises documents and chunks, and what is below the prefixes."""
     own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
     below = [_Below(where.store, prefix) for prefix in prefixes]
-    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
+    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and is_enough(metadata) else {}
     return recogniser(where.store, keys, below, own, known), below
+
+
+def is_enough(metadata: Metadata) -> bool:
+    """Return whether `recogniser` need not read the document of a node: it is of v3, with keys of a known form."""
+    if metadata.dialect != "v3":
+        return False
+    return not isinstance(metadata, ArrayMetadata) or chunk_keys.is_known(metadata.chunk_key_encoding.name)
 
 
 class _Below(Iterable[str]):
@@ -152,7 +160,7 @@ def recogniser(
         elif key.endswith("/") and _leads_to_nodes(store, key):
             linked.add(key)
         chunks_of_drafts.update(_chunks_of_draft(key))
-    arrays = _arrays_among(store, markers, known)
+    arrays, decoders = _arrays_among(store, markers, known)
     drafts = tuple(chunks_of_drafts)
 
     def is_ours(key: str) -> bool:
@@ -161,7 +169,7 @@ def recogniser(
             return True
         if name in _OLDEST and "meta" in markers[directory] and directory in arrays:
             return True
-        if is_chunk(key, arrays):
+        if is_chunk(key, arrays) or (decoders and _is_decoded(key, decoders)):
             return True
         if key.startswith(drafts) and any(_DRAFT_CHUNK.fullmatch(key, len(at)) for at in drafts if key.startswith(at)):
             return True
@@ -182,6 +190,16 @@ def is_chunk(key: str, arrays: Container[str]) -> bool:
     return False
 
 
+def _is_decoded(key: str, decoders: Mapping[str, Callable[[str], bool]]) -> bool:
+    """Return whether a key is that of a chunk, in an encoding of another package."""
+    directory = key
+    while directory:
+        directory = directory.rpartition("/")[0]
+        if directory in decoders and decoders[directory](key[len(prefix(directory)) :]):
+            return True
+    return False
+
+
 def _chunks_of_draft(key: str) -> Iterator[str]:
     """Yield the prefixes of the chunks of an array of a draft, if this is the key of its document."""
     match = _DRAFT.search(key)
@@ -194,28 +212,50 @@ def _chunks_of_draft(key: str) -> Iterator[str]:
         match = _DRAFT.search(key, match.start(1) + 1)
 
 
-def _arrays_among(store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool]) -> set[str]:
-    """Return the directories of arrays, by the names of the documents in each, or else by reading them."""
+def _arrays_among(
+    store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool]
+) -> tuple[set[str], dict[str, Callable[[str], bool]]]:
+    """Return the directories of arrays, by the names of the documents in each, or else by reading them.
+
+    For arrays whose keys another package makes, also return what recognises the ends of these keys.
+    """
+    decoders: dict[str, Callable[[str], bool]] = {}
     arrays = {at for at, names in markers.items() if names & _OF_ARRAYS or ("meta" in names and _is_v1(store, at))}
     arrays.update(at for at, is_array in known.items() if is_array)
     unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays and at not in known]
     for position, document in bounded.documents(store, [_join(at, _ENTRY) for at in unsure]):
-        if document is not None and not _is_group(document):
-            arrays.add(unsure[position])
-    return arrays
+        if document is None:
+            continue
+        try:
+            parsed = documents.parse(document)
+        except OmnizarrError:  # a broken one may be that of an array
+            parsed = None
+        if isinstance(parsed, Mapping) and parsed.get("node_type") == "group":
+            continue
+        arrays.add(unsure[position])
+        if (decoder := _decoder_of(parsed)) is not None:
+            decoders[unsure[position]] = decoder
+    return arrays, decoders
+
+
+def _decoder_of(document: JSON) -> Callable[[str], bool] | None:
+    """Return what recognises the end of a key of a chunk; None unless the package that makes such keys is there."""
+    encoding = document.get("chunk_key_encoding") if isinstance(document, Mapping) else None
+    name = encoding.get("name") if isinstance(encoding, Mapping) else encoding
+    if not isinstance(name, str) or chunk_keys.is_known(name):
+        return None
+    try:
+        metadata = dialect_named("v3").load({_ENTRY: document}, lambda _problem: None)
+        if not isinstance(metadata, ArrayMetadata):
+            return None
+        found, ndim = chunk_keys.bind(metadata.chunk_key_encoding), len(metadata.shape)
+    except OmnizarrError:
+        return None
+    return lambda rest: found.decode(rest, ndim) is not None
 
 
 def _join(directory: str, name: str) -> str:
     return f"{directory}/{name}" if directory else name
-
-
-def _is_group(data: Buffer) -> bool:
-    """Return whether a document is that of a group. A broken one may be that of an array."""
-    try:
-        document = documents.parse(data)
-    except OmnizarrError:
-        return False
-    return isinstance(document, Mapping) and document.get("node_type") == "group"
 
 
 def _is_v1(store: Store, directory: str) -> bool:

@@ -21,7 +21,7 @@ from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.extensions import write_extension
 from omnizarr.formats.reader import Reader, is_list
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, grids, keys, strict
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, grids, keys, plugins, strict
 from omnizarr.model.datatypes import DataType, typestr
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.nodes.attributes import to_json
@@ -98,7 +98,7 @@ def array_metadata(
     question = (
         (dialect.name, shape, dtype, chunks, shards, fill_value, chunk_key_encoding, dimension_names),
         (coding.filters, coding.serializer, coding.compressors, coding.codecs, coding.object_codec, coding.order),
-        (registry.generation(), config.get("array.target_shard_size_bytes")),
+        (plugins.generation(), config.get("array.target_shard_size_bytes")),
     )
     metadata = _remembered.get(
         question,
@@ -295,6 +295,10 @@ def _named_encoding(given: Any) -> Named:
 
 def _layout(shape: tuple[int, ...], chunks: Any, shards: Any, item_size: int) -> tuple[Named, tuple[int, ...] | None]:
     """Return the grid of stored values, and the shape of inner chunks (None: no shards)."""
+    if isinstance(chunks, Mapping | Named) and not shards:
+        if isinstance(chunks, Mapping):
+            chunks = Named(str(chunks.get("name")), chunks.get("configuration") or {})
+        return grids.bind(chunks, shape).named, None
     if shards is None or shards is False:
         return _grid(shape, _parse_chunks(chunks, shape, item_size, _MAX_CHUNK_BYTES, "chunks"), "chunks"), None
     inner = _parse_chunks(chunks, shape, item_size, _MAX_INNER_CHUNK_BYTES, "chunks")

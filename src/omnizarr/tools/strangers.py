@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from omnizarr.errors import StoreError
 from omnizarr.formats.paths import prefix
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import erasing, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store
@@ -170,6 +171,11 @@ def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[
         if node is not None
     }
     arrays = {path for path, is_array in known.items() if is_array}
+    others = {
+        f"{where.prefix}{path}".rstrip("/")
+        for path, node in nodes.items()
+        if isinstance(node, ArrayMetadata) and not chunk_keys.is_known(node.chunk_key_encoding.name)
+    }
     hidden = tuple(
         prefix(f"{where.prefix}{path}".rstrip("/"))
         for path, node in nodes.items()
@@ -190,6 +196,7 @@ def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[
         ]
         own = (where.home.entry_key, *where.home.documents(where.path).values())
         known = {where.home.entry_key.rpartition("/")[0]: False}  # its document is not that of a node
+    known = {path: is_array for path, is_array in known.items() if path not in others}
     is_ours = erasing.recogniser(where.store, own, [rest], data, known)
     return [key for key in rest if not is_ours(key)]
 

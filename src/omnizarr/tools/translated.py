@@ -345,9 +345,11 @@ class TranslatedStore(Store):
             return None
         if array is None or not array.is_through or array.target.prefix != prefix:
             return None
-        source, encoding = array.source, array.source.encoding
-        head = source.prefix + encoding.head
-        return Elsewhere(self._store, (head, encoding.separator, encoding.tail, source.prefix + encoding.scalar))
+        if (affixes := array.source.encoding.affixes) is None:
+            return None
+        head, separator, tail, scalar = affixes
+        prefix = array.source.prefix
+        return Elsewhere(self._store, (prefix + head, separator, tail, prefix + scalar))
 
     # -- listing ------------------------------------------------------------------------------
 

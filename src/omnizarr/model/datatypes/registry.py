@@ -1,4 +1,8 @@
-"""All data types by name, and binding of names to types."""
+"""All data types by name, and binding of names to types.
+
+A package adds its own under the entry point ``omnizarr.data_types``, a program with `PLUGINS`: a function
+``make(configuration, byte_order)`` that returns the `Scalars` of the type.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -18,8 +22,11 @@ from omnizarr.model.datatypes.objects import Objects, Ragged
 from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, FixedText, Raw, Text
 from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json
 from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
+from omnizarr.model.plugins import Plugins
 
 Make: TypeAlias = Callable[[Mapping[str, JSON], ByteOrder], Scalars]
+
+PLUGINS: Final[Plugins[Make]] = Plugins("omnizarr.data_types", "data type", "/data_type")
 
 RAW = re.compile(r"r([0-9]{1,10})")
 
@@ -99,7 +106,7 @@ def bind(named: Named, byte_order: ByteOrder = "<") -> DataType:
     >>> bind(Named("numpy.datetime64", {"unit": "s", "scale_factor": 10})).dtype
     dtype('<M8[10s]')
     """
-    if not named.configuration:
+    if not named.configuration and is_known(named.name):
         return _bind_plain(named.name, byte_order)
     return _bind(named, byte_order)
 
@@ -122,13 +129,17 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
     elif match := RAW.fullmatch(name):
         _check_members(configuration, ())
         scalars = _raw_bits(int(match[1]))
+    elif (other := PLUGINS.find(name)) is not None:
+        scalars = PLUGINS.bound(named, other, byte_order)
+        if not isinstance(getattr(scalars, "dtype", None), np.dtype):
+            raise PLUGINS.refuse(named, repr(scalars), "an object with a NumPy dtype and the methods of Scalars")
     else:
         raise _unknown(name)
     return DataType(named, byte_order, scalars, bind)
 
 
 def is_known(name: str) -> bool:
-    """Whether `bind` knows a type of this name. Its configuration or package may still be missing."""
+    """Whether omnizarr has a type of this name. Its configuration or package may still be missing."""
     return name in TYPES or name in STRUCTS or RAW.fullmatch(name) is not None
 
 

@@ -367,6 +367,6 @@ def _of_level(path: str, array: ArrayMetadata, nodes: Nodes) -> Iterator[Fault]:
 
 def _separator(array: ArrayMetadata) -> str | None:
     try:
-        return keys.bind(array.chunk_key_encoding).separator
+        return keys.bind(array.chunk_key_encoding).separator or None
     except OmnizarrError:
         return None
