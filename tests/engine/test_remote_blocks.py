@@ -403,6 +403,8 @@ def test_every_failure_is_the_same_error(server, answer, layout, is_later):
         results.append(failure(lambda array=array: array[700, 50]))
         if fetch == "native":
             assert f"bytes=0-{HEAD - 1}" in seen or layout == "shards"
+    if answer == "cut":  # of a body that breaks off, the clients tell different details
+        results = [result[0] for result in results]
     assert results[0] == results[1]
 
 

@@ -192,6 +192,7 @@ def test_requests_look_the_same(server):
         server.requests()
         array[16:32, 16:32] = VALUES[16:32, 16:32]
         asked.append(server.requests())
+    asked[1][0][2].pop("accept-encoding", None)  # only Python's client says how it takes the answer
     assert asked[0] == asked[1]
     assert [(verb, path) for verb, path, _ in asked[0]] == [("PUT", "/data/a/c/1/1")]
 

@@ -247,14 +247,24 @@ class Client:
         try:
             got = self._sent("PUT", path, {}, bytes(data))
         except (FileNotFoundError, exceptions.AlreadyExistsError):
-            folders = path.split("/")[:-1]
-            for depth in range(1, len(folders) + 1):
-                with contextlib.suppress(exceptions.BaseError, FileNotFoundError):
-                    self._sent("MKCOL", "/".join(folders[:depth]) + "/", {}).read(_PIECE)
+            self._make_folder(path.rpartition("/")[0])
             got = self._sent("PUT", path, {}, bytes(data))
         told = got.response.headers
         got.read(_PIECE)
         return {"e_tag": told.get("ETag"), "version": None}
+
+    def _make_folder(self, folder: str) -> None:
+        """Ask for a directory; if the server answers that those above it are missing, for these first."""
+        above = folder.rpartition("/")[0]
+        for is_last in (not above, True):
+            try:
+                self._sent("MKCOL", f"{folder}/", {}).read(_PIECE)
+            except exceptions.AlreadyExistsError:
+                if is_last:
+                    raise
+                self._make_folder(above)
+            else:
+                return
 
     def delete(self, _: Any, path: str) -> None:
         """Ask the server to delete a value."""
@@ -281,7 +291,7 @@ class Client:
                     _broken(error, f"Error performing {method} {url} - HTTP error: error sending request")
             else:
                 status = got.response.status
-                if status < 300:
+                if status < 300 or (status, method) == (405, "MKCOL"):  # the directory is there
                     return got
                 said = got.excuse()
                 is_last = attempt == self._retries or time.monotonic() > end
@@ -433,10 +443,12 @@ def _server(parts: parse.SplitResult) -> tuple[str, str, int]:
 
 def _refused(method: str, url: str, status: int, said: str) -> NoReturn:
     phrase = http.client.responses.get(status, "")
-    text = f"Error performing {method} {url} - Server returned non-2xx status code: {status} {phrase}".strip()
+    text = (
+        f"Error performing {method} {url.rstrip('/')} - Server returned non-2xx status code: {status} {phrase}".strip()
+    )
     if said:
         text = f"{text}: {said}"
-    if status in (404, 405, 410):
+    if status in (404, 410) or (status == 405 and method != "PUT"):
         raise FileNotFoundError(text)
     kinds = {
         304: exceptions.NotModifiedError, 401: exceptions.UnauthenticatedError, 403: exceptions.PermissionDeniedError,
