@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import xarray as xr
 
 import omnizarr
 from omnizarr import netcdf
+from omnizarr.stores import MemoryStore, WrapperStore
 from tests.netcdf.foreign import WRITERS
 from tests.tools.converting.test_netcdf_in_xarray import differences
 
@@ -385,3 +387,23 @@ def test_xarray_itself_opens_groups_with_arrays_without_dimensions(tmp_path, way
         assert dataset["crs"].dims == ()
         assert dataset["crs"].item() == 5
         assert "_ARRAY_DIMENSIONS" not in dataset["crs"].attrs
+
+
+def test_groups_of_a_remote_tree_are_looked_into_at_the_same_time():
+    both = threading.Barrier(2, timeout=20)
+
+    class Far(WrapperStore):
+        concurrency = 8
+
+        def list_dir(self, prefix):
+            if prefix in {"a/b/", "c/d/"}:
+                both.wait()
+            return self.store.list_dir(prefix)
+
+    values = {}
+    root = omnizarr.create_group(values)
+    for name in ("a/b", "c/d"):
+        root.create_array(f"{name}/v", data=np.arange(3), dimension_names=["x"])
+    with xr.open_datatree(Far(MemoryStore(values)), engine="omnizarr") as tree:
+        assert list(tree.groups) == ["/", "/a", "/c", "/a/b", "/c/d"]
+        assert tree["c/d/v"].values.tolist() == [0, 1, 2]

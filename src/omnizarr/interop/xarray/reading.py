@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from xarray import Dataset, DataTree, Variable
@@ -25,6 +25,7 @@ from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
+from omnizarr.nodes.walk import walk
 from omnizarr.stores import Store
 from omnizarr.stores.urls import scheme_of
 
@@ -39,6 +40,9 @@ _HANDY: Final = 128 * 2**20
 """Bytes of a chunk of dask, unless its configuration says otherwise."""
 _LAYERS: Final = ("xarray.", "dask.")
 """Where classes come from that stand between lazy data and what it is read from."""
+_Opened: TypeAlias = "tuple[str, tuple[AbstractDataStore, dict[str, Any]]]"
+"""Path of a group, its variables, and the groups in it."""
+
 _UNNAMED: Final = "data"
 """The variable that is made of an array without a name."""
 
@@ -230,12 +234,15 @@ class _Hierarchy:
 
     def below(self, group: str | None) -> Iterator[tuple[str, AbstractDataStore]]:
         """Yield a group and all groups below it, by their paths from there; parents first."""
-        pending = [("/", self._find(group))]
-        while pending:
-            path, node = pending.pop()
-            store, groups = self._opened(node)
+
+        def inner(above: _Opened) -> Iterator[_Opened]:
+            path, (_, groups) = above
+            return ((f"{path.rstrip('/')}/{name}", self._opened(each)) for name, each in groups.items())
+
+        top = "/", self._opened(self._find(group))
+        concurrency = self.root.store.concurrency if self.dataset is None else 1
+        for path, (store, _) in (top, *(each for _, each in walk(top, inner, concurrency=concurrency))):
             yield path, store
-            pending += [(f"{path.rstrip('/')}/{name}", each) for name, each in reversed(groups.items())]
 
     def _find(self, group: str | None) -> Array | Group | netcdf.Group:
         path = (group or "").strip("/")
