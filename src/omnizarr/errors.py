@@ -70,18 +70,90 @@ from typing import Any, Self
 from omnizarr.support.text import visible
 
 
-class Remedy(str):
-    """What the caller can do about an error, with keywords as values that each interface words for itself.
+class Function(str):
+    """In a `Wording`, a function of omnizarr with the text of its arguments, which may be empty."""
 
-    It is the text for Python. There may be several ways, of which an interface leaves out those that need a keyword
-    that it does not have.
+    __slots__ = ()
+
+
+class Setting:
+    """In a `Wording`, a setting of `omnizarr.config`: its name, and the value if it is known."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: str, value: Any = ...) -> None:
+        self.name, self.value = name, value
+
+
+class StorageOption:
+    """In a `Wording`, one of the storage options: its name alone, or with a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = ...) -> None:
+        self.value = value
+
+
+def in_python(name: str, value: Any) -> str:
+    """Return how a part of a `Wording` is written in Python."""
+    if isinstance(value, Function):
+        return f"omnizarr.{name}{value}"
+    if isinstance(value, Setting):
+        shown = "..." if value.value is ... else f'"{value.value}"'
+        return f'omnizarr.config.set({{"{value.name}": {shown}}})'
+    if isinstance(value, StorageOption):
+        return f"`{name}`" if value.value is ... else f"storage_options={{{name!r}: {value.value!r}}}"
+    return name if value is ... else f"{name}={value!r}"
+
+
+class Wording(str):
+    """Text with parts, such as keywords, that each interface words for itself. It is the text for Python.
+
+    There may be several ways to do something, of which an interface leaves out those with parts that it lacks.
 
     Parameters
     ----------
     text : str
-        With the names of keywords in braces.
-    **keywords
-        Their values.
+        With the names of parts in braces.
+    **parts
+        Their values: those of keywords, or `...` for the name of a keyword alone; a `Function`, a `Setting`, a
+        `StorageOption`.
+
+    Examples
+    --------
+    >>> text = Wording("{max_memory}: too little, see {convert}", max_memory=10, convert=Function())
+    >>> print(text)
+    max_memory=10: too little, see omnizarr.convert
+    >>> text.worded(lambda name, value: name.upper())
+    'MAX_MEMORY: too little, see CONVERT'
+    """
+
+    __slots__ = ("ways",)
+
+    ways: tuple[tuple[str, str, dict[str, Any]], ...]
+    """What stands before each way if others do, its text, and its parts."""
+
+    def __new__(cls, text: str, /, **parts: Any) -> Self:
+        """Make a text of one way."""
+        return cls.of(((", or ", text, parts),))
+
+    @classmethod
+    def of(cls, ways: tuple[tuple[str, str, dict[str, Any]], ...]) -> Self:
+        """Make a text of several ways."""
+        made = super().__new__(cls, _joined(ways, in_python))
+        made.ways = ways
+        return made
+
+    def worded(self, word: Callable[[str, Any], str | None]) -> str | None:
+        """Return the ways whose parts all have words; None if there is no such way."""
+        return _joined(self.ways, word) or None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).of, (self.ways,)
+
+
+class Remedy(Wording):
+    """What the caller can do about an error.
 
     Examples
     --------
@@ -94,44 +166,34 @@ class Remedy(str):
     'move it away'
     """
 
-    __slots__ = ("ways",)
-
-    ways: tuple[tuple[str, str, dict[str, Any]], ...]
-    """What stands before each way if others do, its text, and its keywords."""
-
-    def __new__(cls, text: str, /, **keywords: Any) -> Self:
-        """Make a remedy of one way."""
-        return cls.of(((", or ", text, keywords),))
-
-    @classmethod
-    def of(cls, ways: tuple[tuple[str, str, dict[str, Any]], ...]) -> Self:
-        """Make a remedy of several ways."""
-        made = super().__new__(cls, _joined(ways, lambda name, value: f"{name}={value!r}"))
-        made.ways = ways
-        return made
+    __slots__ = ()
 
     def __or__(self, other: Remedy) -> Remedy:
         return self.of(self.ways + other.ways)
 
-    def also(self, text: str, /, **keywords: Any) -> Remedy:
+    def also(self, text: str, /, **parts: Any) -> Remedy:
         """Return the remedy with a further remark."""
-        return self.of((*self.ways, ("; ", text, keywords)))
-
-    def worded(self, word: Callable[[str, Any], str | None]) -> str | None:
-        """Return the ways whose keywords all have words; None if there is no such way."""
-        return _joined(self.ways, word) or None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).of, (self.ways,)
+        return self.of((*self.ways, ("; ", text, parts)))
 
 
 def _joined(ways: tuple[tuple[str, str, dict[str, Any]], ...], word: Callable[[str, Any], str | None]) -> str:
     text = ""
-    for before, way, keywords in ways:
-        words = {name: word(name, value) for name, value in keywords.items()}
-        if None not in words.values():
-            text += (before if text else "") + way.format(**words)
+    for before, way, parts in ways:
+        for name, value in parts.items():
+            said = word(name, value)
+            if said is None:
+                break
+            way = way.replace(f"{{{name}}}", said)  # noqa: PLW2901
+        else:
+            text += (before if text else "") + way
     return text
+
+
+def worded(text: str, word: Callable[[str, Any], str | None]) -> str:
+    """Return a text in other words, if it is a `Wording`. If no way has words for all its parts, the others stay."""
+    if not isinstance(text, Wording):
+        return text
+    return text.worded(word) or _joined(text.ways, lambda name, value: word(name, value) or in_python(name, value))
 
 
 class OmnizarrError(Exception):
@@ -192,13 +254,14 @@ class OmnizarrError(Exception):
         return self
 
     def __str__(self) -> str:
-        return self._text(self.remedy)
+        return self._text(self.message, self.remedy)
 
     def worded(self, word: Callable[[str, Any], str | None]) -> str:
-        """Return the message with the remedy in other words; see `Remedy.worded`."""
-        return self._text(self.remedy.worded(word) if isinstance(self.remedy, Remedy) else self.remedy)
+        """Return the message with the remedy in other words; see `Wording.worded`."""
+        remedy = self.remedy.worded(word) if isinstance(self.remedy, Wording) else self.remedy
+        return self._text(worded(self.message, word), remedy)
 
-    def _text(self, remedy: str | None) -> str:
+    def _text(self, message: str, remedy: str | None) -> str:
         where = []
         if self.store is not None:
             where.append(f"{self.store}")
@@ -213,7 +276,7 @@ class OmnizarrError(Exception):
             where.append(place)
         if self.codec is not None:
             where.append(f"codec {self.codec!r}")
-        text = ": ".join([*where, self.message])
+        text = ": ".join([*where, message])
         details = []
         if self.found is not None:
             details.append(f"found {_shorten(self.found)}")

@@ -11,95 +11,158 @@ import pytest
 import omnizarr
 from omnizarr.cli import main
 from omnizarr.cli.commands import omnizarr as program
-from omnizarr.cli.remedies import as_typed, message
+from omnizarr.cli.remedies import in_words, message
 from omnizarr.cli.remedies import typed as while_typed
-from omnizarr.errors import NodeExistsError, Remedy
+from omnizarr.errors import Function, NodeExistsError, Remedy, Setting, StorageOption, Wording
 from omnizarr.tools.checking.codes import CODES
 
 SOURCE = Path(omnizarr.__file__).parent
-CONTEXT = click.Context(program)
-COMMANDS = {name: program.get_command(CONTEXT, name) for name in program.list_commands(CONTEXT)}
-UNTYPED = re.compile(r"(?<![\w-])[a-z][a-z_]*[a-z]=(?!\S* \(in Python\)|\.\.\.)|\{'|storage_options|`[a-z_]+`")
+KINDS = {kind.__name__: kind for kind in (Function, Remedy, Setting, StorageOption, Wording)}
+
+
+def leaves(command, words):
+    """Yield each command that can be typed, by its words."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        yield from leaves(command.get_command(context, name), (*words, name))
+
+
+COMMANDS = dict(leaves(program, ()))
+# What commands run: the rest is for those who write programs.
+REACHED = ("api/opening", "codecs", "engine", "formats", "nodes", "show", "stores", "tools", "web")
+KEYWORD = re.compile(
+    r"(?<![\w'/?-])[a-z][a-z_]*[a-z]=|storage_options|omnizarr\.(?!stores|codecs|engine|netcdf|config)[a-z_]+|`[a-z]+_[a-z_]+`"
+)
 """Python, in what somebody who typed a command reads."""
 
 
-def remedies():
-    """Yield module and text of each remedy in the source; a field of an f-string is the word VALUE."""
-    for file in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(file.read_text())
-        names = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and (text := text_of(node.value)):
-                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                names[ast.unparse(target)] = text
-        for node in ast.walk(tree):
-            if isinstance(node, ast.keyword) and node.arg == "remedy":
-                for part in ast.walk(node.value):
-                    text = text_of(part) or (isinstance(part, ast.Name) and names.get(part.id)) or ""
-                    if " " in text and not text.endswith(": "):
-                        yield file.relative_to(SOURCE).as_posix(), text
-    yield from (("tools/checking/codes.py", code.remedy) for code in CODES.values())
-
-
-def typed(command, text):
-    return as_typed(text, COMMANDS[command], COMMANDS.__contains__)
-
-
-def text_of(node):
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(part.value if isinstance(part, ast.Constant) else "VALUE" for part in node.values)
-    return None
-
-
 STORAGE = re.compile(r"(?:-o|--storage-option) \w+=\S+")
-REMEDIES = sorted(set(remedies()))
-# What commands run: the rest is for those who write programs.
-REACHED = ("api/opening", "codecs", "engine", "formats", "nodes", "stores", "tools")
 
 
-def test_remedies_are_found():
-    assert len(REMEDIES) > 150
-    assert ("tools/converting/journal.py", "start again with {overwrite}") in REMEDIES
+class Unknown(str):
+    """A value that is known only at run time."""
+
+    __slots__ = ()
+
+    def __new__(cls):
+        return super().__new__(cls, "VALUE")
+
+    def __repr__(self):
+        return "VALUE"
+
+    def __format__(self, spec):
+        return "VALUE"
+
+    def __getattr__(self, name):
+        return self
+
+    def __getitem__(self, key):
+        return self
+
+    def __call__(self, *args, **kwargs):
+        return self
 
 
-def values():
-    """Yield module and value of each `Remedy` in the source."""
+class Names(dict):
+    """Names of a module: those of wordings, and others, which are unknown."""
+
+    def __missing__(self, name):
+        return Unknown()
+
+
+def trees():
     for file in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            is_whole = isinstance(node, ast.BinOp | ast.Call) and ast.unparse(node).startswith("Remedy(")
-            if is_whole:
-                yield file.relative_to(SOURCE).as_posix(), eval(ast.unparse(node), {"Remedy": Remedy})
+        if file.name != "errors.py":
+            yield file.relative_to(SOURCE).as_posix(), ast.parse(file.read_text())
 
 
-VALUES = sorted(set(values()))
-KEYWORD = re.compile(r"\b(overwrite|resume|recursive|in_place|remove_old|strict|dry_run|if_exists)=")
+def is_wording(node):
+    """Whether an expression makes a `Wording`: a call, a further remark, or several ways."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.BitOr) and (is_wording(node.left) or is_wording(node.right))
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    return name in ("Remedy", "Wording", "also")
 
 
-def test_remedies_with_keywords_are_values():
-    assert len(VALUES) > 30
+def wordings():
+    """Yield module and value of each `Wording` in the source."""
+    for module, tree in trees():
+        names = Names(KINDS, join=Unknown())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                target = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+                text = ast.unparse(node.value)
+                if is_wording(node.value) or isinstance(node.value, ast.Constant) or "StorageOption(" in text:
+                    names[target] = eval(text, names)
+        for node in ast.walk(tree):
+            if is_wording(node) and isinstance(value := eval(ast.unparse(node), names), Wording):
+                yield module, value
+    yield from (("tools/checking/codes.py", code.remedy) for code in CODES.values() if isinstance(code.remedy, Wording))
+
+
+VALUES = sorted(set(wordings()))
+
+
+def plain():
+    """Yield module and text of each plain remedy, and of each plain message of a ValueError."""
+    for module, tree in trees():
+        inside = {id(part) for node in ast.walk(tree) if is_wording(node) for part in ast.walk(node)}
+        for node in ast.walk(tree):
+            name = node.arg if isinstance(node, ast.keyword) else getattr(getattr(node, "func", None), "id", "")
+            if name in ("remedy", "ValueError"):
+                parts = [part for part in ast.walk(node) if id(part) not in inside]
+                for part in parts:
+                    if isinstance(part, ast.JoinedStr):
+                        pieces = (each.value if isinstance(each, ast.Constant) else "VALUE" for each in part.values)
+                        yield module, "".join(pieces)
+                    elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        yield module, part.value
+    yield from (("tools/checking/codes.py", str(code.remedy)) for code in CODES.values()
+                if not isinstance(code.remedy, Wording))  # fmt: skip
+
+
+def test_wordings_are_found():
+    assert len(VALUES) > 100
     assert any(str(value).startswith("continue it with resume=True, or") for _, value in VALUES)
-    said = [(module, text) for module, text in REMEDIES if KEYWORD.search(text) and module.startswith(REACHED)]
-    assert said == []
+    assert any(str(value).startswith("max_memory=VALUE: ") for _, value in VALUES)
+    assert len(set(plain())) > 200
+
+
+IN_PYTHON = {
+    "api/opening.py",  # modes, which no option sets
+    "nodes/array.py",  # `copy=` of NumPy's protocol
+    "nodes/config.py",  # keywords of `open`, which no option sets
+    "stores/remote/object_errors.py",  # a keyword of PyTorch
+    "tools/copy.py",  # `if_exists=`, which no option sets
+}
+
+
+def test_what_names_a_keyword_is_a_wording():
+    """So that the command line, and other interfaces, can word it."""
+    said = {(module, text) for module, text in plain() if module.startswith(REACHED) and KEYWORD.search(text)}
+    assert {each for each in said if each[0] not in IN_PYTHON} == set()
 
 
 def options_of(command):
-    below = [command.get_command(CONTEXT, name) for name in command.commands] if hasattr(command, "commands") else []
-    params = [*command.params, *(param for each in below for param in each.params)]
-    return {name for param in params for name in (*param.opts, *param.secondary_opts)}
+    return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_only_offer_options_that_they_have(name):
-    """A remedy leaves out ways that the typed command has no option for."""
-    with while_typed([name]):
-        said = {value: message(NodeExistsError("", remedy=value)) for _, value in VALUES}
-    offered = {
-        text: set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - options_of(COMMANDS[name]) for text in said.values()
-    }
-    assert {text: options for text, options in offered.items() if options} == {}
-    assert [text for text in said.values() if "in Python" in text or KEYWORD.search(text)] == []
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_commands_only_offer_what_they_have(words):
+    """A remedy leaves out ways that the typed command has no option for, and functions without a command."""
+    with while_typed(words):
+        said = [message(NodeExistsError("", remedy=value)) for _, value in VALUES if isinstance(value, Remedy)]
+    options = options_of(COMMANDS[words])
+    offered = {text: set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text)) - options for text in said}
+    assert {text: missing for text, missing in offered.items() if missing} == {}
+    commands = {text: set(re.findall(r"\bomnizarr ([a-z_]+)", text)) for text in said}
+    assert set().union(*commands.values()) <= {name for name, *_ in COMMANDS}
+    assert [text for text in said if KEYWORD.search(STORAGE.sub("", text))] == []
 
 
 def test_remedies_leave_out_what_a_command_cannot_do():
@@ -124,56 +187,43 @@ def test_misspelt_options_are_compared_without_their_dashes(capsys):
     assert "did you mean '--anon'?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_no_remedy_that_a_command_can_meet_is_in_python(name):
-    said = {text: typed(name, text) for module, text in REMEDIES if module.startswith(REACHED)}
-    left = {text: words for text, words in said.items() if UNTYPED.search(STORAGE.sub("", words))}
-    assert left == {}
-
-
 @pytest.mark.parametrize(
-    ("command", "module"),
-    [("convert", "tools/converting/"), ("convert", "tools/streaming/"), ("repair", "tools/repairing/")],
-)
-def test_all_that_a_tool_advises_can_be_typed(command, module):
-    said = [typed(command, text) for found, text in REMEDIES if found.startswith(module)]
-    assert [words for words in said if "(in Python)" in words] == []
-
-
-@pytest.mark.parametrize(
-    ("command", "text", "expected"),
+    ("command", "value", "expected"),
     [
-        ("convert", "continue it with resume=True, or start again with overwrite=True",
-         "continue it with --resume, or start again with --overwrite"),
-        ("convert", "dry_run=True shows all; strict=False converts what can be",
-         "--dry-run shows all; without --strict converts what can be"),
-        ("convert", "choose a smaller max_memory, and continue with resume=True",
-         "choose a smaller --max-memory, and continue with --resume"),
-        ("convert", "source_format= names the documents to convert", "--from names the documents to convert"),
-        ("convert", "leave out zarr_format, or pass zarr_format='2'", "leave out --from, or pass --from 2"),
-        ("convert", "max_memory=10: one chunk has 80 bytes", "--max-memory 10: one chunk has 80 bytes"),
-        ("convert", "verify=False", "--no-verify"),
-        ("dump", "there is an array, not a group; open it as an array",
-         "there is an array, not a group; name the group that contains it"),
-        ("resize", "there is a group, not an array; open it as a group",
-         "there is a group, not an array; name an array in it: omnizarr ls -r lists them"),
-        ("check", "rename it, or open it as a store of its own", "rename it, or open it as a store of its own"),
-        ("show", "limits=(5.0, 1.0): expected two rising numbers", "--limits 5.0,1.0: expected two rising numbers"),
-        ("advise", "as in 'time=*'", "as in 'time=*'"),
-        ("ls", "zarr_format='2' opens them", "zarr_format='2' (in Python) opens them"),
-        ("ls", "raise `list_timeout` if there is so much", "raise -o list_timeout=... if there is so much"),
-        ("get", "raise `timeout`, or wait", "raise --storage-option timeout=..., or wait"),
-        ("ls", "if you trust them, pass storage_options={'references': 'trusted'} (--trust-references)",
-         "if you trust them, pass --trust-references"),
-        ("convert", 'if you trust the file, pass references="trusted" (--trust-references)',
-         "if you trust the file, pass --trust-references"),
-        ("ls", "convert it: omnizarr.convert(file, 'x.zarr'), or open it with netCDF4",
-         "convert it: omnizarr convert, or open it with netCDF4"),
-        ("ls", "nothing to be said otherwise", "nothing to be said otherwise"),
+        ("convert", Remedy("{strict} converts what can be", strict=False), "without --strict converts what can be"),
+        ("convert", Remedy("{verify}", verify=False), "--no-verify"),
+        ("convert", Remedy("choose a smaller {max_memory}", max_memory=...), "choose a smaller --max-memory"),
+        ("convert", Remedy("{source_format} names it", source_format=...), "--from names it"),
+        ("convert", Remedy("pass {zarr_format}", zarr_format="2"), "pass --from 2"),
+        ("show", Wording("{limits}: rising numbers", limits=(5.0, 1.0)), "--limits 5.0,1.0: rising numbers"),
+        ("ls", Remedy("wait") | Remedy("pass {zarr_format}", zarr_format="2"), "wait"),
+        ("ls", Wording("{mode}: what is it", mode="q"), "mode='q': what is it"),
+        ("ls", Remedy("raise {list_timeout}", list_timeout=StorageOption()), "raise -o list_timeout=..."),
+        ("get", Remedy("raise {timeout}", timeout=StorageOption()), "raise --storage-option timeout=..."),
+        ("ls", Remedy("pass {anon}", anon=StorageOption(value=True)), "pass --anon"),
+        ("attrs get", Remedy("pass {anon}", anon=StorageOption(value=True)), "pass --anon"),
+        ("ls", Remedy("{references}", references=StorageOption("trusted")), "--trust-references"),
+        ("ls", Remedy("{references}", references=["/data"]), "--trust-root /data"),
+        ("ls", Remedy("use {convert}", convert=Function("(file, 'x.zarr')")), "use omnizarr convert"),
+        ("ls", Remedy("use {delete_node}", delete_node=Function()), "use omnizarr rm"),
+        ("ls", Remedy("raise {it}", it=Setting("a.b")), 'raise omnizarr.config.set({"a.b": ...}) (in Python)'),
+        ("ls", "fill_value is null, and so is `dtype`", "fill_value is null, and so is `dtype`"),
     ],
 )  # fmt: skip
-def test_remedies_become_options(command, text, expected):
-    assert typed(command, text) == expected
+def test_wordings_become_options(command, value, expected):
+    with while_typed(command.split()):
+        assert in_words(value) == expected
+
+
+def test_fields_of_metadata_are_no_options(tmp_path, capsys):
+    """Options have the names of fields of metadata documents: ``zarr_format`` became ``--to`` in messages."""
+    omnizarr.create_array(tmp_path / "a.zarr", data=[1, 2])
+    document = tmp_path / "a.zarr" / "zarr.json"
+    document.write_text(document.read_text().replace('"zarr_format": 3', '"zarr_format": 7').replace(":3,", ":7,"))
+    assert main(["convert", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "--to", "2"]) == 1
+    err = capsys.readouterr().err
+    assert "zarr_format" in err
+    assert "--to" not in err
 
 
 def test_what_convert_says_of_a_target_that_is_there(tmp_path, capsys):

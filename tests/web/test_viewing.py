@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import NodeNotFoundError, ServerError
+from omnizarr.errors import NodeNotFoundError, Remedy, ServerError
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
@@ -268,6 +268,11 @@ class Gated(ObservedStore):
             self.asked.set()
             assert self.gate.wait(60)
         return super()._begin(verb, key, span)
+
+
+def test_the_page_shows_no_remedy_that_needs_a_keyword():
+    error = NodeNotFoundError("it is not there", remedy=Remedy("look above") | Remedy("pass {mode}", mode="a"))
+    assert viewing._words(error) == "it is not there; look above"
 
 
 def test_tiles_that_nobody_waits_for_are_not_read(page, monkeypatch):

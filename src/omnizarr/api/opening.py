@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from omnizarr.engine import transformers
-from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
+from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, Remedy
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, creating, detection
 from omnizarr.nodes.array import Array
@@ -181,7 +181,7 @@ def open_array(
                 "there is no array here",
                 store=str(where.store),
                 path=where.path,
-                remedy="pass shape= and dtype=, or data=, to create it",
+                remedy=Remedy("pass {shape} and {dtype}, or {data}, to create it", shape=..., dtype=..., data=...),
             )
         return creating.new_array(where, zarr_format=zarr_format, **{**asked, "overwrite": mode == "w"})
     found = detection.open_array(where, zarr_format, there)

@@ -10,6 +10,7 @@ import click
 
 from omnizarr.cli.locate import Storage, open_node
 from omnizarr.cli.options import PLACE, command, json_option, quiet_option, storage_options
+from omnizarr.cli.remedies import message
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, to_json
 from omnizarr.cli.trace import traced
@@ -84,7 +85,7 @@ def advise(path: str | None, storage: Storage, *, reads: Sequence[str], as_json:
     except (OmnizarrError, OSError):
         raise
     except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(message(error)) from None
     if as_json:
         click.echo(to_json(advice.to_dict(), indent=2))
     else:

@@ -24,7 +24,7 @@ from omnizarr.cli.options import (
     storage_options,
 )
 from omnizarr.cli.progress import wanted
-from omnizarr.cli.remedies import in_words
+from omnizarr.cli.remedies import message, safe
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import OmnizarrError
 from omnizarr.nodes.location import StorePath
@@ -139,7 +139,7 @@ def convert(
     except ValueError as error:
         if isinstance(error, OmnizarrError):
             raise
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(message(error)) from None
     report = replace(report, source=source, target=source if options["in_place"] else target or "")
     if as_json:
         click.echo(to_json(report.to_json(), indent=2))
@@ -202,4 +202,4 @@ def _is_begun(target: str | None, options: dict[str, Any]) -> bool:
 
 
 def _lines(report: Conversion) -> list[str]:
-    return [fit(visible(in_words(line))) for text in report.lines() for line in text.split("\n")]
+    return [fit(visible(safe(line))) for text in report.lines() for line in text.split("\n")]

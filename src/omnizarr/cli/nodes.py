@@ -10,6 +10,7 @@ import click
 from omnizarr.cli.locate import Storage, storage_of, storage_of_both
 from omnizarr.cli.options import PLACE, command, json_option, quiet_option, scheduler_option, storage_options
 from omnizarr.cli.progress import wanted
+from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
@@ -141,5 +142,5 @@ def _tell(outcome: Edited, *, as_json: bool, name: str | None = None) -> int:
         facts = [_amount(outcome), *(["compared"] if outcome.verified else [])]
         click.echo(fit(f"{what}{named} {verb}: {' · '.join(facts)}"))
     for remark in outcome.remarks:
-        click.echo(fit(f"note: {visible(remark)}"))
+        click.echo(fit(f"note: {visible(in_words(remark))}"))
     return 0

@@ -17,6 +17,7 @@ from omnizarr.cli.options import (
     storage_options,
 )
 from omnizarr.cli.progress import wanted
+from omnizarr.cli.remedies import message
 from omnizarr.cli.text import fit, to_json
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
@@ -108,7 +109,7 @@ def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool,
         made = make_pyramid(source, target, progress=wanted(), **options)
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
-            raise click.UsageError(str(error)) from None
+            raise click.UsageError(message(error)) from None
         raise
     if as_json:
         click.echo(to_json(made.to_dict(), indent=2))

@@ -109,7 +109,7 @@ def repair(
     except ValueError as error:
         if isinstance(error, (NodeNotFoundError, StoreError, ReadOnlyError)):
             return _cannot(error)
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(message(error)) from None
     except StoreError as error:
         return _cannot(error)
     if as_json:

@@ -104,7 +104,7 @@ def _for_looking(error: NodeNotFoundError) -> NodeNotFoundError:
 
 def _say(message: str) -> None:
     progress.clear()
-    click.echo(f"omnizarr: {one_line(remedies.in_words(message))}", err=True)
+    click.echo(f"omnizarr: {one_line(remedies.safe(message))}", err=True)
 
 
 def _interrupted(error: BaseException | None) -> int:

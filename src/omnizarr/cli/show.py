@@ -11,6 +11,7 @@ import click
 
 from omnizarr.cli.locate import Storage, is_url, open_node
 from omnizarr.cli.options import command, has_color, long_storage_options, one_of, path_argument, refuse_options
+from omnizarr.cli.remedies import message
 from omnizarr.cli.selections import parse
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
@@ -125,7 +126,7 @@ def show(
         # Errors in the data have types of their own.
         if type(error) is not ValueError:
             raise
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(message(error)) from None
     # Not click's echo: without colours it would take out what paints the pixels that were asked for.
     sys.stdout.write(picture.to_text(terminal))
     return 0

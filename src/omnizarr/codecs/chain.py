@@ -42,6 +42,8 @@ from omnizarr.errors import (
     CodecError,
     ConflictError,
     OmnizarrError,
+    Remedy,
+    Setting,
     UnknownCodecError,
 )
 from omnizarr.model import Named
@@ -254,7 +256,8 @@ class Chain:
         """Set `out` to the fill value. Raises ChunkNotFoundError if the array was opened with ``missing="error"``."""
         if self.spec.policy.missing == "error":
             raise ChunkNotFoundError(
-                "the chunk is not stored", remedy='open with missing="fill" to read it as the fill value'
+                "the chunk is not stored",
+                remedy=Remedy("open with {missing} to read it as the fill value", missing="fill"),
             )
         out[...] = fill_of(self.spec)
 
@@ -427,7 +430,8 @@ def _check_readable(data: Buffer, bound: BytesSpec) -> None:
             "the elements of the chunk are too long to be read again",
             found=f"{len(data)} bytes",
             expected=f"at most {bound.max_nbytes} bytes",
-            remedy="choose smaller chunks, or no compressor, or raise array.variable_chunk_bytes for all readers",
+            remedy=Remedy("choose smaller chunks, or no compressor")
+            | Remedy("raise {setting} for all readers", setting=Setting("array.variable_chunk_bytes")),
         )
 
 

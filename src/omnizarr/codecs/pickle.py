@@ -16,7 +16,7 @@ from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
 from omnizarr.codecs.record import A2B, Name, Record
 from omnizarr.codecs.streams import ObjectCodec
-from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, PickleDisabledError
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, PickleDisabledError, Remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Pickle:
     if not decoded.policy.allow_pickle:
         raise PickleDisabledError(
             "the data is pickled, and unpickling can run any code",
-            remedy="open the array with allow_pickle=True if you trust its writer",
+            remedy=Remedy("open the array with {allow_pickle} if you trust its writer", allow_pickle=True),
         )
     return Pickle(protocol, decoded)
 

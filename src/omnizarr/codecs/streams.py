@@ -12,7 +12,7 @@ from math import prod
 from typing import ClassVar, Final, Protocol
 
 from omnizarr.codecs.contract import ArraySpec, Buffer, BytesSpec
-from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError, Remedy, Setting
 
 SLACK: Final = 4096
 
@@ -22,8 +22,8 @@ _GROWTH: Final = 32  # compressors that fail to compress add less than one byte 
 _MOST: Final = 16  # bytes stored for one in memory: more than codecs of elements make of it
 _LEAST: Final = 2**20
 _PARSED: Final = 8  # JSON and MessagePack become objects of Python, which take up to 30 times the memory
-TOO_LOW: Final = (
-    'if that is what was written, open the array with omnizarr.config.set({"array.variable_chunk_bytes": ...}) raised'
+TOO_LOW: Final = Remedy(
+    "if that is what was written, open the array with {setting} raised", setting=Setting("array.variable_chunk_bytes")
 )
 
 

@@ -18,7 +18,7 @@ from omnizarr.codecs.chain import Chain, describe_chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
-from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
+from omnizarr.errors import MissingDependencyError, OmnizarrError, Remedy, Setting, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config, engines
 from omnizarr.stores import Store, conflicts
@@ -144,7 +144,7 @@ def fetches() -> bool:
             "there is no such way to fetch",
             found=wanted,
             expected=" or ".join(map(repr, FETCHES)),
-            remedy='correct the variable OMNIZARR_FETCH, or omnizarr.config.set({"fetch": ...})',
+            remedy=Remedy("correct the variable OMNIZARR_FETCH") | Remedy("{setting}", setting=Setting("fetch")),
         )
     return bool(wanted == "native")
 

@@ -49,5 +49,5 @@ def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
     found = tuple(dialect for dialect in DIALECTS if wanted in {dialect.name, str(dialect.zarr_format)})
     if not found:
         known = ", ".join(str(dialect.zarr_format) for dialect in DIALECTS)
-        raise ValueError(f"there is no zarr_format {zarr_format!r}; known: {known}")
+        raise ValueError(f"there is no Zarr format {zarr_format!r}; known: {known}")
     return found

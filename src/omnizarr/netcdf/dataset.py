@@ -31,7 +31,15 @@ from numpy.typing import NDArray
 
 from omnizarr.api import opening
 from omnizarr.engine.cache import ChunkCache
-from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, SettingError, StoreError
+from omnizarr.errors import (
+    Function,
+    NodeExistsError,
+    NotRepresentableError,
+    OmnizarrError,
+    Remedy,
+    SettingError,
+    StoreError,
+)
 from omnizarr.model import Note
 from omnizarr.netcdf import chunk_cache, layouts, records, urls
 from omnizarr.netcdf.group import Group
@@ -221,7 +229,7 @@ class Dataset(Group):
                 "netCDF stands on Zarr v2 and v3",
                 store=str(where),
                 found=found.metadata.dialect,
-                remedy="convert it first: omnizarr.convert(old, new)",
+                remedy=Remedy("convert it first: {convert}", convert=Function("(old, new)")),
             )
         root = opening._opened_group(found, {"config": config})
         loaded = layouts.load(root, mode=None if location is None else location.mode, xarray=xarray)
@@ -418,7 +426,7 @@ class Dataset(Group):
         try:
             made = Dataset(target, "w", format=format, **options)
         except NodeExistsError as error:
-            error.remedy = "pass clobber=True to replace it"
+            error.remedy = Remedy("pass {clobber} to replace it", clobber=True)
             raise
         try:
             copying.write(made, parsed.source)
@@ -500,5 +508,7 @@ def _refuse_files(location: urls.Location) -> None:
         raise StoreError(
             "this is a netCDF file, not a Zarr hierarchy",
             store=location.place,
-            remedy="convert it: omnizarr.convert(file, 'x.zarr'), or open it with netCDF4 or h5netcdf",
+            remedy=Remedy(
+                "convert it: {convert}, or open it with netCDF4 or h5netcdf", convert=Function("(file, 'x.zarr')")
+            ),
         )

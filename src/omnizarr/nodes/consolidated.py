@@ -18,7 +18,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 from omnizarr.codecs.contract import Buffer
-from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
+from omnizarr.errors import (
+    ConsolidatedMetadataError,
+    Function,
+    InvalidKeyError,
+    NodeNameError,
+    OmnizarrError,
+    Remedy,
+    StoreError,
+)
 from omnizarr.formats import DIALECTS, documents
 from omnizarr.formats.consolidated import Slices
 from omnizarr.formats.contract import Dialect
@@ -261,7 +269,8 @@ def snapshot(
             "there is no consolidated metadata",
             store=str(where.store),
             path=where.path,
-            remedy="open with use_consolidated=None, or make it with consolidate_metadata",
+            remedy=Remedy("open with {use_consolidated}", use_consolidated=None)
+            | Remedy("make it with {consolidate_metadata}", consolidate_metadata=Function()),
         )
     return None if nodes is None else Snapshot(where, name, nodes)
 
@@ -294,7 +303,10 @@ def held_at(
             held = _held_in(where, candidate, name, group)
         except OmnizarrError as error:
             raise error.add(
-                store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
+                store=str(where.store),
+                path=where.path,
+                remedy=Remedy("open with {use_consolidated}", use_consolidated=False)
+                | Remedy("see what {check} finds", check=Function()),
             ) from None
         if held is not None:
             return held
@@ -617,5 +629,6 @@ def check(where: StorePath, nodes: Nodes) -> None:
             store=str(where.store),
             path=where.path,
             found=f"other documents at {', '.join(repr(path) for path in different)}",
-            remedy="run consolidate_metadata again, or open with use_consolidated=False",
+            remedy=Remedy("run {consolidate_metadata} again", consolidate_metadata=Function())
+            | Remedy("open with {use_consolidated}", use_consolidated=False),
         )

@@ -13,13 +13,7 @@ import numpy as np
 
 from omnizarr import engine
 from omnizarr.engine import transformers
-from omnizarr.errors import (
-    ContainsArrayError,
-    MetadataError,
-    OmnizarrError,
-    ShapeError,
-    ValueTypeError,
-)
+from omnizarr.errors import ContainsArrayError, MetadataError, OmnizarrError, Remedy, ShapeError, ValueTypeError
 from omnizarr.formats import dialect_named, dialects_for, documents
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
@@ -231,7 +225,9 @@ def _data_shape_dtype(data: Any, shape: Any, dtype: Any) -> tuple[Any, Any, Any]
     """Return data, shape and data type. Shape and data type come from the data if they are not given."""
     if data is None:
         if shape is None:
-            raise MetadataError("no shape is given", pointer="/shape", remedy="pass shape= or data=")
+            raise MetadataError(
+                "no shape is given", pointer="/shape", remedy=Remedy("pass {shape} or {data}", shape=..., data=...)
+            )
         return None, shape, dtype
     data = readable(data)
     if shape is not None and new_metadata.parse_shape(shape) != tuple(data.shape):

@@ -30,12 +30,14 @@ from omnizarr.errors import (
     ConsolidatedMetadataError,
     ContainsArrayError,
     ContainsGroupError,
+    Function,
     GroupNotFoundError,
     InvalidKeyError,
     MetadataError,
     NodeNameError,
     NodeNotFoundError,
     OmnizarrError,
+    Remedy,
     StoreError,
 )
 from omnizarr.formats import DIALECTS, dialects_for, documents
@@ -562,7 +564,11 @@ def open_array(
     found = found or _look(where, zarr_format, "array", "", ArrayNotFoundError)
     if not isinstance(found.metadata, ArrayMetadata):
         raise ContainsGroupError(
-            "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
+            "there is a group, not an array",
+            store=str(where.store),
+            path=where.path,
+            remedy=Remedy("open it as a group, with {open_group}", open_group=Function())
+            | Remedy("choose one of its arrays"),
         )
     return found  # type: ignore[return-value]
 
@@ -574,7 +580,11 @@ def open_group(
     found = found or _look(where, zarr_format, "group", "", GroupNotFoundError)
     if not isinstance(found.metadata, GroupMetadata):
         raise ContainsArrayError(
-            "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
+            "there is an array, not a group",
+            store=str(where.store),
+            path=where.path,
+            remedy=Remedy("open it as an array, with {open_array}", open_array=Function())
+            | Remedy("choose the group that contains it"),
         )
     return found  # type: ignore[return-value]
 
@@ -666,7 +676,8 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
         if isinstance(other, Found):
             what = "an array" if isinstance(other.metadata, ArrayMetadata) else "a group"
             found = dialect_of(other.where, other.metadata).zarr_format
-            return f"there is {what} of another format: leave out zarr_format, or pass zarr_format={found!r}"
+            other_format = Remedy(f"there is {what} of another format").also("leave out {zarr_format}", zarr_format=...)
+            return other_format | Remedy("pass {zarr_format}", zarr_format=found)
     else:
         for dialect in DIALECTS:
             try:
@@ -674,7 +685,8 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
             except OmnizarrError:
                 continue  # a store that cannot be listed, or a broken document
             if inside is not None:
-                return f"there are documents without an entry point: pass zarr_format={dialect.zarr_format!r}"
+                documents = Remedy("there are documents without an entry point")
+                return documents.also("pass {zarr_format}", zarr_format=dialect.zarr_format)
     for place in reversed(list(where.ancestors())):
         # Not `find`, which would search upwards again from each: the place already knows an entry point above.
         existing = _here_or_error(place)

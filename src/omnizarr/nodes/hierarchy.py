@@ -18,6 +18,7 @@ from omnizarr.errors import (
     ConflictError,
     ContainsArrayError,
     ContainsGroupError,
+    Function,
     InvalidKeyError,
     NodeNameError,
     NodeNotFoundError,
@@ -441,7 +442,7 @@ def refuse_other_keys(source: StorePath, target: StorePath) -> None:
             "the two hierarchies keep their keys in different ways",
             store=str(target.store),
             path=target.path,
-            remedy="use omnizarr.convert",
+            remedy=Remedy("use {convert}", convert=Function()),
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from omnizarr.codecs import compiled, registry
-from omnizarr.errors import LengthTypeError, MetadataError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.errors import LengthTypeError, MetadataError, NotRepresentableError, Remedy, UnknownDataTypeError
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.extensions import write_extension
@@ -184,7 +184,9 @@ def size_of(data_type: DataType) -> int:
 def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, list[Mapping[str, JSON]]]:
     """Return the data type, and for Python objects the filters that determine their kind."""
     if dtype is None:
-        raise MetadataError("no data type is given", pointer="/data_type", remedy="pass dtype= or data=")
+        raise MetadataError(
+            "no data type is given", pointer="/data_type", remedy=Remedy("pass {dtype} or {data}", dtype=..., data=...)
+        )
     if not _is_object(dtype):
         return datatypes.parse(dtype), []
     if coding.object_codec is not None:
@@ -193,12 +195,14 @@ def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, 
         steps = [_config_of(step) for step in _listed(coding.filters)]
     codec = next((step for step in steps if step and v2_filters.is_object_codec(step.get("id"))), None)
     if codec is None or not dialect.new_arrays.has_filters:
+        remedy = Remedy("use {dtype} or 'bytes'", dtype="string")
         raise UnknownDataTypeError(
             "Python objects as such cannot be stored",
             pointer="/data_type",
             found="object",
-            remedy="use dtype='string' or 'bytes'"
-            + ("; or pass object_codec=, such as numcodecs.JSON()" if dialect.new_arrays.has_filters else ""),
+            remedy=remedy.also("or pass {object_codec}, such as numcodecs.JSON()", object_codec=...)
+            if dialect.new_arrays.has_filters
+            else remedy,
         )
     document: dict[str, JSON] = {
         dialect.array_document: {
@@ -354,7 +358,9 @@ def refuse_large(lengths: tuple[int, ...], item_size: int, keyword: str) -> None
             pointer="/chunk_grid",
             found=f"{keyword} of shape {lengths}, each {nbytes / 2**20:,.0f} MiB",
             expected=f"at most {_LARGE_CHUNK_BYTES // 2**20} MiB",
-            remedy=f"give a length for each dimension; {keyword}={lengths} if they shall be that large",
+            remedy=Remedy("give a length for each dimension").also(
+                f"{{{keyword}}} if they shall be that large", **{keyword: lengths}
+            ),
         )
 
 

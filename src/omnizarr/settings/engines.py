@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from omnizarr.errors import SettingError
+from omnizarr.errors import Remedy, Setting, SettingError
 from omnizarr.settings import config
 
 CHOICES: Final = ("native", "reference")
@@ -47,7 +47,7 @@ def choice(asked: str | None = None) -> str | None:
             "there is no such engine",
             found=wanted,
             expected=" or ".join(map(repr, CHOICES)),
-            remedy='correct the variable OMNIZARR_ENGINE, or omnizarr.config.set({"engine": ...})',
+            remedy=Remedy("correct the variable OMNIZARR_ENGINE") | Remedy("{setting}", setting=Setting("engine")),
         )
     return wanted
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.errors import Wording
 from omnizarr.show import colours
 from omnizarr.show.axes import Axis, titled
 from omnizarr.show.colours import Pixels
@@ -45,9 +46,11 @@ class Style:
         colours.table(self.colormap)
         low, high = self.percentiles
         if not 0 <= low < high <= 100:
-            raise ValueError(f"percentiles={self.percentiles!r}: expected two rising numbers from 0 to 100")
+            raise ValueError(
+                Wording("{percentiles}: expected two rising numbers from 0 to 100", percentiles=self.percentiles)
+            )
         if self.limits is not None and not self.limits[0] < self.limits[1]:
-            raise ValueError(f"limits={self.limits!r}: expected two rising numbers")
+            raise ValueError(Wording("{limits}: expected two rising numbers", limits=self.limits))
 
 
 @dataclass(frozen=True, slots=True)

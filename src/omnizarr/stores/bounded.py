@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from omnizarr.errors import StoreLimitError
+from omnizarr.errors import Remedy, Setting, StoreLimitError
 from omnizarr.settings import config
 from omnizarr.stores.base import Buffer, Store
 
-REMEDY: Final = 'if you trust it, raise omnizarr.config.set({"documents.max_bytes": ...})'
+REMEDY: Final = Remedy("if you trust it, raise {setting}", setting=Setting("documents.max_bytes"))
 
 
 def document(store: Store, key: str) -> Buffer | None:

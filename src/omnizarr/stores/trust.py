@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from omnizarr.errors import SettingError, StoreAccessError
+from omnizarr.errors import Remedy, SettingError, StorageOption, StoreAccessError
 from omnizarr.settings import config
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
@@ -49,8 +49,9 @@ References: TypeAlias = Literal["inside", "trusted"] | Sequence[str]
 INSIDE: Final = "inside"
 PUBLIC: Final = "public"
 TRUSTED: Final = "trusted"
-REMEDY: Final = 'if you trust the file, pass references="trusted" (--trust-references)'
-_REMEDY: Final = "if you trust them, pass storage_options={'references': 'trusted'} (--trust-references)"
+_FILE: Final = Remedy("if you trust the file, pass {references}", references="trusted")
+_ALL: Final = Remedy("if you trust them, pass {references}", references=StorageOption("trusted"))
+_BELOW: Final = "only what is below a root, by {references}"
 
 _PRIVATE: Final = (".localhost", ".local", ".internal", ".intranet", ".lan", ".corp", ".home", ".home.arpa")
 """Ends of names of hosts in networks of one's own."""
@@ -234,7 +235,7 @@ def refused(what: str, target: str, *, store: str, path: str = "") -> StoreAcces
         path=path,
         found=target,
         expected="a file in the same directory, or below",
-        remedy=f"{REMEDY}, or only what is below a root (--trust-root {os.path.dirname(os.path.abspath(target))})",
+        remedy=_FILE | Remedy(_BELOW, references=[os.path.dirname(os.path.abspath(target))]),
     )
 
 
@@ -247,7 +248,7 @@ def refused_target(target: str) -> StoreAccessError:
         "references may lead there only if you trust them",
         found=shown,
         expected="a file in their own directory, on their own server, or in public",
-        remedy=f"{_REMEDY}, or only what is below a root (--trust-root {place})",
+        remedy=_ALL | Remedy(_BELOW, references=StorageOption([place])),
     )
 
 
@@ -257,5 +258,5 @@ def refused_set(path: str) -> StoreAccessError:
         "references of Kerchunk, to files elsewhere, whose name does not say so",
         store=path,
         expected="a name that ends in .json, .json.gz, .json.zst, .parq or .parquet",
-        remedy=_REMEDY,
+        remedy=_ALL,
     )

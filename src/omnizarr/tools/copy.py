@@ -605,7 +605,9 @@ def _refuse_losses(job: _Job, source: Any, dest: Group, run: Callable[[_Job], No
     if told.losses:
         where = source.store_path if isinstance(source, Array | Group) else dest.store_path
         refusal = import_module("omnizarr.tools.converting.conversion_report").would_be_lost
-        raise refusal(where, told.losses, "strict=False copies what can be kept, and lists the losses")
+        raise refusal(
+            where, told.losses, Remedy("{strict} copies what can be kept, and lists the losses", strict=False)
+        )
 
 
 def _files(job: _Job, source: Any, target: StorePath) -> list[str]:

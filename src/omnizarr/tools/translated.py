@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 from omnizarr.api.opening import locate
-from omnizarr.errors import OmnizarrError, ReadOnlyError
+from omnizarr.errors import OmnizarrError, ReadOnlyError, Wording
 from omnizarr.formats import dialects_for
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.model.grids import Coords
@@ -121,11 +121,13 @@ class TranslatedStore(Store):
     ) -> None:
         dialect = dialects_for(zarr_format)[0]
         if dialect.name not in _FORMATS:
-            raise ValueError(f"zarr_format={zarr_format!r}: hierarchies are shown in format 2 or 3")
+            raise ValueError(Wording("{zarr_format}: hierarchies are shown in format 2 or 3", zarr_format=zarr_format))
         if compressors not in (PORTABLE, KEEP):
-            raise ValueError(f"compressors={compressors!r}: expected {PORTABLE!r} or {KEEP!r}")
+            raise ValueError(Wording(f"{{compressors}}: expected {PORTABLE!r} or {KEEP!r}", compressors=compressors))
         if not isinstance(consolidated, int) or consolidated < 0:
-            raise ValueError(f"consolidated={consolidated!r}: expected True, False or a number of nodes")
+            raise ValueError(
+                Wording("{consolidated}: expected True, False or a number of nodes", consolidated=consolidated)
+            )
         options, most = Options(compressors=compressors), None if consolidated is True else int(consolidated)
         self._wishes = Wishes(dialect.name, source_format, options, strict, allow_pickle, most)
         self._names = frozenset(dialect.keyspace.documents(""))

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from omnizarr.errors import ServerError
+from omnizarr.errors import Remedy, ServerError, Wording
 from omnizarr.support import workers
 from omnizarr.web.application import FEW, application
 from omnizarr.web.guards import is_loopback
@@ -108,7 +108,11 @@ def serve(
     """
     if token is None and not public and not is_loopback(host):
         raise ValueError(
-            f"all programs that reach {host} could read the data; set a token with token='...', or pass public=True"
+            Wording(
+                f"all programs that reach {host} could read the data; set a {{token}}, or pass {{public}}",
+                token=...,
+                public=True,
+            )
         )
     app = application(
         source,
@@ -262,7 +266,7 @@ def listening(host: str, port: int) -> socket.socket:
         return socket.create_server(address, family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            remedy = "choose another with port=..., or port=0 for one that is free"
+            remedy = Remedy("choose another with {port}", port=...) | Remedy("{port} for one that is free", port=0)
             raise ServerError(f"port {port} of {host} is taken", remedy=remedy) from error
         if error.errno in (errno.EACCES, errno.EPERM):
             raise ServerError(f"port {port} of {host} is not allowed", remedy="choose one from 1024 on") from error

@@ -24,12 +24,17 @@ from starlette.types import Message
 from omnizarr.api import opening
 from omnizarr.errors import (
     ContainsGroupError,
+    Function,
     NodeNameError,
     NodeNotFoundError,
     NotRepresentableError,
     OmnizarrError,
     SelectionError,
     ServerError,
+    Setting,
+    StorageOption,
+    Wording,
+    in_python,
 )
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
@@ -125,7 +130,11 @@ def view(
     """
     if token is None and not public and not is_loopback(host):
         raise ValueError(
-            f"all programs that reach {host} could read the data; set a token with token='...', or pass public=True"
+            Wording(
+                f"all programs that reach {host} could read the data; set a {{token}}, or pass {{public}}",
+                token=...,
+                public=True,
+            )
         )
     app = viewer(
         *sources,
@@ -378,5 +387,9 @@ def _refused(status: HTTPStatus, error: Exception) -> Response:
 
 
 def _words(error: Exception) -> str:
-    """Return an error as the page shows it."""
-    return visible(redact(str(error)))
+    """Return an error as the page shows it, which takes no keywords: without remedies that name one."""
+    return visible(redact(error.worded(_word) if isinstance(error, OmnizarrError) else str(error)))
+
+
+def _word(name: str, value: Any) -> str | None:
+    return in_python(name, value) if isinstance(value, Function | Setting | StorageOption) else None

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from omnizarr.errors import (
     ConflictError,
     InvalidKeyError,
+    Remedy,
+    StorageOption,
     StoreAccessError,
     StoreError,
     StoreLimitError,
@@ -94,7 +96,7 @@ _ATTEMPTS: Final = 10  # attempts to read a value that changes while it is read
 _CONDITIONAL: Final = frozenset({"S3Store", "GCSStore", "AzureStore", "MemoryStore"})
 _FORGIVING: Final = frozenset({"S3Store", "MemoryStore"})  # deleting a missing key is not an error
 
-_REMEDY: Final = "let the programs that write agree by a lock of their own: `omnizarr.stores.SynchronizedStore`"
+_REMEDY: Final = Remedy("let the programs that write agree by a lock of their own: `omnizarr.stores.SynchronizedStore`")
 
 
 _MARK: Final = "omnizarrwrite"  # metadata stored with a value; all clouds allow letters only
@@ -329,7 +331,7 @@ class ObjectStore(Store):
             failure: StoreError = StoreTimeoutError(
                 "the listing takes too long",
                 expected=f"at most {self._list_timeout:g} s",
-                remedy="raise `list_timeout` if there is so much",
+                remedy=Remedy("raise {list_timeout} if there is so much", list_timeout=StorageOption()),
             )
         except FileNotFoundError as error:
             missing = object_errors.missing(error, self._store)
@@ -428,7 +430,7 @@ class ObjectStore(Store):
                 key=key,
                 found=f"{size} bytes",
                 expected=f"at most {self._max_value_bytes}",
-                remedy="raise `max_value_bytes` if it is meant to be",
+                remedy=Remedy("raise {max_value_bytes} if it is meant to be", max_value_bytes=StorageOption()),
             )
 
     def _restless(self, key: str) -> ConflictError:
@@ -708,7 +710,7 @@ class ObjectStore(Store):
                 "the server takes no notice of conditions, so writers can lose each other's changes",
                 store=repr(self),
                 key=key,
-                remedy=_REMEDY + ', and say so by storage_options={"conditional_put": "disabled"}',
+                remedy=_REMEDY.also("say so by {conditional_put}", conditional_put=StorageOption("disabled")),
             )
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
@@ -832,7 +834,9 @@ class ObjectStore(Store):
                     store=repr(self),
                     found=f"{count} keys",
                     expected=f"at most {self._max_keys}, each once",
-                    remedy="raise `max_keys` if there are more" if count > self._max_keys else None,
+                    remedy=Remedy("raise {max_keys} if there are more", max_keys=StorageOption())
+                    if count > self._max_keys
+                    else None,
                 )
             begun.add(first)
             yield page

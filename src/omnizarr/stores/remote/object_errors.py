@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any, Final
 
-from omnizarr.errors import ConflictError, StoreAccessError, StoreError, StoreTimeoutError
+from omnizarr.errors import ConflictError, Remedy, StorageOption, StoreAccessError, StoreError, StoreTimeoutError
 
 
 class RangeError(StoreError):
@@ -47,7 +47,7 @@ _NO_CONNECTION: Final = (
     (
         re.compile(r"\b127\.0\.0\.1:0\b").search,  # see `redirects`
         "the server redirects to another host, which is refused: it could hear your credentials",
-        "name the other server: `endpoint` in `storage_options`, or the region of the bucket",
+        Remedy("name the other server by {endpoint}, or the region of the bucket", endpoint=StorageOption()),
     ),
     (
         re.compile(r"ConnectionRefused|Connection refused").search,
@@ -86,7 +86,8 @@ _CREDENTIALS: Final = {
 }
 """Environment variables with credentials, by the store of obstore."""
 _OTHER_CREDENTIALS: Final = "user and secret in the URL, or headers"
-_PUBLIC: Final = "for public data pass {'anon': True}"
+_PUBLIC: Final = "for public data pass {anon}"
+_ANONYMOUS: Final = {"anon": StorageOption(value=True)}
 _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
 _detail = re.compile(r"<Message>([^<]{1,300})").search
@@ -165,20 +166,27 @@ def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> Stor
         return StoreAccessError(
             "there are no credentials",
             found="neither in the options, nor in the environment, nor from the machine this runs on",
-            remedy=f"give them in `storage_options`, or in the environment: {variables}; {_PUBLIC}",
+            remedy=Remedy(f"give them in the storage options, or in the environment: {variables}").also(
+                _PUBLIC, **_ANONYMOUS
+            ),
         )
     if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in (401, 403):
         return StoreAccessError(
             "access is denied",
             found=found,
-            remedy=f"check the credentials ({variables}); {_PUBLIC}; "
-            "servers also return this for missing keys, unless you may list the bucket",
+            remedy=Remedy(f"check the credentials ({variables})")
+            .also(_PUBLIC, **_ANONYMOUS)
+            .also("servers also return this for missing keys, unless you may list the bucket"),
         )
     for sign, message, remedy in _NO_CONNECTION:
         if sign(raw):
             return StoreError(message, found=found, remedy=remedy)
     if _is_timeout(raw):
-        return StoreTimeoutError("no answer in time", found=found, remedy="raise `timeout`, or see whether it runs")
+        return StoreTimeoutError(
+            "no answer in time",
+            found=found,
+            remedy=Remedy("raise {timeout}", timeout=StorageOption()) | Remedy("see whether it runs"),
+        )
     return StoreError("the request failed", found=found)
 
 

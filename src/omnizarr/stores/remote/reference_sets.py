@@ -35,7 +35,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
-from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
+from omnizarr.errors import MissingDependencyError, Remedy, Setting, StoreError, StoreLimitError
 from omnizarr.settings import config
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
@@ -164,7 +164,7 @@ class _Source(NamedTuple):
     overrides: Mapping[str, str] | None
 
 
-_REMEDY: Final = 'if you trust them, raise omnizarr.config.set({"references.max_bytes": ...})'
+_REMEDY: Final = Remedy("if you trust them, raise {setting}", setting=Setting("references.max_bytes"))
 
 _in_use: Final[WeakValueDictionary[bytes, Table]] = WeakValueDictionary()
 
@@ -312,7 +312,7 @@ def _check_count(number: int) -> None:
             "there are more references than omnizarr keeps",
             found=number,
             expected=f"at most {most}",
-            remedy='write them as Parquet, or raise omnizarr.config.set({"references.max_count": ...})',
+            remedy=Remedy("write them as Parquet") | Remedy("raise {setting}", setting=Setting("references.max_count")),
         )
 
 
@@ -385,7 +385,7 @@ def _generated(rule: Any, given: Mapping[str, Any], most: int) -> Iterator[tuple
             "rules make too many references",
             found=f"more than {most}",
             expected=f"at most {config.get('references.max_generated')}",
-            remedy='if you trust them, raise omnizarr.config.set({"references.max_generated": ...})',
+            remedy=Remedy("if you trust them, raise {setting}", setting=Setting("references.max_generated")),
         )
     for values in itertools.product(*ranges.values()):
         key, url, *part = (renderer.render(str(text), dict(zip(ranges, values, strict=True))) for text in texts)

@@ -25,7 +25,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr.errors import StoreError
+from omnizarr.errors import Remedy, StorageOption, StoreError
 from omnizarr.stores import registered, trust
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
@@ -148,7 +148,9 @@ class Targets:
 
     def _locate(self, url: str | None) -> tuple[Store, str]:
         if url is None:
-            raise StoreError("a reference that names no file", remedy="name it in storage_options: target='...'")
+            raise StoreError(
+                "a reference that names no file", remedy=Remedy("name it by {target}", target=StorageOption("..."))
+            )
         scheme, options = scheme_of(url), self._options
         fs = self._filesystem(scheme)
         if fs is not None:

@@ -19,7 +19,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
-from omnizarr.errors import NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreAccessError, StoreError
+from omnizarr.errors import (
+    NodeNotFoundError,
+    OmnizarrError,
+    ReadOnlyError,
+    Remedy,
+    StorageOption,
+    StoreAccessError,
+    StoreError,
+)
 from omnizarr.stores import bounded, pool, trust
 from omnizarr.stores.base import (
     Buffer,
@@ -319,7 +327,7 @@ class ReferenceStore(Store):
                 f"the reference leads to {_shown(target)}, which is not there",
                 store=repr(self),
                 key=key,
-                remedy="if the file has moved, make the references again, or give storage_options that lead to it",
+                remedy="if the file has moved, make the references again, or give storage options that lead to it",
             )
         return answer
 
@@ -552,7 +560,9 @@ def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, st
     references = given.pop("fo", None)
     if references is None:
         raise StoreError(
-            "the URL names no references", found=redact(url), remedy="name them in storage_options: fo='refs.json'"
+            "the URL names no references",
+            found=redact(url),
+            remedy=Remedy("name them by {fo}", fo=StorageOption("refs.json")),
         )
     scheme = scheme_of(references) if isinstance(references, str) else None
     if isinstance(given.get(scheme or ""), Mapping):

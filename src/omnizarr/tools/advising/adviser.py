@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from omnizarr.api import opening
-from omnizarr.errors import MetadataError, OmnizarrError
+from omnizarr.errors import MetadataError, OmnizarrError, Wording
 from omnizarr.formats import dialects_for
 from omnizarr.model import datatypes
 from omnizarr.model.grids import Coords, Grid
@@ -60,9 +60,9 @@ def run(
     if (store is None) == (shape is None):
         raise ValueError("give an array, or shape and dtype")
     if place is not None and place not in PLACES:
-        raise ValueError(f"place={place!r}: expected one of {', '.join(PLACES)}")
+        raise ValueError(Wording(f"{{place}}: expected one of {', '.join(PLACES)}", place=place))
     if ratio is not None and not ratio > 0:
-        raise ValueError(f"ratio={ratio}: expected bytes in memory per stored byte, as 2.5")
+        raise ValueError(Wording("{ratio}: expected bytes in memory per stored byte, as 2.5", ratio=ratio))
     if shape is None:
         if not isinstance(store, Array) or path:
             store = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
@@ -92,11 +92,13 @@ def _advice(subject: _Subject, windows: tuple[Window, ...]) -> Advice:
 
 def _of_shape(shape: Shape, dtype: Any, zarr_format: int | str | None) -> _Subject:
     if dtype is None:
-        raise ValueError("give the data type too: dtype='float32'")
+        raise ValueError(Wording("give the data type too: {dtype}", dtype="float32"))
     dialect = dialects_for(3 if zarr_format is None else zarr_format)[0]
     bound = datatypes.parse(dtype)
     if not bound.is_fixed_size:
-        raise ValueError(f"dtype={dtype!r}: elements have no fixed size; write some, and ask for advice on that array")
+        raise ValueError(
+            Wording("{dtype}: elements have no fixed size; write some, and ask for advice on that array", dtype=dtype)
+        )
     return _Subject(shape, None, str(bound.dtype), bound.dtype.itemsize, 1.0, 0, LOCAL, dialect.name == "v3", None)
 
 

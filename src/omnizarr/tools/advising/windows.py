@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from omnizarr.errors import Wording
+
 Shape: TypeAlias = tuple[int, ...]
 
 _TIME: Final = frozenset({"time", "t", "valid_time", "forecast_time", "date", "frame"})
@@ -72,7 +74,7 @@ def parse(given: Any, shape: Shape, names: Sequence[str | None] | None = None) -
     else:
         windows = [_window(each, shape, names) for each in given]
     if not windows or not all(window.weight > 0 for window in windows):
-        raise ValueError(f"reads={given!r}: expected one or more windows, each read more often than never")
+        raise ValueError(Wording("{reads}: expected one or more windows, each read more often than never", reads=given))
     return tuple(windows)
 
 

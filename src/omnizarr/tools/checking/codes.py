@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from omnizarr.errors import Function, Remedy, Setting
+
 Part: TypeAlias = Literal["document", "missing", "copied", "consolidated", "key", "chunk", "leftover"]
 """The part of a hierarchy that a repair changes; each has a module in `omnizarr.tools.repairing`."""
+_CONSOLIDATE: Final = Remedy("run {consolidate_metadata}", consolidate_metadata=Function())
 
 
 class Mend(NamedTuple):
@@ -81,7 +84,8 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
                   "left")),
         Code("nonfinite-attribute", "note",
              "a bare NaN or Infinity in an attribute; strict JSON readers refuse the document",
-             'for such readers, set the attribute again with omnizarr.config.set({"attributes.nonfinite": "string"})',
+             Remedy("for such readers, set the attribute again with {setting}",
+                    setting=Setting("attributes.nonfinite", "string")),
              raised_if_strict=True),
         Code("byte-order-mark", "warning", "a document begins with a byte order mark", "delete its first three bytes",
              Mend("document", "the mark is removed", "it has no meaning in UTF-8")),
@@ -208,7 +212,7 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
         Code("array-and-group", "error", "one node has the documents of an array and of a group",
              "delete the wrong one"),
         Code("two-formats", "note", "a node has documents of two formats, which agree",
-             "choose one with zarr_format="),
+             Remedy("choose one") | Remedy("open it with {zarr_format}", zarr_format=...)),
         Code("formats-disagree", "warning", "a node has documents of two formats, which describe different nodes",
              "delete the outdated documents"),
         Code("mixed-formats", "warning",
@@ -253,15 +257,14 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
     ),
     "Consolidated metadata": (
         Code("stale-consolidated-metadata", "error",
-             "a copy in consolidated metadata differs from the document", "run omnizarr.consolidate_metadata",
+             "a copy in consolidated metadata differs from the document", _CONSOLIDATE,
              Mend("consolidated", "the copies are made again from the documents",
                   "the documents are right, also after other repairs")),
-        Code("broken-consolidated-metadata", "error", "consolidated metadata cannot be read",
-             "run omnizarr.consolidate_metadata",
+        Code("broken-consolidated-metadata", "error", "consolidated metadata cannot be read", _CONSOLIDATE,
              Mend("consolidated", "the copies are made again from the documents",
                   "the documents are right; not done while a document is broken")),
         Code("unknown-consolidated-metadata", "warning", "consolidated metadata has a form unknown to omnizarr",
-             "run omnizarr.consolidate_metadata",
+             _CONSOLIDATE,
              Mend("consolidated", "the copies are made again, in the form that omnizarr knows",
                   "the form of the copies may be newer than this release of omnizarr", asked=True)),
     ),
@@ -330,7 +333,7 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
                   guesses=True, decodes=True)),
         Code("shard-overlap", "warning", "inner chunks of a shard overlap", "write the shard again"),
         Code("unlisted-store", "note", "the server cannot list its keys: only nodes that documents name were checked",
-             "check it in a store that can be listed; data=True requests each chunk"),
+             Remedy("check it in a store that can be listed").also("{data} requests each chunk", data=True)),
         Code("unreadable-key", "error", "the store cannot read a value", "see the store's own message"),
     ),
     "Digests": (

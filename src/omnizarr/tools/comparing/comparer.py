@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from omnizarr.codecs.contract import AnyArray
-from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
+from omnizarr.errors import OmnizarrError, SchedulerError, StoreError, Wording
 from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.nodes import wording
@@ -52,7 +52,7 @@ def run(
 ) -> Diff:
     """Return the differences of two hierarchies; see `omnizarr.diff`."""
     if not (rtol >= 0 and atol >= 0):
-        raise ValueError(f"rtol={rtol}, atol={atol}: expected numbers that are not negative")
+        raise ValueError(Wording("{rtol}, {atol}: expected numbers that are not negative", rtol=rtol, atol=atol))
     with ExitStack() as opened:
         one = hierarchy(opened, left, left_path, None, storage_options)
         other = hierarchy(opened, right, right_path, None, storage_options)

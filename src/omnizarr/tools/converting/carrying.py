@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from omnizarr.errors import ChunkError
+from omnizarr.errors import ChunkError, Function, Remedy
 from omnizarr.formats import dialect_named
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import JSON, ArrayMetadata, Metadata
@@ -49,7 +49,7 @@ class Carrying:
         self._steps = {step.path: step for step in made.steps if depth is None or _depth(step.path) <= depth}
         whole = [step for step in self._steps.values() if not _is_read_and_written(step)]
         if losses := [loss for step in whole for loss in step.losses]:
-            remedy = "omnizarr.convert copies what can be carried, and reports what is lost"
+            remedy = Remedy("{convert} copies what can be carried, and reports what is lost", convert=Function())
             raise would_be_lost(source.where, losses, remedy)
 
     def _step(self, where: StorePath) -> Step:
@@ -123,5 +123,5 @@ def _depth(path: str) -> int:
 
 def _refuse_broken(where: StorePath, broken: Mapping[str, str]) -> None:
     for key, why in broken.items():
-        remedy = "repair the source; omnizarr.convert copies what can be read"
+        remedy = Remedy("repair the source").also("{convert} copies what can be read", convert=Function())
         raise ChunkError(why, store=str(where.store), path=where.path, key=key, remedy=remedy)

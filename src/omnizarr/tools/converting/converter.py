@@ -28,6 +28,7 @@ from omnizarr.errors import (
     Remedy,
     SchedulerError,
     StoreError,
+    Wording,
 )
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
@@ -92,7 +93,7 @@ def run(
     dry_run = dry_run or estimate
     _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
     if max_memory is not None and max_memory < 1:
-        raise ValueError(f"max_memory={max_memory}: a number of bytes, of at least 1")
+        raise ValueError(Wording("{max_memory}: expected a number of bytes, of at least 1", max_memory=max_memory))
     began = time.monotonic()
     wishes = Options(**options)
     if in_place:
@@ -196,9 +197,11 @@ def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool
     if in_place and target is not None:
         raise ValueError("in place there is no target: leave it out")
     if target is None and not (in_place or dry_run):
-        raise ValueError("give a target, or in_place=True, or dry_run=True")
+        raise ValueError(Wording("give a target, or {in_place}, or {dry_run}", in_place=True, dry_run=True))
     if overwrite and resume:
-        raise ValueError("overwrite=True begins again, resume=True continues: give one of them")
+        raise ValueError(
+            Wording("{overwrite} begins again, {resume} continues: give one of them", overwrite=True, resume=True)
+        )
     if resume and in_place:
         raise ValueError("in place there is nothing to resume: convert again")
 

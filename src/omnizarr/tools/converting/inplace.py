@@ -94,7 +94,7 @@ def _refuse_formats(plan: Plan, old: Dialect) -> None:
             f"it is {format_name(old.name)} already",
             store=str(plan.source.where.store),
             path=plan.source.where.path,
-            remedy="source_format= names the documents to convert, where there are several",
+            remedy=Remedy("{source_format} names the documents to convert, where there are several", source_format=...),
         )
 
 

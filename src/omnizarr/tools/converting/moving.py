@@ -31,6 +31,7 @@ from omnizarr.errors import (
     Remedy,
     StoreError,
     UnknownExtensionError,
+    Wording,
 )
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
@@ -152,8 +153,11 @@ class Move:
         needed = chunk * max(_element_bytes(source), _element_bytes(target))
         if needed > self.max_memory:
             raise ValueError(
-                f"max_memory={self.max_memory}: one chunk (or shard) of the target, /{self.target.path}, "
-                f"has {needed} bytes of elements"
+                Wording(
+                    f"{{max_memory}}: one chunk (or shard) of the target, /{self.target.path}, "
+                    f"has {needed} bytes of elements",
+                    max_memory=self.max_memory,
+                )
             )
 
     def run(self, executor: Executor, tick: Tick) -> Moved:

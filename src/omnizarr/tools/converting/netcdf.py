@@ -20,7 +20,15 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from omnizarr.api import opening
-from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, Remedy, SettingError
+from omnizarr.errors import (
+    NodeExistsError,
+    NodeNameError,
+    NotRepresentableError,
+    OmnizarrError,
+    Remedy,
+    SettingError,
+    Wording,
+)
 from omnizarr.formats import dialect_named, dialects_for
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
@@ -146,11 +154,11 @@ def _checked(refused: Mapping[str, Any], target: Any, zarr_format: int | str, *,
     if given:
         raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
     if target is None and not dry_run:
-        raise ValueError("give a target, or dry_run=True")
+        raise ValueError(Wording("give a target, or {dry_run}", dry_run=True))
     if is_target(target):
         return 2
     if zarr_format not in _ZARR:
-        raise SettingError(f"zarr_format={zarr_format!r}: netCDF stands on 2 and 3")
+        raise SettingError(Wording("{zarr_format}: netCDF stands on 2 and 3", zarr_format=zarr_format))
     said = urls.parse(target).zarr_format if isinstance(target, str) else None
     return said if said is not None and zarr_format == _USUAL else int(zarr_format)
 

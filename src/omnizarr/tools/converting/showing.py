@@ -13,7 +13,7 @@ from typing import Final
 from omnizarr import indexing
 from omnizarr.codecs.contract import Buffer
 from omnizarr.engine import write
-from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
+from omnizarr.errors import Function, NotRepresentableError, OmnizarrError, Remedy, StoreError
 from omnizarr.formats import dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
@@ -39,7 +39,9 @@ _CROWDED: Final = 60.0
 """How many seconds the nodes below a group are not counted again that were too many for consolidated metadata."""
 _MOST_REMEMBERED: Final = 10_000
 """Nodes."""
-_ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) lists what is lost"
+_ALL_SHOWN: Final = Remedy("{strict} shows what can be shown", strict=False).also(
+    "{convert} lists what is lost", convert=Function("(..., dry_run=True)")
+)
 
 
 class ShownArray:

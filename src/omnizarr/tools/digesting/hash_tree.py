@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from omnizarr.codecs.contract import AnyArray
-from omnizarr.errors import MissingDependencyError
+from omnizarr.errors import MissingDependencyError, Wording
 
 Hash: TypeAlias = Callable[[Any], bytes]
 """From bytes to 32 bytes."""
@@ -43,7 +43,7 @@ def hashing(algorithm: str) -> Hash:
             except ImportError as error:
                 raise MissingDependencyError("digests by BLAKE3 need blake3", remedy="pip install blake3") from error
             return lambda data: bytes(blake3(data).digest())
-    raise ValueError(f"algorithm={algorithm!r}: expected one of {', '.join(map(repr, ALGORITHMS))}")
+    raise ValueError(Wording(f"{{algorithm}}: expected one of {', '.join(map(repr, ALGORITHMS))}", algorithm=algorithm))
 
 
 def box_shape(lengths: tuple[int, ...], most: int) -> tuple[int, ...]:

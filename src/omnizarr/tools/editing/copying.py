@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from omnizarr.errors import (
     ContainsArrayError,
+    Function,
     NodeExistsError,
     NotRepresentableError,
     OmnizarrError,
@@ -142,7 +143,7 @@ class Copy:
                 f"a node of Zarr {ours} cannot be copied byte for byte into a group of Zarr {theirs}",
                 store=str(target.store),
                 path=target.path,
-                remedy="use omnizarr.convert, or another place",
+                remedy=Remedy("use {convert}, or another place", convert=Function()),
             )
 
     def _replaced(self) -> Found[Metadata] | None:
@@ -206,7 +207,11 @@ class Copy:
             found = nodes.hierarchy(opened, self.source, None, None, None)
         others = strangers.of(found.top.where, nodes.metadata_of(found)).files
         if others:
-            yield f"not copied: {strangers.counted(others)}; omnizarr.copy_store and omnizarr.convert copy them"
+            yield (
+                Remedy(f"not copied: {strangers.counted(others)}")
+                .also("{copy_store} copies them", copy_store=Function())
+                .also("{convert} copies them", convert=Function())
+            )
 
     def _compare(self, tick: Tick) -> None:
         """Raise NodeExistsError if the node at the target differs from the source."""

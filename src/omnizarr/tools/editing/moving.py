@@ -12,9 +12,11 @@ from typing import Any, Final
 from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
+    Function,
     NodeExistsError,
     NodeNotFoundError,
     OmnizarrError,
+    Remedy,
     StoreError,
 )
 from omnizarr.model import Metadata
@@ -28,8 +30,10 @@ from omnizarr.tools.editing import copying, deleting, mentions, places, unfinish
 from omnizarr.tools.editing.copying import Copy
 from omnizarr.tools.editing.outcome import Edited
 
-_MOVED: Final = "the new place has a node: a move that was interrupted may be complete; look with omnizarr.check"
-_REST: Final = "omnizarr.delete_node deletes what is left here"
+_MOVED: Final = Remedy("the new place has a node: a move that was interrupted may be complete").also(
+    "look with {check}", check=Function()
+)
+_REST: Final = "{delete_node} deletes what is left here"
 
 
 def run(
@@ -106,16 +110,22 @@ def _found(old: StorePath, new: StorePath) -> Found[Metadata]:
         raise
     if found is None:
         failure = detection.not_found(old, NodeNotFoundError)
-        failure.remedy = f"{_MOVED}; {_REST}" if _is_complete(new) else _REST
+        failure.remedy = _rest(new)
         raise failure
     if unfinished.is_deletion(found.where):
         raise StoreError(
             "the deletion of this node was begun, and is not finished",
             store=str(found.where.store),
             path=found.where.path,
-            remedy=f"{_MOVED}; {_REST}" if _is_complete(new) else _REST,
+            remedy=_rest(new),
         )
     return found
+
+
+def _rest(new: StorePath) -> Remedy:
+    if _is_complete(new):
+        return _MOVED.also(_REST, delete_node=Function())
+    return Remedy(_REST, delete_node=Function())
 
 
 def _is_complete(where: StorePath) -> bool:
@@ -132,7 +142,9 @@ def _copy(found: Found[Metadata], new: StorePath) -> Copy:
         return Copy(found.where, new, resume=unfinished.is_left(new))
     except (ContainsArrayError, ContainsGroupError, NodeExistsError) as error:
         if _is_complete(new):
-            error.remedy = "if a move was interrupted, compare both with omnizarr.diff, and delete one of them"
+            error.remedy = Remedy(
+                "if a move was interrupted, compare both with {diff}, and delete one of them", diff=Function()
+            )
         raise
 
 

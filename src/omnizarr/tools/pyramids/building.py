@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.api.creating import create_array, create_group
-from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError, Remedy
+from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError, Remedy, Wording
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import creating, detection, hierarchy, holdings, stored
@@ -119,7 +119,7 @@ class Wish:
         usual: Any = 2 if isinstance(given, Mapping) else given
         factors = tuple(int(named.get(axis.name, usual)) if axis.name in spatial else 1 for axis in image.axes)
         if math.prod(factors) == 1:
-            raise ValueError(f"factor={given!r}: no axis becomes shorter")
+            raise ValueError(Wording("{factor}: no axis becomes shorter", factor=given))
         return factors
 
 
@@ -161,12 +161,14 @@ def run(
 
 def _check(wish: Wish) -> None:
     if wish.method is not None and wish.method not in METHODS:
-        raise ValueError(f"method={wish.method!r}: expected one of {', '.join(METHODS)}")
+        raise ValueError(Wording(f"{{method}}: expected one of {', '.join(METHODS)}", method=wish.method))
     if wish.levels is not None and wish.levels < 1:
-        raise ValueError(f"levels={wish.levels}: an image has at least one level")
+        raise ValueError(Wording("{levels}: an image has at least one level", levels=wish.levels))
     factors = list(wish.factor.values()) if isinstance(wish.factor, Mapping) else [wish.factor]
     if any(factor < 1 for factor in factors) or wish.factor == 1:
-        raise ValueError(f"factor={wish.factor!r}: expected numbers from 2 on, or 1 for an axis that does not change")
+        raise ValueError(
+            Wording("{factor}: expected numbers from 2 on, or 1 for an axis that does not change", factor=wish.factor)
+        )
 
 
 def _copy_first(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr.errors import MetadataError, NotRepresentableError, Remedy
+from omnizarr.errors import Function, MetadataError, NotRepresentableError, Remedy
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.model import ArrayMetadata, GroupMetadata, dimensions, thawed
 from omnizarr.nodes import detection
@@ -365,7 +365,7 @@ def _axis_in(where: StorePath, axis: Any) -> Axis:
         store=str(where.store),
         path=where.path,
         found=repr(axis),
-        remedy="bring it to version 0.5 with omnizarr.convert first",
+        remedy=Remedy("bring it to version 0.5 with {convert} first", convert=Function()),
     )
 
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from omnizarr.errors import StoreError
+from omnizarr.errors import Remedy, StoreError
 from omnizarr.stores import LocalStore, Store, ZipStore
 from omnizarr.stores.base import RESERVED, Buffer, is_key
 
@@ -125,7 +125,7 @@ class Backup:
             raise StoreError(
                 f"the old values cannot be kept: {error.strerror or error}",
                 store=str(self.folder),
-                remedy="give another directory: backup=",
+                remedy=Remedy("give another directory by {backup}", backup=...),
             ) from error
         self._count += 1
         return kept or ""
@@ -162,7 +162,7 @@ def _beside(store: Store) -> Path:
         raise StoreError(
             "there is no place beside this store to keep old values in",
             store=str(store),
-            remedy="give a directory, backup=, or False to keep none",
+            remedy=Remedy("give a directory by {backup}", backup=...) | Remedy("{backup} to keep none", backup=False),
         )
     place = Path(there["path"])
     while place.parent != place and any((place.parent / name).exists() for name in _MARKERS):

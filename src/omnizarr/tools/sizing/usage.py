@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from omnizarr.errors import Wording
 from omnizarr.nodes import wording
 
 SORTS: Final = ("name", "stored", "logical", "ratio")
@@ -157,7 +158,7 @@ class Usage:
         """Yield nodes down to a depth, by name or the largest first. The measured node is always last."""
         found = (node for node in self.nodes[:-1] if max_depth is None or node.depth <= max_depth)
         if sort not in SORTS:
-            raise ValueError(f"sort={sort!r}: expected one of {', '.join(SORTS)}")
+            raise ValueError(Wording(f"{{sort}}: expected one of {', '.join(SORTS)}", sort=sort))
         yield from found if sort == "name" else sorted(found, key=_KEYS[sort], reverse=True)
         yield self.total
 

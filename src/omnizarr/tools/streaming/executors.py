@@ -38,6 +38,7 @@ _AHEAD: Final = 2
 """Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""
 _PATIENCE: Final = 60.0
 """Seconds without any worker after which a task is given up."""
+_SHARED: Final = Remedy("use a directory or an object store") | Remedy("leave out {scheduler}", scheduler=...)
 _AGAIN: Final = Remedy("run it again").also("a conversion continues with {resume}", resume=True)
 _GLANCE: Final = 1.0
 """Seconds between checks while waiting."""
@@ -300,7 +301,7 @@ class Distributed(Executor):
             raise SchedulerError(
                 "the store is in the memory of this process: workers of a cluster cannot reach it",
                 store=str(store),
-                remedy="use a directory or an object store (your own store sets `is_shared`); or no scheduler",
+                remedy=_SHARED,
             )
         _refuse_unsendable(store, "the store")
         for key in keys:
@@ -361,7 +362,7 @@ def _refuse_unsendable(thing: object, name: str) -> None:
         raise SchedulerError(
             f"{name} cannot be sent to the workers of a cluster: {error}",
             store=str(thing) if isinstance(thing, Store) else None,
-            remedy="use a directory or an object store; or no scheduler",
+            remedy=_SHARED,
         ) from error
 
 
@@ -417,7 +418,9 @@ class _Run:
         except _distributed().KilledWorker as error:
             raise SchedulerError(
                 f"a task was given up, as workers that ran it died again and again: {error}",
-                remedy=f"give workers more memory, or choose a smaller max_memory, and {_AGAIN}",
+                remedy=(Remedy("give workers more memory") | Remedy("choose a smaller {max_memory}", max_memory=...))
+                .also("then run it again")
+                .also("a conversion continues with {resume}", resume=True),
             ) from error
         except CancelledError as error:
             raise _lost(error) from error

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import OmnizarrError, Wording
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Grid
 from omnizarr.nodes.location import StorePath
@@ -163,7 +163,10 @@ def walk(grid: Grid, others: Iterable[Grid], item_bytes: int, effort: Effort) ->
     cell = max(1, item_bytes * math.prod(cells))
     if effort.max_memory is not None and cell > effort.max_memory:
         raise ValueError(
-            f"max_memory={effort.max_memory}: expected at least {cell}, the bytes of elements of one block"
+            Wording(
+                f"{{max_memory}}: expected at least {cell}, the bytes of elements of one block",
+                max_memory=effort.max_memory,
+            )
         )
     longest = [max(lengths) for lengths in zip(_longest(grid), *map(_longest, others), strict=True)]
     wanted = max(1, item_bytes * math.prod(longest))
