@@ -218,6 +218,32 @@ def _(field: Field) -> None:
     array(field, "c/0", shape=[2], chunk_grid=grid(2), data_type=f"r{8 * 10**9}", fill_value=[0])
 
 
+@attack("data", "a chunk of 2^60 elements", *FEW)
+def _(field: Field) -> None:
+    array(field, "c/0", shape=[2**60], chunk_grid=grid(2**60))
+
+
+@attack("data", "shards in shards, 60 levels", *FEW)
+def _(field: Field) -> None:
+    codecs: list[dict[str, object]] = [sharded(1)]
+    for _ in range(60):
+        codecs = [{**sharded(2), "configuration": {**sharded(2)["configuration"], "codecs": codecs}}]
+    array(field, "c/0", shape=[2**20], chunk_grid=grid(2**10), codecs=codecs)
+
+
+@attack("data", "lengths of 5000 digits", *FEW)
+def _(field: Field) -> None:
+    array(field, "c/0", shape=["HERE"])
+    document = field.received / "x.zarr/zarr.json"
+    document.write_text(document.read_text().replace('"HERE"', "1" * 5000))
+
+
+@attack("data", "10^15 rectilinear chunks", *VAST)
+def _(field: Field) -> None:
+    edges = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[[1, 10**15]]]}}
+    array(field, "c/0", f"c/{FAR}", chunk_grid=edges)
+
+
 @attack(
     "data",
     "a URL of 120 kB in an error",
@@ -226,3 +252,48 @@ def _(field: Field) -> None:
 )
 def _(_: Field) -> None:
     pass
+
+
+@attack(
+    "data",
+    "documents of 200 kB of which nothing matches",
+    *(f"from omnizarr.formats.lenient import mend; mend({text} * 100_000)" for text in ("'\\\\\"'", "' '", "','")),
+    "from omnizarr.formats.lenient import mend; mend('0' * 200_000 + 'x')",
+    "from omnizarr.formats.jsontext import JSONText; JSONText('\\\\\"' * 100_000).quote_nonfinite()",
+    "from omnizarr.formats.documents import _BREAK; _BREAK.sub('', ' ' * 200_000)",
+    "from omnizarr.netcdf.layouts.attributes import _TOKENS; _TOKENS.findall('\\\\\"' * 100_000)",
+    "from omnizarr.netcdf.filters import _PARAMETER; _PARAMETER.fullmatch('0' * 200_000 + '!')",
+    cpu=10,
+)
+def _(_: Field) -> None:
+    pass
+
+
+@attack(
+    "data",
+    "keys of 400 kB",
+    *(
+        f"from omnizarr.stores import MemoryStore; text = '{text}' * {400_000 // len(text)} + '{end}'; "
+        "from tests.attacks.sizes import laid; list(omnizarr.check(MemoryStore(laid(text))))"
+        for text, end in (("0/", "x"), ("0/", "0"), ("a/", "x"), ("meta/", "a"), ("meta/", "a.array"), ("1", "x"))
+    ),
+    "from omnizarr.stores import MemoryStore; from tests.attacks.sizes import laid; "
+    "omnizarr.convert(MemoryStore(laid('0/' * 20_000 + 'x')), MemoryStore(), zarr_format=2)",
+    cpu=10,
+)
+def _(_: Field) -> None:
+    pass
+
+
+def laid(key: str) -> dict[str, bytes]:
+    """Return the documents of a group with an array, and some keys of other things."""
+    document = {
+        "zarr_format": 3, "node_type": "array", "shape": [10], "data_type": "uint8", "fill_value": 0,
+        "chunk_grid": grid(1), "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}],
+    }  # fmt: skip
+    group = {"zarr_format": 3, "node_type": "group"}
+    return {
+        "zarr.json": json.dumps(group).encode(),
+        "a/zarr.json": json.dumps(document).encode(),
+        **dict.fromkeys((key, f"a/{key}", f"a/c/{key}", f"b/{key}"), b""),
+    }

@@ -1,6 +1,8 @@
 """Files in a hierarchy that are not Zarr: every verb that copies carries them, or says which it leaves out."""
 
+import itertools
 import os
+import re
 import sqlite3
 import tracemalloc
 import zipfile
@@ -12,6 +14,7 @@ import omnizarr
 from omnizarr.errors import NodeExistsError, NotRepresentableError, StoreError
 from omnizarr.stores import LocalStore, ReadOnlyStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.tools.strangers import above_numbers
 from tests.tools.hierarchies import FORMATS
 
 FILES = {
@@ -336,3 +339,12 @@ def test_copying_the_root_of_a_draft_says_which_files_stay_behind(tmp_path, zarr
     (remark,) = omnizarr.copy_node(tmp_path / "old", tmp_path / "second").remarks
     assert "not copied" in remark
     assert "README.md" in remark
+
+
+def test_numbers_at_the_end_of_keys_are_those_of_a_plain_pattern():
+    """The pattern says what is looked for, but takes time with the square of the key."""
+    numbers = re.compile(r"(?:c/?)?[0-9]+(?:[./][0-9]+)*")
+    for key in map("".join, itertools.product("c1/.a", repeat=5)):
+        starts = [0, *(at + 1 for at, letter in enumerate(key) if letter == "/")]
+        heads = [key[: max(0, start - 1)] for start in starts if numbers.fullmatch(key, start)]
+        assert above_numbers(key) == (heads[0] if heads else None), key

@@ -48,7 +48,7 @@ _NUMBERS = frozenset({int, float})
 _NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """The values of the tokens. NaN is always the same object, so that lists and objects with it are equal."""
 
-_BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
+_BREAK = re.compile(r"(?<![ \t\r])[ \t\r]*+\n[ \t\r\n]*")
 
 _NETCDF_C = (b'">S1"', b'"_nczarr_', b'"must_understand": "false"')
 """Occurs in documents that netCDF-C may have written differently from Zarr."""

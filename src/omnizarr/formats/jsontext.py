@@ -20,7 +20,7 @@ from omnizarr.model import JSON
 _decoder = json.JSONDecoder()
 _blank = re.compile(r"[ \t\n\r]*")
 _ATOMS = frozenset({str, int, bool})
-_tokens = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
+_tokens = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|(-?Infinity|NaN)', re.DOTALL)
 
 
 class Place(NamedTuple):

@@ -21,10 +21,10 @@ from omnizarr.model import JSON, Note
 
 _NCZARR: Final = "NCZarr"
 
-_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.$\w]+|[^-+.$\w"]+|"', re.DOTALL | re.ASCII)
+_TOKENS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[-+.$\w]+|[^-+.$\w"]+', re.DOTALL | re.ASCII)
 _TO_ESCAPE: Final = re.compile(r"\\(.)|[\x00-\x1f]", re.DOTALL)
 _STRICT: Final = re.compile(r"true|false|null|NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_DECIMAL: Final = re.compile(r"([-+]?)0*([0-9]*)(\.?)([0-9]*)((?:[eE][-+]?[0-9]+)?)")
+_DECIMAL: Final = re.compile(r"([-+]?)0*+([0-9]*+)(\.?)([0-9]*+)((?:[eE][-+]?[0-9]++)?)")
 _HEXADECIMAL: Final = re.compile(r"([-+]?)0[xX]([0-9a-fA-F]{1,16})")
 _NONFINITE: Final = re.compile(r"([-+]?)(nan|inf|infinity)f?", re.IGNORECASE)
 

@@ -6,7 +6,7 @@ Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from omnizarr.errors import NodeNameError
 
@@ -28,6 +28,36 @@ def prefix(path: str) -> str:
     ('a/b/', '')
     """
     return f"{path}/" if path else ""
+
+
+class Above:
+    """Finds which of many paths are above a key.
+
+    Only beginnings of the key as long as one of the paths are looked up: all beginnings of a key of 64 kB are 1 GB.
+
+    Parameters
+    ----------
+    paths : collection of str
+
+    Examples
+    --------
+    >>> list(Above({"a/b", "a", "", "c"}).of("a/b/c/d"))
+    ['a/b', 'a', '']
+    """
+
+    def __init__(self, paths: Collection[str]) -> None:
+        self._paths = paths
+        self._lengths = set(map(len, paths))
+
+    def of(self, key: str) -> Iterator[str]:
+        """Yield the paths that are above a key, the nearest first."""
+        end = key.rfind("/")
+        while end > 0:
+            if end in self._lengths and key[:end] in self._paths:
+                yield key[:end]
+            end = key.rfind("/", 0, end)
+        if "" in self._paths:
+            yield ""
 
 
 def key(path: str, document: str) -> str:

@@ -204,7 +204,7 @@ def parse(text: str) -> tuple[Filter, ...]:
 
 _PREFIX = re.compile(r"^\[\s*[-+]?[0-9]+[^]]*\]")
 _ID = re.compile(r"\s*([0-9]{1,10})\s*")
-_PARAMETER = re.compile(r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)([uU]?)([bBsSlLfFdD]?)\s*")
+_PARAMETER = re.compile(r"\s*([-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]+)?)([uU]?)([bBsSlLfFdD]?)\s*")
 
 
 def _parse_one(spec: str, text: str) -> Filter:

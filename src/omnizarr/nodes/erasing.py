@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS, dialect_named, documents
-from omnizarr.formats.paths import prefix
+from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import JSON, ArrayMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import holdings
@@ -34,7 +34,10 @@ _NAMES: Final = (
     | {_ENTRY, JOURNAL}
 ) - _OLDEST
 _OF_ARRAYS: Final = frozenset({".zarray", "__zmeta__"})
-_DRAFT: Final = re.compile(r"(?:^|(?<=/))(meta/)(?:(.*[^/])\.)?(array|group)[A-Za-z0-9._-]{0,64}\Z")
+_META: Final = re.compile(r"(?:^|(?<=/))meta/")
+_DRAFT_NAME: Final = re.compile(r"(?:(.*[^/])\.)?(array|group)[A-Za-z0-9._-]{0,64}")
+_MOST_META: Final = 16
+"""How many directories `meta` in one key are read as the beginning of a hierarchy of the drafts."""
 _DRAFT_COPIES: Final = re.compile(r"(?:^|/)meta/root/consolidated/\.zmetadata\Z")
 _CHUNK: Final = re.compile(
     r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?"
@@ -161,7 +164,8 @@ def recogniser(
             linked.add(key)
         chunks_of_drafts.update(_chunks_of_draft(key))
     arrays, decoders = _arrays_among(store, markers, known)
-    drafts = tuple(chunks_of_drafts)
+    arrays_above, decoders_above = Above(arrays), Above(decoders)
+    drafts = Above({each[:-1] for each in chunks_of_drafts})
 
     def is_ours(key: str) -> bool:
         directory, _, name = key.rpartition("/")
@@ -169,47 +173,43 @@ def recogniser(
             return True
         if name in _OLDEST and "meta" in markers[directory] and directory in arrays:
             return True
-        if is_chunk(key, arrays) or (decoders and _is_decoded(key, decoders)):
+        if is_chunk(key, arrays_above):
             return True
-        if key.startswith(drafts) and any(_DRAFT_CHUNK.fullmatch(key, len(at)) for at in drafts if key.startswith(at)):
+        if any(decoders[at](key[len(prefix(at)) :]) for at in decoders_above.of(key)):
             return True
-        return bool(_DRAFT.search(key) or _DRAFT_COPIES.search(key))
+        if any(_DRAFT_CHUNK.fullmatch(key, len(prefix(at))) for at in drafts.of(key)):
+            return True
+        return next(_drafts(key), None) is not None or _DRAFT_COPIES.search(key) is not None
 
     return is_ours
 
 
-def is_chunk(key: str, arrays: Container[str]) -> bool:
+def is_chunk(key: str, arrays: Above) -> bool:
     """Return whether a key is that of a chunk, in any encoding, below one of the directories of arrays."""
-    directory = key.rpartition("/")[0]
-    while _CHUNK.fullmatch(key, len(directory) + 1 if directory else 0):
-        if directory in arrays:
-            return True
-        if not directory:
-            break
-        directory = directory.rpartition("/")[0]
-    return False
-
-
-def _is_decoded(key: str, decoders: Mapping[str, Callable[[str], bool]]) -> bool:
-    """Return whether a key is that of a chunk, in an encoding of another package."""
-    directory = key
-    while directory:
-        directory = directory.rpartition("/")[0]
-        if directory in decoders and decoders[directory](key[len(prefix(directory)) :]):
-            return True
-    return False
+    return any(_CHUNK.fullmatch(key, len(prefix(directory))) for directory in arrays.of(key))
 
 
 def _chunks_of_draft(key: str) -> Iterator[str]:
     """Yield the prefixes of the chunks of an array of a draft, if this is the key of its document."""
-    match = _DRAFT.search(key)
-    while match is not None:
-        if match[3] == "array":
-            top, path = f"{key[: match.start(1)]}data/", match[2]
+    for start, path, kind in islice(_drafts(key), _MOST_META):
+        if kind == "array":
+            top = f"{key[:start]}data/"
             yield f"{top}{path}/" if path else top
             if path is not None and path.partition("/")[0] == "root":  # the draft of 2019 has it only for documents
                 yield f"{top}{path[5:]}/" if path[5:] else top
-        match = _DRAFT.search(key, match.start(1) + 1)
+
+
+def _drafts(key: str) -> Iterator[tuple[int, str | None, str]]:
+    """Yield where a hierarchy of the drafts begins, if this is the key of a document, with the node's path and kind."""
+    begin = key.rfind("/") + 1
+    match = _DRAFT_NAME.fullmatch(key, begin)
+    if match is None:
+        return
+    for meta in _META.finditer(key, 0, begin):
+        if match[1]:
+            yield meta.start(), key[meta.end() : match.end(1)], match[2]
+        elif meta.end() == begin:
+            yield meta.start(), None, match[2]
 
 
 def _arrays_among(

@@ -7,11 +7,11 @@ follows what the rest is: files of other programs, and leftovers of writers.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from omnizarr.errors import StoreError
-from omnizarr.formats.paths import prefix
+from omnizarr.formats.paths import Above
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import erasing, wording
@@ -32,8 +32,7 @@ TEMPORARY: Final = re.compile(
 """Names of temporary files of writers."""
 LOCK: Final = re.compile(r"__zattr__\.lock|.*\.lock")
 """Names of lock files."""
-NUMBERS: Final = re.compile(r"(?:(?P<head>.*?)/)?(?:c/?)?[0-9]+(?:[./][0-9]+)*")
-"""Keys that look like those of chunks."""
+_NUMBERS_BACKWARDS: Final = re.compile(r"[0-9]++(?:[./][0-9]++)*+")
 _SHOWN: Final = 3
 
 
@@ -87,19 +86,24 @@ def counted(keys: Sequence[str]) -> str:
     return f"{len(keys):,} {which} ({visible(some(keys))})"
 
 
-def above(key: str) -> list[str]:
-    """Return the directories above a key.
+def above_numbers(key: str) -> str | None:
+    """Return what is above the numbers of a key that looks like that of a chunk; None for other keys.
 
-    >>> above("a/b/c")
-    ['a', 'a/b']
+    >>> [above_numbers(key) for key in ("a/c/0/1", "a/0.1", "a/c0", "0", "a1/2", "a1", "a//1", "README")]
+    ['a', 'a', 'a', '', 'a1', None, 'a/', None]
     """
-    names = key.split("/")[:-1]
-    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
-
-
-def nearest(key: str, paths: Container[str]) -> str:
-    """Return the path of the nearest node above a key; "" is that of the topmost."""
-    return next((path for path in reversed(above(key)) if path in paths), "")
+    match = _NUMBERS_BACKWARDS.match(key[::-1])
+    if match is None:
+        return None
+    start = len(key) - match.end()
+    for begin in ("c/", "c"):
+        if key.endswith(begin, 0, start) and key[: start - len(begin)][-1:] in {"", "/"}:
+            return key[: max(0, start - len(begin) - 1)]
+    if start and key[start - 1] != "/":  # the first number is the end of a name
+        start = key.find("/", start) + 1
+        if not start:
+            return None
+    return key[: max(0, start - 1)]
 
 
 def is_on_its_way(key: str) -> bool:
@@ -176,15 +180,18 @@ def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[
         for path, node in nodes.items()
         if isinstance(node, ArrayMetadata) and not chunk_keys.is_known(node.chunk_key_encoding.name)
     }
-    hidden = tuple(
-        prefix(f"{where.prefix}{path}".rstrip("/"))
-        for path, node in nodes.items()
-        if isinstance(node, ArrayMetadata) and node.storage_transformers
+    hidden = Above(
+        {
+            f"{where.prefix}{path}".rstrip("/")
+            for path, node in nodes.items()
+            if isinstance(node, ArrayMetadata) and node.storage_transformers
+        }
     )
+    arrays_above = Above(arrays)
     rest = [
         key
         for key in _listed(where.store, where.prefix)
-        if not erasing.is_chunk(key, arrays) and not key.startswith(hidden)
+        if not erasing.is_chunk(key, arrays_above) and next(hidden.of(key), None) is None
     ]
     data: list[str] = []
     own: tuple[str, ...] = ()

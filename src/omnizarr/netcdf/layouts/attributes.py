@@ -365,7 +365,7 @@ def _json_of(text: str) -> JSON:
     return value if same else text
 
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[^" \t\r\n]+')
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[^" \t\r\n]+')
 
 
 def _without_spaces(text: str) -> str:

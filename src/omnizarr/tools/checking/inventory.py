@@ -14,7 +14,7 @@ from omnizarr.errors import MetadataError, StoreError
 from omnizarr.formats import DIALECTS, dialects_for, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
-from omnizarr.formats.paths import prefix
+from omnizarr.formats.paths import Above, prefix
 from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
 from omnizarr.nodes import detection, holdings
@@ -24,7 +24,8 @@ from omnizarr.stores.base import Buffer, Store
 
 ENTRY: Final = "zarr.json"
 
-_DRAFT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:.*/)?[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}\Z")
+_META = re.compile(r"(?:^|/)meta/")
+_DRAFT_NAME = re.compile(r"[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}")
 _ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}\Z")
 _CONSOLIDATED = ".zmetadata"
 _BATCH: Final = 256
@@ -164,9 +165,7 @@ def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
         path, _, name = key.rpartition("/")
         if (name in names or name == ENTRY) and where.home is None:
             found.setdefault(path, {})[name] = key
-        elif (
-            _DRAFT_DOCUMENT.search(key) or _ROOT_DOCUMENT.search(key) or name == _CONSOLIDATED or where.home is not None
-        ):
+        elif _draft_document(key) or _ROOT_DOCUMENT.search(key) or name == _CONSOLIDATED or where.home is not None:
             others.append(key)
     inventory = Inventory()
     if where.home is not None:
@@ -355,13 +354,19 @@ def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Nod
             yield place.path, Node(place, node.dialect, own, is_sound=is_alone, base=base)
 
 
+def _draft_document(key: str) -> re.Match[str] | None:
+    """Return the directory `meta` in the key of a document of the drafts; None for other keys."""
+    begin = key.rfind("/") + 1
+    return _META.search(key, 0, begin) if _DRAFT_NAME.fullmatch(key, begin) else None
+
+
 def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
     """Enter documents of drafts whose entry point does not exist, nor anything else that explains them."""
-    broken = tuple(prefix(path) for path, _, problems in inventory.entries if problems)
+    broken = Above({path for path, _, problems in inventory.entries if problems})
     for key in keys:
-        if broken and key.startswith(broken):
+        if next(broken.of(key), None) is not None:
             continue
-        match = _DRAFT_DOCUMENT.search(key)
+        match = _draft_document(key)
         if key not in inventory.known and match is not None:
             inventory.loose.append((key[: match.start()].strip("/"), key))
             inventory.known.add(key)

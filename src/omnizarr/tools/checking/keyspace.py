@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from omnizarr.engine import Binding
 from omnizarr.formats.keyspaces import Split
-from omnizarr.formats.paths import prefix
+from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.keys import KeyEncoding
@@ -100,10 +100,10 @@ class Keys:
         self._orphans: dict[str, tuple[str, int]] = {}
         self._last: tuple[str, Sequence[Owner], str] = ("\0", (), "")
         # Keys below a document that cannot be interpreted may belong to it.
-        self._silent = {prefix(path) for path, _, problems in inventory.entries if problems}
+        silent = {path for path, _, problems in inventory.entries if problems}
         for node in inventory:
             if node.metadata is None:
-                self._silent.add(node.dialect.keyspace.chunk_prefix(node.path))
+                silent.add(node.dialect.keyspace.chunk_prefix(node.path)[:-1])
             if isinstance(node.metadata, ArrayMetadata):
                 owner = Owner(node, node.metadata, bindings.get(id(node)))
                 self.owners.setdefault(chunk_prefix(node.where, node.metadata), []).append(owner)
@@ -111,6 +111,9 @@ class Keys:
         self._arrays = {
             prefix(node.path): owners for owners in self.owners.values() for owner in owners if (node := owner.node)
         }
+        self._silent = Above(silent)
+        self._nodes = Above(inventory.nodes)
+        self._with_owners = Above({begin[:-1] for begin in chain(self.owners, self._arrays)})
 
     def chunks(self, *, with_sizes: bool) -> Iterator[Chunk]:
         """Yield the stored chunks, and report other keys."""
@@ -185,18 +188,10 @@ class Keys:
         folder = key[: key.rfind("/") + 1]
         if self._last[0] == folder:
             return self._last[1], self._last[2]
-        found: tuple[Sequence[Owner], str] = ((), "")
-        end = len(folder)
-        while end >= 0:
-            owners = self.owners.get(folder[:end]) or self._arrays.get(folder[:end])
-            if owners:
-                found = (owners, folder[:end])
-                break
-            if not end:
-                break
-            end = folder.rfind("/", 0, end - 1) + 1
-        self._last = (folder, *found)
-        return found
+        begin = next(map(prefix, self._with_owners.of(folder)), "")
+        owners: Sequence[Owner] = self.owners.get(begin) or self._arrays.get(begin) or ()
+        self._last = (folder, owners, begin)
+        return owners, begin
 
     def _explain(self, key: str, rest: str, owners: Sequence[Owner]) -> None:
         name = key.rpartition("/")[2]
@@ -211,7 +206,7 @@ class Keys:
             return
         elif owners:
             self._explain_in_array(key, rest, owners)
-        elif not any(key[: match.end()] in self._silent for match in re.finditer("^|/", key)):
+        elif next(self._silent.of(key), None) is None:
             self._explain_alone(key, path)
 
     def _explain_in_array(self, key: str, rest: str, owners: Sequence[Owner]) -> None:
@@ -231,7 +226,7 @@ class Keys:
         if coords is not None:
             self.findings.add("misspelt-chunk-key", owner.node.path, "a chunk under a key that is misspelt", key=key,
                               found=rest, expected=repr(binding.keys.encode(coords)))  # fmt: skip
-        elif ndim and strangers.NUMBERS.fullmatch(rest):
+        elif ndim and strangers.above_numbers(rest) is not None:
             message = f"a chunk of another number of dimensions than {ndim}"
             self.findings.add("foreign-chunk-key", owner.node.path, message, key=key, found=rest,
                               expected=f"keys like {expected!r}")  # fmt: skip
@@ -250,13 +245,13 @@ class Keys:
 
     def _explain_alone(self, key: str, path: str) -> None:
         home = next((home for home in self.inventory.homes if key.startswith(prefix(home.root))), None)
-        match = strangers.NUMBERS.fullmatch(key)
+        above = strangers.above_numbers(key)
         if home is not None and key.startswith(f"{prefix(home.root)}{home.data}/"):
             place = self._place_of_data(home, key)
         elif self._is_of_conversion(key, path):
             return
-        elif match is not None and ("/" in key or "." in key or key.isdigit()):
-            place = match["head"] or ""
+        elif above is not None and ("/" in key or "." in key or key.isdigit()):
+            place = above
         else:
             self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
             return
@@ -265,15 +260,12 @@ class Keys:
 
     def _place_of_data(self, home: Split, key: str) -> str:
         below = key[len(f"{prefix(home.root)}{home.data}/") :]
-        match = strangers.NUMBERS.fullmatch(below)
-        return prefix(home.root) + ((match["head"] or "") if match else below.rpartition("/")[0])
+        above = strangers.above_numbers(below)
+        return prefix(home.root) + (below.rpartition("/")[0] if above is None else above)
 
     def _node_above(self, key: str) -> str:
         """Return the path of the nearest node above a key; if there is none, the path at which the check began."""
-        place = key.rpartition("/")[0]
-        while place and place not in self.inventory.nodes:
-            place = place.rpartition("/")[0]
-        return place if place in self.inventory.nodes else self.where.path
+        return next(self._nodes.of(key), self.where.path)
 
     def _count_missing(self) -> None:
         for owners in self.owners.values():

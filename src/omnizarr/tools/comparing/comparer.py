@@ -12,6 +12,7 @@ import numpy as np
 
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError, Wording
+from omnizarr.formats.paths import Above
 from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.nodes import wording
@@ -117,12 +118,13 @@ class _Comparison:
         elif not all(side.is_known for side in sides):
             which = "first" if sides[1].is_known else "second"
             self.remarks.append(f"the {which} cannot be listed, so files that are not Zarr are those of the other")
+        nodes = Above(self.left.nodes.keys() | self.right.nodes.keys())
         keys = sorted(key for key in {*sides[0].files, *sides[1].files} if not strangers.is_system(key))
         for _, (key, sizes, is_same) in pool.gather(self._compare_file, keys, self.left.top.where.store.concurrency):
             self.files += 1
             if is_same:
                 continue
-            path = strangers.nearest(key, self.left.nodes.keys() | self.right.nodes.keys())
+            path = next(nodes.of(key), "")
             only = {(True, False): "right", (False, True): "left"}.get((sizes[0] is None, sizes[1] is None), "")
             name = key[len(path) :].lstrip("/")
             self._enter(path, "file", name=name, left=sizes[0], right=sizes[1], only=only)

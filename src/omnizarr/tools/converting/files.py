@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from omnizarr.errors import InvalidKeyError, NodeExistsError, Remedy, StoreLimitError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.paths import Above
 from omnizarr.model import Loss, Metadata
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, pool
@@ -46,7 +48,8 @@ def for_place(files: Iterable[str], paths: Iterable[str], place: StorePath) -> d
     """Return the files that the store of the target cannot hold, each with the reason; `paths` are those of nodes."""
     names = sorted(files)
     is_directory = isinstance(place.store, LocalStore)
-    folders = {above for path in paths for above in (path, *strangers.above(path))} if is_directory else set()
+    nodes = sorted(paths) if is_directory else []
+    files_above = Above(set(names))
     kept: set[str] = set()
     lost = {}
     for key in names:  # sorted: a file comes before what lies below its name
@@ -55,18 +58,24 @@ def for_place(files: Iterable[str], paths: Iterable[str], place: StorePath) -> d
         except (InvalidKeyError, StoreLimitError) as error:
             lost[key] = f"{place.store} has no room for its key: {error.message}"
             continue
-        if key in folders or not kept.isdisjoint(strangers.above(key)):
+        if is_directory and (_is_directory(key, nodes) or not kept.isdisjoint(files_above.of(key))):
             lost[key] = f"{place.store} cannot have a file and a directory of one name"
         elif is_directory:
             kept.add(key)
     return lost
 
 
+def _is_directory(key: str, paths: Sequence[str]) -> bool:
+    """Return whether a key is one of sorted paths, or above one."""
+    candidates = (bisect_left(paths, key), bisect_left(paths, f"{key}/"))
+    return any(f"{paths[at]}/".startswith(f"{key}/") for at in candidates if at < len(paths))
+
+
 def losses_of(lost: Mapping[str, str], paths: Iterable[str]) -> list[Loss]:
     """Return losses of files, each with the path of the nearest node above."""
-    nodes = set(paths)
+    nodes = Above(set(paths))
     return [
-        Loss(strangers.nearest(key, nodes), "", f"the file {key!r}", why)
+        Loss(next(nodes.of(key), ""), "", f"the file {key!r}", why)
         for key, why in lost.items()
         if not strangers.is_system(key)
     ]
