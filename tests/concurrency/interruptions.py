@@ -27,6 +27,14 @@ class _Signal(int):
 _again = _Signal(_SIGNAL)
 
 
+def _lets_nothing_out(frame: FrameType) -> bool:
+    """Return whether Python shows an exception here and goes on: in callbacks of weak references and finalizers."""
+    above = (frame, frame.f_back, frame.f_back and frame.f_back.f_back)
+    return frame.f_code.co_filename.endswith("_weakrefset.py") or any(
+        each is not None and each.f_code.co_name == "__del__" for each in above
+    )
+
+
 class Interrupter:
     """Calls functions, and raises KeyboardInterrupt at a place of which the number is given.
 
@@ -52,7 +60,7 @@ class Interrupter:
     def _handle(self, _number: int, frame: FrameType | None) -> None:
         if not self._is_on or frame is None:
             return
-        if frame.f_code.co_filename.endswith("_weakrefset.py"):  # in a callback, from which Python lets nothing out
+        if _lets_nothing_out(frame):
             _again.asked  # noqa: B018
             return
         self.seen += 1

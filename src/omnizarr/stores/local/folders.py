@@ -181,6 +181,10 @@ class Folder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        """Close it if Ctrl-C came between opening it and the block of a ``with`` statement, or at the end of that."""
+        close_all(getattr(self, "_files", []))
+
     @property
     def file(self) -> int | None:
         """The descriptor, for ``dir_fd=``; None where there is none."""
