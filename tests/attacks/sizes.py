@@ -244,6 +244,42 @@ def _(field: Field) -> None:
     array(field, "c/0", f"c/{FAR}", chunk_grid=edges)
 
 
+@attack("data", "a type of 20,000 fields", *FEW[:3])
+def _(field: Field) -> None:
+    fields = [{"name": f"f{n}", "data_type": "uint8"} for n in range(20_000)]
+    array(
+        field,
+        "c/0",
+        shape=[2],
+        chunk_grid=grid(2),
+        data_type={"name": "struct", "configuration": {"fields": fields}},
+        fill_value={each["name"]: 0 for each in fields},
+    )
+
+
+@attack("data", "a type of 20,000 fields in Zarr v2", *FEW[:3])
+def _(field: Field) -> None:
+    place = field.received / "x.zarr"
+    place.mkdir()
+    document = {
+        "zarr_format": 2,
+        "shape": [2],
+        "chunks": [2],
+        "dtype": [[f"f{n}", "|u1"] for n in range(20_000)],
+        "order": "C",
+        "filters": None,
+        "compressor": None,
+        "fill_value": None,
+    }
+    (place / ".zarray").write_text(json.dumps(document))
+    (place / "0").write_bytes(bytes(40_000))
+
+
+@attack("data", "20,000 codecs", *FEW[:3])
+def _(field: Field) -> None:
+    array(field, "c/0", shape=[2], chunk_grid=grid(2), codecs=[{"name": "bytes"}, *[{"name": "crc32c"}] * 20_000])
+
+
 @attack(
     "data",
     "a URL of 120 kB in an error",
