@@ -39,3 +39,7 @@ def __getattr__(name: str) -> Any:
 
         return writing.to_zarr
     raise AttributeError(f"module 'omnizarr.interop.xarray' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
