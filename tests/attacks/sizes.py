@@ -168,7 +168,8 @@ def _(field: Field) -> None:
     array(field, "c/0", shape=[2**63 - 1], chunk_grid=grid(2**10), codecs=[sharded(1)], dimension_names=["x"])
 
 
-@attack("data", "a shard of 2^40 chunks", *VAST)
+# Without `convert`, which goes on beside a broken chunk, and asks it for each of very many blocks: see security.md.
+@attack("data", "a shard of 2^40 chunks", *(each for each in VAST if not each.startswith("omnizarr convert")))
 def _(field: Field) -> None:
     array(field, "c/0", shape=[2**40], chunk_grid=grid(2**40), codecs=[sharded(1)])
 

@@ -1,6 +1,7 @@
 import base64
 import json
 import struct
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -584,6 +585,25 @@ def test_broken_shards_are_errors(name, selection):
     assert error.expected is not None
     if len(data) >= 64 and name != "cut":
         assert "inner chunk (2,)" in str(error)
+
+
+READINGS = {
+    "read": lambda codecs, selection, out: codecs.read(Source(b"123"), selection, out),
+    "decode_part": lambda codecs, selection, out: codecs.decode_part(b"123", selection, out),
+}
+
+
+@pytest.mark.parametrize("how", READINGS)
+def test_shard_without_room_for_its_index_is_refused_before_its_inner_chunks_are_listed(how):
+    codecs = bound((2**40,), sharding([1]), dtype="int8")
+    out = np.zeros(2**20, "i1")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ShardIndexError, match="shorter than its index"):
+            READINGS[how](codecs, (slice(0, 2**20, 1),), out)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 # What a size means is not known before an inner chunk is decoded, and those that are kept are not.

@@ -43,6 +43,8 @@ _INDEX_CODECS: Final = (_BYTES, Named("crc32c"))
 # A writer may align inner chunks, for example to disk pages, and leave unused bytes between them.
 _ALIGNMENT: Final = 4096
 _CHECKSUM_SIZE: Final = 4
+_MANY: Final = 1 << 16
+"""Inner chunks of a shard that is asked for its index first, also if all of it is needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +106,7 @@ class Sharding:
         ChunkNotFoundError
             If an inner chunk is missing, and the array was opened with ``missing="error"``.
         """
+        self._check_length(len(data))
         out: AnyArray = np.empty(self.decoded.shape, self.decoded.dtype)
         self._decode_pieces(data, self._all_pieces(), out)
         return out
@@ -113,6 +116,7 @@ class Sharding:
 
         Decodes only the needed inner chunks. Raises the errors of `decode`.
         """
+        self._check_length(len(data))
         self._decode_pieces(data, list(subplan(selection, self.grid)), out)
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
@@ -120,14 +124,21 @@ class Sharding:
 
         Returns False if the shard is not stored. Raises the errors of `decode`.
         """
+        values: Sequence[Buffer] | None = ()
+        if self.grid.nchunks > _MANY:  # see first whether the value has room for their index
+            values = yield [self.index_span]
+            if values is None:
+                return False
+            self._check_length(len(values[0]))
         pieces = list(subplan(selection, self.grid))
         if not pieces:
             return True
-        if self.is_small or (len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces)):
-            return (yield from self._reading_all(pieces, out))
-        values = yield [self.index_span]
-        if values is None:
-            return False
+        if not values:
+            if self.is_small or (len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces)):
+                return (yield from self._reading_all(pieces, out))
+            values = yield [self.index_span]
+            if values is None:
+                return False
         index = values[0]
         entries = self._entries(self._decode_index(index), pieces, None)
         if not any(entries):
@@ -194,14 +205,18 @@ class Sharding:
         start = max(0, len(data) - self.index_size) if self.index_at_end else 0
         return self._decode_index(memoryview(data)[start : start + self.index_size])
 
-    def _decode_index(self, data: Buffer) -> AnyArray:
-        if len(data) != self.index_size:
+    def _check_length(self, found: int) -> None:
+        """Raise ShardIndexError if a shard is shorter than its index, before a list of its inner chunks is made."""
+        if found < self.index_size:
             raise ShardIndexError(
                 "the shard is shorter than its index",
-                found=f"{len(data)} bytes",
+                found=f"{found} bytes",
                 expected=f"at least {self.index_size} bytes",
                 spec=_SPEC,
             )
+
+    def _decode_index(self, data: Buffer) -> AnyArray:
+        self._check_length(len(data))
         try:
             return self.index.decode(data).reshape(-1, 2)
         except OmnizarrError as error:
