@@ -206,7 +206,7 @@ class TestFind:
         assert detection.find(place, 3) is None
         assert detection.find(place, 2).dialect == "v2"
         assert detection.find(place, "v2").dialect == "v2"
-        with pytest.raises(ValueError, match="zarr_format"):
+        with pytest.raises(ValueError, match="no Zarr format 7"):
             detection.find(place, 7)
 
     def test_broken_document_says_where(self):

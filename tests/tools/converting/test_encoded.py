@@ -159,4 +159,4 @@ def test_missing_chunks_are_not_read_again():
     view = TranslatedStore(store)
     for _ in range(3):
         assert view.get("a/c/0") is None
-    assert store.read == ["a/0"]
+    assert [key for key in store.read if key.split("/")[-1].isdigit()] == ["a/0"]
