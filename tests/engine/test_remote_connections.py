@@ -47,6 +47,8 @@ def test_servers_that_come_and_go_leave_no_connections(fetch):
             assert (array[...] == VALUES).sum() >= VALUES.size - 256
             seen += connections({server.server_port})
     assert seen > 0  # of a few, if the machine is slow
+    if fetch == "python":  # it has no threads that close what is idle: what a store has open ends with it
+        del array
     assert settled(ports, 0) == 0
 
 

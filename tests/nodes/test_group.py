@@ -53,7 +53,7 @@ class TestMembers:
         assert [node.basename for node in any_root.values()] == ["a", "b", "c"]
         assert len(any_root) == any_root.nmembers() == 3
         assert any_root.nmembers(max_depth=None) == 4
-        with pytest.raises(ValueError, match="max_depth=-1: expected None or an integer from 0"):
+        with pytest.raises(ValueError, match="max_depth must be None or an integer from 0, not -1"):
             any_root.members(max_depth=-1)
         assert "a/x" in any_root
         assert 5 not in any_root

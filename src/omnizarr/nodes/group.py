@@ -327,7 +327,9 @@ class Group(Node):
         self, max_depth: int | None, *, use_consolidated_for_children: bool = True
     ) -> Iterator[tuple[str, Member]]:
         if max_depth is not None and max_depth < 0:
-            raise ValueError(Wording("{max_depth}: expected None or an integer from 0", max_depth=max_depth))
+            raise ValueError(
+                Wording("{max_depth} must be None or an integer from 0, not " + str(max_depth), max_depth=...)
+            )
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)

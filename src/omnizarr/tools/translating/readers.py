@@ -47,7 +47,7 @@ def for_readers(codecs: tuple[Named, ...], item_size: int, chunk_size: int, acco
             what = " and ".join(repr(bare(codec.name)) for codec in old)
             how = f"with {new[0].name!r}" if new else "without"
             account.remark(
-                f"few readers of Zarr v3 know {what}: chunks are compressed again {how} (unless they shall be kept)"
+                f"few readers of Zarr v3 know {what}: chunks are compressed again {how} (unless you ask to keep them)"
             )
     return tuple(found)
 
