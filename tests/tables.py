@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omnizarr.codecs import registry
 from omnizarr.codecs.record import READERS, Record
-from omnizarr.tools.checking.codes import MENDS, REPAIRABLE, SECTIONS
+from omnizarr.tools.check.codes import MENDS, REPAIRABLE, SECTIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 

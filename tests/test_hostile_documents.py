@@ -14,7 +14,7 @@ from omnizarr import errors, netcdf
 from omnizarr.cli import main
 from omnizarr.nodes.group import UnreadableNode
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.tools.translated import TranslatedStore
+from omnizarr.tools.translate.translated import TranslatedStore
 
 RUNS = int(os.environ.get("RUNS", "3"))
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")

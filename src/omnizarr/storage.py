@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ZipStore,
     )
     from omnizarr.stores.wrap.logged import LoggingStore
-    from omnizarr.tools.translated import TranslatedStore
+    from omnizarr.tools.translate.translated import TranslatedStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
 """What you can pass as a store: a store, a place in one, a path, a URL, a dictionary, or None (a new store in memory).
@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # slow to import, and rarely used
         return import_module("omnizarr.stores.wrap.logged").LoggingStore
     if name == "TranslatedStore":
-        return import_module("omnizarr.tools.translated").TranslatedStore
+        return import_module("omnizarr.tools.translate.translated").TranslatedStore
     if name in __all__:
         return getattr(import_module("omnizarr.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,7 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import main
-from omnizarr.tools.converting import journal
+from omnizarr.tools.convert import journal
 
 VALUES = np.arange(60).reshape(6, 10)
 

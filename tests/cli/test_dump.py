@@ -286,7 +286,7 @@ def test_the_header_is_printed_without_the_modules_of_other_commands(tmp_path):
     with netcdf.Dataset(tmp_path / "x.zarr", "w") as dataset:
         dataset.createDimension("x", 2)
         dataset.createVariable("v", "f4", ("x",))[:] = 1
-    others = ["rich", "numpy.ma", "omnizarr.tools.converting", "omnizarr.tools.describe"]
+    others = ["rich", "numpy.ma", "omnizarr.tools.convert", "omnizarr.tools.describe"]
     program = f"import sys\nfrom omnizarr.cli import main\nmain()\nassert not sys.modules.keys() & set({others})"
     done = subprocess.run(
         [sys.executable, "-c", program, "dump", "-h", str(tmp_path / "x.zarr")], capture_output=True, check=False

@@ -14,7 +14,7 @@ from omnizarr.cli.commands import omnizarr as program
 from omnizarr.cli.remedies import in_words, message
 from omnizarr.cli.remedies import typed as while_typed
 from omnizarr.errors import Function, NodeExistsError, Remedy, Setting, StorageOption, Wording
-from omnizarr.tools.checking.codes import CODES
+from omnizarr.tools.check.codes import CODES
 
 SOURCE = Path(omnizarr.__file__).parent
 KINDS = {kind.__name__: kind for kind in (Function, Remedy, Setting, StorageOption, Wording)}
@@ -102,7 +102,7 @@ def wordings():
         for node in ast.walk(tree):
             if is_wording(node) and isinstance(value := eval(ast.unparse(node), names), Wording):
                 yield module, value
-    yield from (("tools/checking/codes.py", code.remedy) for code in CODES.values() if isinstance(code.remedy, Wording))
+    yield from (("tools/check/codes.py", code.remedy) for code in CODES.values() if isinstance(code.remedy, Wording))
 
 
 VALUES = sorted(set(wordings()))
@@ -122,7 +122,7 @@ def plain():
                         yield module, "".join(pieces)
                     elif isinstance(part, ast.Constant) and isinstance(part.value, str):
                         yield module, part.value
-    yield from (("tools/checking/codes.py", str(code.remedy)) for code in CODES.values()
+    yield from (("tools/check/codes.py", str(code.remedy)) for code in CODES.values()
                 if not isinstance(code.remedy, Wording))  # fmt: skip
 
 

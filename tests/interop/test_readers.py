@@ -15,7 +15,7 @@ import zarr
 
 import omnizarr
 from omnizarr.codecs import registry
-from omnizarr.tools.translating import readers
+from omnizarr.tools.translate import readers
 
 tensorstore = pytest.importorskip("tensorstore", reason="tensorstore is not installed")
 zarrista = pytest.importorskip("zarrista", reason="zarrista is not installed")

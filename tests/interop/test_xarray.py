@@ -12,7 +12,7 @@ import omnizarr
 from omnizarr import netcdf
 from omnizarr.stores import MemoryStore, WrapperStore
 from tests.netcdf.foreign import WRITERS
-from tests.tools.converting.test_netcdf_in_xarray import differences
+from tests.tools.convert.test_netcdf_in_xarray import differences
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are not part of the core

@@ -8,7 +8,7 @@ from omnizarr.cli import main
 from omnizarr.errors import ContainsArrayError, NotRepresentableError
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore
-from omnizarr.tools.editing.making import make
+from omnizarr.tools.edit.create import make
 
 ARRAY = {"shape": (2,), "dtype": "int32"}
 WAYS = {

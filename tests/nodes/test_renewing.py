@@ -21,7 +21,7 @@ from omnizarr.netcdf import Dataset
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore
 from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.tools.editing import attributes
+from omnizarr.tools.edit import attrs
 
 FORMATS = [2, 3, "3-draft2020"]
 HOLDERS = ["", "g", "g/sub"]
@@ -404,9 +404,9 @@ FUNCTIONS = {
     ),
     "rechunk": lambda p: omnizarr.rechunk(p.at("g/sub/x"), p.at("g/rechunked"), chunks=(3,)),
     "rechunk over an array": lambda p: omnizarr.rechunk(p.at("g/sub/x"), p.at("g/a"), chunks=(3,), overwrite=True),
-    "edit attributes": lambda p: attributes.update(p.at("g/a"), {"late": 1}),
-    "delete attributes": lambda p: attributes.delete(p.at("g/a"), ("n",)),
-    "put attributes": lambda p: attributes.put(p.at("g/a"), {"late": 1}, {"n": 1}),
+    "edit attributes": lambda p: attrs.update(p.at("g/a"), {"late": 1}),
+    "delete attributes": lambda p: attrs.delete(p.at("g/a"), ("n",)),
+    "put attributes": lambda p: attrs.put(p.at("g/a"), {"late": 1}, {"n": 1}),
 }
 
 WITH_GROUPS = {

@@ -13,7 +13,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import MemoryStore, Store, WrapperStore
 from omnizarr.tools import describe, reaching
-from omnizarr.tools.editing import mentions
+from omnizarr.tools.edit import mentions
 from omnizarr.web.facts import Dataset
 
 TREE = {"": ["a", "d"], "a": ["a/b", "a/c"], "a/b": [], "a/c": ["a/c/e"], "d": ["d/f"]}

@@ -20,7 +20,7 @@ import omnizarr
 from omnizarr.errors import OmnizarrError
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore
-from omnizarr.tools.editing import attributes, making, moving
+from omnizarr.tools.edit import attrs, create, mv
 
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.truncate"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -76,12 +76,12 @@ def _v2(folder):
 
 def _elsewhere(folder, **options):
     """Move as between file systems."""
-    moving._is_one_file_system = lambda *_: False
+    mv._is_one_file_system = lambda *_: False
     omnizarr.move_node(folder / "a.zarr", folder / "b.zarr", **options)
 
 
 def _within(folder, **options):
-    moving._is_one_file_system = lambda *_: False
+    mv._is_one_file_system = lambda *_: False
     omnizarr.move_node(folder / "a.zarr/deep/t", folder / "a.zarr/other/t", **options)
 
 
@@ -138,11 +138,11 @@ TOOLS = {
         lambda at, **how: omnizarr.create_group(at / "a.zarr/new/g", **how), ({}, {"overwrite": True})
     ),
     "create": Tool(
-        lambda at, **how: making.make(at / "a.zarr/new/t", {"shape": (4,), "dtype": "int8", **how}, kind="array"),
+        lambda at, **how: create.make(at / "a.zarr/new/t", {"shape": (4,), "dtype": "int8", **how}, kind="array"),
         ({}, {"overwrite": True}),
     ),
-    "attrs set": Tool(lambda at, **_: attributes.update(_place(at, "deep/t"), {"units": "m"})),
-    "attrs rm": Tool(lambda at, **_: attributes.delete(_place(at, "deep/t"), ("units",))),
+    "attrs set": Tool(lambda at, **_: attrs.update(_place(at, "deep/t"), {"units": "m"})),
+    "attrs rm": Tool(lambda at, **_: attrs.delete(_place(at, "deep/t"), ("units",))),
     "resize": Tool(lambda at, **_: omnizarr.open_array(at / "a.zarr", path="deep/t", mode="r+").resize((2, 6))),
     "consolidate": Tool(lambda at, **_: omnizarr.consolidate_metadata(at / "a.zarr")),
 }  # fmt: skip

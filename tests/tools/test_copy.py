@@ -7,7 +7,7 @@ import xarray as xr
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import MemoryStore
-from omnizarr.tools.converting.moving import Move
+from omnizarr.tools.convert.moving import Move
 
 FORMATS = (2, 3)
 VALUES = np.arange(12).reshape(3, 4)

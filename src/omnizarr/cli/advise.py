@@ -19,9 +19,9 @@ from omnizarr.nodes import wording
 from omnizarr.nodes.array import Array
 from omnizarr.support.text import visible
 from omnizarr.tools.advise import advise as ask
-from omnizarr.tools.advising.advice import Advice
-from omnizarr.tools.advising.layouts import Layout
-from omnizarr.tools.advising.places import PLACES
+from omnizarr.tools.advise.layouts import Layout
+from omnizarr.tools.advise.places import PLACES
+from omnizarr.tools.advise.report import Advice
 
 _WIDTH = 100
 

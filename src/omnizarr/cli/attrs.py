@@ -14,7 +14,8 @@ from omnizarr.cli.options import Command, path_argument, quiet_option, storage_o
 from omnizarr.cli.text import to_json
 from omnizarr.errors import OmnizarrError
 from omnizarr.support.text import visible_lines
-from omnizarr.tools.editing import attributes, places
+from omnizarr.tools.edit import attrs as attributes
+from omnizarr.tools.edit import places
 
 _ALL = "get"
 

@@ -13,7 +13,8 @@ from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import ShapeError
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
-from omnizarr.tools.editing import places, resizing
+from omnizarr.tools.edit import places
+from omnizarr.tools.edit import resize as resizing
 
 
 @command()

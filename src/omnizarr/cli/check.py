@@ -26,9 +26,8 @@ from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, SchedulerError, StoreError
 from omnizarr.support.text import visible
 from omnizarr.tools.check import check as check_hierarchy
-from omnizarr.tools.checking import CheckReport, Finding
-from omnizarr.tools.checking.codes import CODES
-from omnizarr.tools.checking.findings import grouped
+from omnizarr.tools.check.codes import CODES
+from omnizarr.tools.check.report import CheckReport, Finding, grouped
 
 FOUND, CANNOT = 1, 2
 

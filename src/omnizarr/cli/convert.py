@@ -33,13 +33,13 @@ from omnizarr.stores.resolve import other_format
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
-from omnizarr.tools.converting import journal
-from omnizarr.tools.converting.conversion_report import Conversion
+from omnizarr.tools.convert import journal
+from omnizarr.tools.convert.report import Conversion
 
 if TYPE_CHECKING:
-    from omnizarr.tools.converting import netcdf
+    from omnizarr.tools.convert import netcdf
 else:  # it imports the model of netCDF
-    netcdf = Lazy("omnizarr.tools.converting.netcdf")
+    netcdf = Lazy("omnizarr.tools.convert.netcdf")
 
 PROBLEM: Final = 1
 

@@ -11,7 +11,7 @@ from omnizarr.cli.layouts import CODECS_HELP, FORMATS, SPELLED_CODECS, parse_cod
 from omnizarr.cli.locate import Storage, open_node, storage_of
 from omnizarr.cli.options import PLACE, command, one_of, path_argument, quiet_option, storage_options
 from omnizarr.nodes.array import Array
-from omnizarr.tools.editing.making import make
+from omnizarr.tools.edit.create import make
 
 
 def _json(text: str) -> Any:

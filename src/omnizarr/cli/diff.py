@@ -24,8 +24,8 @@ from omnizarr.cli.text import fit, one_line, shorten, to_json
 from omnizarr.errors import OmnizarrError
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
-from omnizarr.tools.comparing import Diff, Difference
 from omnizarr.tools.diff import diff as diff_hierarchies
+from omnizarr.tools.diff.report import Diff, Difference
 
 EQUAL: Final = 0
 DIFFERENT: Final = 1

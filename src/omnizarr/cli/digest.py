@@ -21,7 +21,7 @@ from omnizarr.cli.progress import wanted
 from omnizarr.cli.text import to_json
 from omnizarr.tools.digest import digest as digest_hierarchy
 from omnizarr.tools.digest import digest_of_bytes
-from omnizarr.tools.digesting.hash_tree import ALGORITHMS
+from omnizarr.tools.digest.hash_tree import ALGORITHMS
 
 
 @command()

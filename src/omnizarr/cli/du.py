@@ -17,7 +17,7 @@ from omnizarr.cli.trace import traced
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
 from omnizarr.tools.du import du as measure
-from omnizarr.tools.sizing.usage import SORTS, NodeUsage, Sort, Usage
+from omnizarr.tools.du.report import SORTS, NodeUsage, Sort, Usage
 
 PROBLEM = 1
 UNKNOWN = "?"

@@ -20,7 +20,7 @@ from omnizarr.nodes.group import UnreadableNode
 from omnizarr.support.text import visible
 from omnizarr.tools.describe import walk
 from omnizarr.tools.missing import missing as find
-from omnizarr.tools.sizing.absent import MissingChunks
+from omnizarr.tools.missing.absent import MissingChunks
 
 PROBLEM = 1
 _MOST_ITEMS: Final = 10**7

@@ -14,9 +14,8 @@ from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
-from omnizarr.tools.edit import copy_node, delete_node, move_node
-from omnizarr.tools.editing import places
-from omnizarr.tools.editing.outcome import Edited
+from omnizarr.tools.edit import copy_node, delete_node, move_node, places
+from omnizarr.tools.edit.report import Edited
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Report what would be done. Write nothing.")
 

@@ -22,7 +22,7 @@ from omnizarr.cli.text import fit, to_json
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
 from omnizarr.tools.pyramid import pyramid as make_pyramid
-from omnizarr.tools.pyramids.building import Pyramid
+from omnizarr.tools.pyramid.building import Pyramid
 
 
 def _named(what: str, convert: Any) -> Any:

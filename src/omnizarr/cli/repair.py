@@ -18,10 +18,10 @@ from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
 from omnizarr.support.text import visible
-from omnizarr.tools.checking import Finding
+from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair import repair as repair_hierarchy
 from omnizarr.tools.repair import undo_repair
-from omnizarr.tools.repairing import Account, Action
+from omnizarr.tools.repair.report import Account, Action
 
 _MOST: Final = 20
 

@@ -24,8 +24,8 @@ from omnizarr.cli.progress import wanted
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, one_line, shorten, to_json
 from omnizarr.support.text import text_of_time, visible
-from omnizarr.tools.counting import ArrayStat, Stat, Statistics
 from omnizarr.tools.stat import stat as stat_hierarchy
+from omnizarr.tools.stat.report import ArrayStat, Stat, Statistics
 
 _PROBLEM: Final = 1
 _LONGEST: Final = 24

@@ -21,7 +21,7 @@ from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store
 from omnizarr.stores.base import Buffer, Span, as_prefix
-from omnizarr.tools.translated import TranslatedStore
+from omnizarr.tools.translate.translated import TranslatedStore
 
 # The first of these reports if zarr-python is missing.
 # isort: off

@@ -27,7 +27,7 @@ from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Progress, Tick, Tracker
 
 if TYPE_CHECKING:
-    from omnizarr.tools.converting.carrying import Carrying
+    from omnizarr.tools.convert.carrying import Carrying
     from omnizarr.tools.streaming.executors import Executor
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
@@ -314,7 +314,7 @@ def _copy_store(
             _say(log, f"copy {key}")
         return Copied(len(wanted), len(keys) - len(wanted), _total(old, wanted))
     executors = import_module("omnizarr.tools.streaming.executors")
-    copy_values = import_module("omnizarr.tools.converting.transfer").copy_values
+    copy_values = import_module("omnizarr.tools.convert.transfer").copy_values
     with executors.executor(scheduler) as executor:
         executor.expect(old.store, [old.prefix + key for key in last])
         executor.expect(new.store, [])
@@ -439,7 +439,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     keywords = {} if is_moved else creating.like(source, {"zarr_format": dest.zarr_format, **job.options})
     keywords.pop("zarr_format", None)
     if job.options and not is_moved:
-        asked = import_module("omnizarr.tools.converting.asked")
+        asked = import_module("omnizarr.tools.convert.asked")
         job.losses.extend(asked.losses_of(source, dest.zarr_format, keywords))
     if job.dry_run:
         return
@@ -501,7 +501,7 @@ def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | No
     """
     if job.options or not isinstance(source, Array | Group) or source.zarr_format == dest.zarr_format:
         return None
-    module = import_module("omnizarr.tools.converting.carrying")
+    module = import_module("omnizarr.tools.convert.carrying")
     found = detection.open_node(source.store_path)
     dialect = dialect_of(dest.store_path, dest.metadata)
     carrying: Carrying = module.Carrying(found, dialect, levels if job.shallow else None)
@@ -520,7 +520,7 @@ def _fill(executor: Executor, made: Array, source: Any, tick: Tick) -> None:
         if isinstance(array, Array):
             where = array.store_path
             executor.expect(where.store, dialect_of(where, array.metadata).keyspace.documents(where.path).values())
-    import_module("omnizarr.tools.converting.transfer").fill(made, source, executor, tick)
+    import_module("omnizarr.tools.convert.transfer").fill(made, source, executor, tick)
 
 
 def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:
@@ -604,7 +604,7 @@ def _refuse_losses(job: _Job, source: Any, dest: Group, run: Callable[[_Job], No
     run(told)
     if told.losses:
         where = source.store_path if isinstance(source, Array | Group) else dest.store_path
-        refusal = import_module("omnizarr.tools.converting.conversion_report").would_be_lost
+        refusal = import_module("omnizarr.tools.convert.report").would_be_lost
         raise refusal(
             where, told.losses, Remedy("{strict} copies what can be kept, and lists the losses", strict=False)
         )
@@ -621,7 +621,7 @@ def _files(job: _Job, source: Any, target: StorePath) -> list[str]:
     names = [name for name in found if not (job.shallow and "/" in name)]
     if not names or job.if_exists == "replace":
         return names
-    job.kept = import_module("omnizarr.tools.converting.files").differing(source.store_path, target, names)
+    job.kept = import_module("omnizarr.tools.convert.files").differing(source.store_path, target, names)
     if job.kept and job.if_exists == "raise":
         raise NodeExistsError(
             "there are files with another content already",
@@ -642,7 +642,7 @@ def _copy_files(job: _Job, source: Any, target: StorePath, names: list[str]) -> 
     if job.dry_run or not names:
         return
     executors = import_module("omnizarr.tools.streaming.executors")
-    copy_files = import_module("omnizarr.tools.converting.transfer").copy_files
+    copy_files = import_module("omnizarr.tools.convert.transfer").copy_files
     keeps = job.if_exists != "replace"
     copy_files(source.store_path, target, names, executors.Local(), verify=False, keeps=keeps)
 

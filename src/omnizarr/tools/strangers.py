@@ -18,7 +18,7 @@ from omnizarr.nodes import erasing, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store
 from omnizarr.support.text import visible
-from omnizarr.tools.converting import temporary
+from omnizarr.tools.convert import temporary
 
 SYSTEM: Final = re.compile(
     r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE

@@ -18,7 +18,7 @@ from omnizarr.errors import NotRepresentableError
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
-from omnizarr.tools.translated import TranslatedStore
+from omnizarr.tools.translate.translated import TranslatedStore
 from omnizarr.web.compression import Compressed
 from omnizarr.web.guards import KnownHost, SafeHeaders, TokenRequired, check_hosts, check_origins, check_token
 from omnizarr.web.keys import DOCUMENTS, Keys

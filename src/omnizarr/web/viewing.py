@@ -42,7 +42,7 @@ from omnizarr.stores.redaction import redact
 from omnizarr.stores.tasks import waited
 from omnizarr.support import workers
 from omnizarr.support.text import visible
-from omnizarr.tools.translated import TranslatedStore
+from omnizarr.tools.translate.translated import TranslatedStore
 from omnizarr.web.application import guarded
 from omnizarr.web.compression import Compressed
 from omnizarr.web.facts import Dataset, Stop, StoppedError

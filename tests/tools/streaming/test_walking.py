@@ -7,8 +7,8 @@ import pytest
 
 import omnizarr
 from omnizarr.model import grids
-from omnizarr.tools.converting.routes import _times_read, coarse
-from omnizarr.tools.digesting.hash_tree import block_shape
+from omnizarr.tools.convert.routes import _times_read, coarse
+from omnizarr.tools.digest.hash_tree import block_shape
 from omnizarr.tools.streaming.walking import Effort, walk
 from tests.traced import peak_of
 

@@ -26,7 +26,7 @@ from omnizarr.model.datatypes import DataType
 from omnizarr.nodes import detection
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
-from omnizarr.tools.converting.sources import Source
+from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.streaming.equality import is_small
 
 _CANONICAL: Final = "v3"

@@ -1,0 +1,226 @@
+"""One check: from a place in a store to the report of its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from omnizarr.api import opening
+from omnizarr.engine import Binding
+from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import pool
+from omnizarr.stores.base import Buffer
+from omnizarr.support.progress import Progress, Tracker
+from omnizarr.tools.check import (
+    chunks,
+    copies,
+    decoding,
+    documents,
+    extensions,
+    inventory,
+    keyspace,
+    meaning,
+    siblings,
+    unlisted,
+    writers,
+)
+from omnizarr.tools.check.report import CheckReport, Findings
+from omnizarr.tools.digest import report as digests
+from omnizarr.tools.digest import verifying
+from omnizarr.tools.streaming.executors import Executor, Local, executor
+from omnizarr.tools.streaming.nodes import hierarchy
+from omnizarr.tools.streaming.walking import Effort
+
+
+def run(
+    store: Any,
+    *,
+    path: str | None,
+    zarr_format: int | str | None,
+    data: bool,
+    strict: bool,
+    concurrency: int | None,
+    progress: Progress,
+    digest: Any = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
+) -> CheckReport:
+    """Return what is wrong at a place and below it; see `omnizarr.check`."""
+    effort = Effort(max_memory, concurrency)
+    expected = {} if digest is None else digests.expected(digest)
+    where, _ = opening.locate(store, path, "r", None)
+    given = where
+    can_list = where.store.supports_listing
+    where, has_names = (where, True) if can_list else unlisted.with_named_keys(where)
+    where = inventory.home_of(where, zarr_format)
+    findings = Findings(strict=strict)
+    found = inventory.take(where, zarr_format)
+    for at, entry, problems in found.entries:
+        documents.check_json(findings, at, entry)
+        for problem in problems:
+            documents.enter_entry_problem(findings, at, entry, problem)
+    bindings: dict[int, Binding | None] = {}
+    essences: dict[str, Metadata] = {}
+    is_netcdf = False
+    for node in found:
+        is_netcdf = is_netcdf or writers.is_netcdf(node)
+        before = len(findings.found)
+        documents.understand(findings, node)
+        bindings[id(node)] = extensions.check_extensions(findings, node)
+        findings.rebase(before, node.base)
+        if node.base:
+            message = "only consolidated metadata describes this node"
+            findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
+        extensions.check_keys_in_use(findings, node, bindings[id(node)])
+        writers.check_byte_order(findings, found, node)
+        essence = meaning.essence(node)
+        if essence is not None:
+            essences.setdefault(node.path, essence)
+        if isinstance(node.metadata, ArrayMetadata):
+            _forget(node)
+    if is_netcdf:
+        writers.check_netcdf(findings, found, where)
+    siblings.check_places(findings, where, found)
+    meaning.check_conventions(findings, where.path, found, essences)
+    for node in found:
+        copies.check_copies(findings, found, node)
+        _forget(node)
+    asks = (data or can_list) and not where.store.lists_everything
+    keys = keyspace.Keys(
+        findings,
+        where,
+        found,
+        bindings,
+        unlisted.chunk_keys(found, bindings) if asks else (),
+        is_complete=can_list or data,
+    )
+    with executor(scheduler) as workers:
+        most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), max_memory)
+        if data and not isinstance(workers, Local):
+            looked = _check_elsewhere(findings, keys, workers, most, progress)
+        else:
+            looked = _check_chunks(findings, keys, data=data, workers=most, progress=progress)
+        _check_digests(findings, given, expected, effort, workers)
+    keys.check_leftovers()
+    if not can_list:
+        findings.add("unlisted-store", where.path, _not_looked_at(has_names=has_names, data=data))
+    if not found.nodes and not found.entries and all(finding.severity == "note" for finding in findings.found):
+        raise _nothing(where)
+    return CheckReport(
+        store=str(where.store),
+        path=where.path,
+        findings=findings.sorted(),
+        nodes=len(found.nodes),
+        chunks=looked,
+        missing=keys.missing,
+        data=data,
+        strict=strict,
+    )
+
+
+def _not_looked_at(*, has_names: bool, data: bool) -> str:
+    """Describe what the check left out because the store cannot list."""
+    missed = ["strays"] if has_names else ["members of this group, which nothing names", "strays"]
+    return f"the server cannot list: {', '.join(missed if data else [*missed, 'chunks'])} were not looked at"
+
+
+def _nothing(where: StorePath) -> NodeNotFoundError:
+    """Return the error for a place without a node, with similar names."""
+    error = detection.not_found(where, NodeNotFoundError)
+    if error.remedy is not None and error.remedy.startswith("create"):
+        error.remedy = None
+    return error
+
+
+def _forget(node: inventory.Node) -> None:
+    """Release data that is no longer needed: there may be many nodes."""
+    for document in node.documents.values():
+        document.value, document.data = None, b""
+    if node.metadata is not None:
+        node.metadata = replace(node.metadata, attributes={}, spellings={})
+
+
+def _workers(keys: keyspace.Keys, concurrency: int | None, *, data: bool) -> int:
+    return concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.concurrency)
+
+
+def _check_digests(
+    findings: Findings, where: StorePath, expected: dict[str, str], effort: Effort, workers: Executor
+) -> None:
+    """Report the nodes that differ from their digests, if there are digests."""
+    if not expected:
+        return
+    with ExitStack() as opened:
+        for each in verifying.verify(hierarchy(opened, where, None, None, None), expected, effort, workers):
+            path = f"{where.prefix}{each.path}".rstrip("/")
+            findings.add(each.code, path, each.message, found=each.found, expected=each.expected)
+
+
+def _check_elsewhere(findings: Findings, keys: keyspace.Keys, workers: Executor, most: int, progress: Progress) -> int:
+    """Let the workers of a cluster decode every stored chunk, and return how many there were."""
+    looked = 0
+    where = keys.where
+    workers.expect(where.store, [node.marker.key for node in keys.inventory])
+    stored = (decoding.Stored.of(chunk) for chunk in keys.chunks(with_sizes=False))
+    with Tracker(progress, "checking", unit="chunk") as shown:
+        for told in workers.ask(decoding.Decoding(most), stored, lambda _: None):
+            looked += 1
+            _enter(findings, told.path, told.key, told.troubles)
+            shown.count(1, told.nbytes, told.path)
+    return looked
+
+
+def _enter(findings: Findings, path: str, key: str, troubles: Iterable[chunks.Trouble]) -> None:
+    for trouble in troubles:
+        findings.add(
+            trouble.code,
+            path,
+            trouble.message,
+            key=key,
+            found=trouble.found,
+            expected=trouble.expected,
+            spec=trouble.spec,
+        )
+
+
+def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, workers: int, progress: Progress) -> int:
+    """Look at every stored chunk, several at a time, and return how many there were."""
+    looked = 0
+
+    def stream() -> Any:
+        nonlocal looked
+        for chunk in keys.chunks(with_sizes=not data):
+            looked += 1
+            yield chunk
+
+    def look(chunk: keyspace.Chunk) -> None:
+        path = chunk.owner.node.path
+        nbytes = 0
+        try:
+            value = chunk.binding.store.get_within(chunk.key, chunk.binding.chain.most_stored) if data else None
+            nbytes = 0 if value is None else len(value)
+            troubles = list(_troubles(chunk, value, data=data))
+        except StoreError as error:
+            findings.add("unreadable-key", path, error.message, key=chunk.key, found=error.found)
+            troubles = []
+        _enter(findings, path, chunk.key, troubles)
+        shown.count(1, nbytes, path)
+
+    with Tracker(progress, "checking", unit="chunk") as shown:
+        pool.run(look, stream(), workers, 1 if data else 64)
+    return looked
+
+
+def _troubles(chunk: keyspace.Chunk, value: Buffer | None, *, data: bool) -> Any:
+    if data:
+        if value is not None:
+            yield from chunks.check_data(chunk.binding, chunk.coords, value)
+        return
+    size = chunk.binding.store.size(chunk.key) if chunk.size is None else chunk.size
+    if size is not None:
+        yield from chunks.check_size(size, chunks.exact_size(chunk.binding, chunk.coords))

@@ -1,0 +1,313 @@
+"""Converting arrays and whole hierarchies from one format to another.
+
+The parts of a conversion: a plan, moving and comparing chunks, a journal, and a report.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from omnizarr.support.progress import Progress
+    from omnizarr.tools.convert.report import Conversion
+
+
+def convert(
+    source: Any,
+    target: Any = None,
+    *,
+    zarr_format: int | str | None = 3,
+    path: str | None = None,
+    source_format: int | str | None = None,
+    chunks: Any = None,
+    shards: Any = None,
+    filters: Any = "keep",
+    serializer: Any = "keep",
+    compressors: Any = "portable",
+    codecs: Any = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    verify: bool = True,
+    dry_run: bool = False,
+    estimate: bool = False,
+    in_place: bool = False,
+    remove_old: bool = False,
+    strict: bool = False,
+    allow_pickle: bool = False,
+    concurrency: int | None = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
+    temporary: Any = None,
+    progress: Progress = None,
+    storage_options: Any = None,
+    references: Literal["inside", "trusted"] | Sequence[str] | None = None,
+) -> Conversion:
+    """Convert an array, or a group with everything below it, to another format; or a netCDF file to Zarr, and back.
+
+    Chunks whose bytes mean the same in both formats are copied unchanged; others are decoded and encoded again, in
+    parallel and in bounded memory. An array appears in the target when it is complete and has been compared with the
+    source. An interrupted conversion can be resumed. The source is never changed. Unreadable chunks of the source do
+    not stop the conversion; the result lists them. Files that are not Zarr are copied unchanged.
+
+    Parameters
+    ----------
+    source : path, URL, Store, StorePath, Array, Group or mutable mapping
+        The source. A netCDF-3 or netCDF-4 file becomes NCZarr, with the types of its attributes, its dimensions and its
+        filters; then the options for chunks, and `resume`, do not apply.
+    target : the same, optional
+        The target. Optional in a dry run, and not allowed with `in_place`. A path that ends with ``.nc``, ``.nc4``,
+        ``.cdf``, ``.netcdf``, ``.h5`` or ``.hdf5`` becomes a netCDF-4 file with the contents of
+        `omnizarr.netcdf.Dataset`. New directories with names of other files, such as ``.tif``, are refused.
+    zarr_format : int or str
+        The target format: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: the format of the source.
+    path : str, optional
+        Path in the source of the node to convert.
+    source_format : int or str, optional
+        The format to read, if the source has documents of several formats.
+    chunks, shards, filters, serializer, compressors, codecs
+        As for `create_array`; options that you do not pass stay as in the source. In a hierarchy, lengths of chunks
+        (and of shards) apply to arrays with the same number of dimensions; chunks never become longer than the array.
+        ``shards="auto"`` makes shards of about 64 MiB of elements, with the shape that `advise` recommends, from the
+        chunks that an array has or that you pass; arrays of one chunk get none. With ``chunks="auto"``, chunks are also
+        those of `advise`. Compressors and checksums that few readers of v3 know are replaced in v3;
+        ``compressors="keep"`` keeps them.
+    overwrite : bool
+        Replace what is at the target.
+    resume : bool
+        Continue an interrupted conversion. A complete one is not changed.
+    verify : bool
+        Read the target again and compare it with the source, bit for bit, before an array gets its document.
+    dry_run : bool
+        Write nothing; report what would be done and lost.
+    estimate : bool
+        A dry run that also decodes and encodes a few chunks of each array, to estimate how many objects, bytes and
+        seconds the conversion would take: the `estimate` of the result, and of each of its nodes.
+    in_place : bool
+        Write documents of another format next to the existing ones, and keep the chunks. Raises an error if any chunk
+        cannot stay unchanged.
+    remove_old : bool
+        With `in_place`: remove the documents of the old format.
+    strict : bool
+        Raise NotRepresentableError, before anything is written, if something would be lost; raise ChunkError, before
+        the array appears in the target, if a chunk of the source is broken.
+    allow_pickle : bool
+        Whether to read pickled objects. Reading them can run arbitrary code.
+    concurrency : int, optional
+        Number of chunks in flight at once. The default is what suits the machine. On a cluster, this applies to
+        each task.
+    scheduler : distributed.Client, str or Cluster, optional
+        A dask.distributed cluster whose workers move and compare the chunks, as a client or an address
+        (``"tcp://10.0.0.1:8786"``); they must reach both stores, by the same names. No two tasks write the same
+        chunk (or shard) of the target, and the work of a worker that died is repeated. The default is threads
+        of this process.
+    max_memory : int, optional
+        Bytes of elements in memory at once, in addition to chunks that are being decoded or encoded. The
+        default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task; a worker runs as
+        many tasks at once as it has threads. If this memory would require reading the source more than twice,
+        the elements go through temporary objects, which together are as large as the array in memory.
+    temporary : path, URL, Store, StorePath or mutable mapping, optional
+        The place of temporary objects until an array is complete. The default is beside the target; for an
+        archive or a database, a directory beside its file.
+    progress : bool, callable or bar, optional
+        True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
+        time left. A callable, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit="B"`` and
+        ``unit_scale=True``, and returns a bar with the methods ``update(n)`` and ``close()``; ``set_postfix_str``,
+        if it exists, is called with the path of the current array. You can also pass the bar itself, which stays
+        open, or a function that takes only a number, which is called with each increase.
+    storage_options : mapping, optional
+        For stores that take them: source and target, if they are URLs.
+    references : {"inside", "trusted"} or list of str, optional
+        Which other files the source may use: references of Kerchunk, and external links, external storage and virtual
+        datasets of an HDF5 file. "inside": those in its own directory and below; "trusted": all that you can read; a
+        list: those below these paths and URLs too. The default of references is what
+        `ReferenceStore` says, that of HDF5 files is "inside".
+
+    Returns
+    -------
+    Conversion
+        A report for each node, with what could not be kept, and which chunks of the source cannot be read.
+        ``print`` shows it in plain words.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If the source does not exist.
+    NodeExistsError
+        If the target exists, or has an unfinished conversion, and neither `overwrite` nor `resume` is True; or
+        if `resume` is True and the unfinished conversion is another one.
+    NotRepresentableError
+        If something would be lost and `strict` is True; if `in_place` is not possible.
+    NodeNameError
+        If the target is within the source, or vice versa.
+    ChunkError
+        If the target differs from the source; if a chunk of the source cannot be decoded, and `strict` is True
+        or the target is a netCDF file.
+    SettingError
+        If the name of a new target is that of a file of another format.
+    MetadataError
+        If lengths of chunks are not valid; if one length for all dimensions makes chunks of more than 256 MiB.
+    SchedulerError
+        If the cluster cannot be reached, loses all workers, or has workers that cannot reach source or target.
+        You can resume the conversion, with or without the cluster.
+    ReadOnlyError, StoreError
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> old = omnizarr.create_group({}, zarr_format=2)
+    >>> old["temp"] = [280.5, 281.0]
+    >>> new = {}
+    >>> done = omnizarr.convert(old, new, zarr_format=3)
+    >>> done.is_lossless, done.verified
+    (True, True)
+    >>> omnizarr.open(new)["temp"][...]
+    array([280.5, 281. ])
+    """
+    options = {
+        "chunks": chunks,
+        "shards": shards,
+        "filters": filters,
+        "serializer": serializer,
+        "compressors": compressors,
+        "codecs": codecs,
+    }
+    if _may_be_files(source, target):
+        through_netcdf = import_module("omnizarr.tools.convert.netcdf")
+        if through_netcdf.concerns(source, target):
+            others = {"path": path, "source_format": source_format, "resume": resume, "in_place": in_place}
+            others.update(estimate=estimate, scheduler=scheduler, max_memory=max_memory, temporary=temporary)
+            account: Conversion = through_netcdf.run(
+                source,
+                target,
+                zarr_format=3 if zarr_format is None else zarr_format,
+                overwrite=overwrite,
+                verify=verify,
+                dry_run=dry_run,
+                strict=strict,
+                progress=progress,
+                references=references,
+                refused={**others, "remove_old": remove_old, "storage_options": storage_options, **options},
+            )
+            return account
+    if references is not None:
+        storage_options = {**(storage_options or {}), "references": references}
+    run = import_module("omnizarr.tools.convert.converter").run
+    report: Conversion = run(
+        source,
+        target,
+        zarr_format=zarr_format,
+        path=path,
+        source_format=source_format,
+        options=options,
+        overwrite=overwrite,
+        resume=resume,
+        verify=verify,
+        dry_run=dry_run,
+        estimate=estimate,
+        in_place=in_place,
+        remove_old=remove_old,
+        strict=strict,
+        allow_pickle=allow_pickle,
+        concurrency=concurrency,
+        scheduler=scheduler,
+        max_memory=max_memory,
+        temporary_place=temporary,
+        progress=progress,
+        storage_options=storage_options,
+    )
+    return report
+
+
+def rechunk(
+    source: Any,
+    target: Any = None,
+    *,
+    chunks: Any = None,
+    shards: Any = None,
+    path: str | None = None,
+    zarr_format: int | str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    verify: bool = True,
+    dry_run: bool = False,
+    concurrency: int | None = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
+    temporary: Any = None,
+    progress: Progress = None,
+    storage_options: Any = None,
+) -> Conversion:
+    """Copy an array, or a group with everything below it, with other chunks; everything else stays the same.
+
+    This is `convert` to the same format: in parallel and in bounded memory. The source is read at most twice, each
+    chunk of the target is written once and compared with the source, and an interrupted run can be resumed. A dry run
+    shows the passes.
+
+    Parameters
+    ----------
+    source : path, URL, Store, StorePath, Array, Group or mutable mapping
+    target : the same, optional
+        The target, which cannot be the source itself. Optional in a dry run.
+    chunks, shards
+        As for `create_array`; pass at least one of them. With ``chunks`` alone there are no shards. In a hierarchy,
+        lengths apply to arrays with the same number of dimensions; chunks never become longer than the array.
+    path : str, optional
+        Path in the source of the node.
+    zarr_format : int or str, optional
+        Another format, as for `convert`.
+    overwrite, resume, verify, dry_run, concurrency, scheduler, max_memory, temporary, progress, storage_options
+        As for `convert`.
+
+    Returns
+    -------
+    Conversion
+        A report for each node; ``print`` shows it in plain words.
+
+    Raises
+    ------
+    ValueError
+        If neither ``chunks`` nor ``shards`` is given, or one chunk of the target needs more than `max_memory`.
+    MetadataError
+        If the lengths are not valid; if one length for all dimensions makes chunks of more than 256 MiB.
+    NodeNotFoundError, NodeExistsError, NodeNameError, ChunkError, SchedulerError, ReadOnlyError, StoreError
+        As `convert`.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> days = omnizarr.create_array({}, data=[[1, 2, 3], [4, 5, 6]], chunks=(1, 3))
+    >>> points = {}
+    >>> omnizarr.rechunk(days, points, chunks=(2, 1)).verified
+    True
+    >>> omnizarr.open(points).chunks
+    (2, 1)
+    """
+    if chunks is None and shards is None:
+        raise ValueError("give chunks, or shards, or both")
+    return convert(
+        source,
+        target,
+        zarr_format=zarr_format,
+        path=path,
+        chunks=chunks,
+        shards=shards,
+        overwrite=overwrite,
+        resume=resume,
+        verify=verify,
+        dry_run=dry_run,
+        concurrency=concurrency,
+        scheduler=scheduler,
+        max_memory=max_memory,
+        temporary=temporary,
+        progress=progress,
+        storage_options=storage_options,
+    )
+
+
+def _may_be_files(*places: Any) -> bool:
+    """Return whether a place is a path, and so may be a netCDF file."""
+    texts = [str(place) for place in places if isinstance(place, str | os.PathLike)]
+    return any("://" not in text or text.startswith("file://") for text in texts)

@@ -1,0 +1,631 @@
+"""Carrying out a conversion.
+
+The conversion is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
+and gets its document last, so that readers of the target never see an incomplete array. Until the end, a journal in the
+target describes the unfinished conversion; see `omnizarr.tools.convert.journal`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr.api.opening import Mode, locate
+from omnizarr.errors import (
+    ChunkError,
+    ContainsArrayError,
+    ContainsGroupError,
+    NodeExistsError,
+    NodeNameError,
+    NotRepresentableError,
+    OmnizarrError,
+    Remedy,
+    SchedulerError,
+    StoreError,
+    Wording,
+)
+from omnizarr.formats import DIALECTS, dialect_named, dialects_for
+from omnizarr.formats.contract import Dialect
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
+from omnizarr.netcdf.repairs import repairs
+from omnizarr.nodes import consolidated, detection, hierarchy, outside
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.settings import config as settings
+from omnizarr.stores import LocalStore
+from omnizarr.stores.resolve import refuse_other_format
+from omnizarr.support.progress import Progress, Tracker
+from omnizarr.tools.convert import files, inplace, journal, temporary
+from omnizarr.tools.convert.estimating import estimate as estimate_of
+from omnizarr.tools.convert.journal import Journal
+from omnizarr.tools.convert.moving import Move
+from omnizarr.tools.convert.planning import Options, Plan, Step, explicit, fitted, plan
+from omnizarr.tools.convert.report import Conversion, NodeReport, would_be_lost
+from omnizarr.tools.convert.transfer import copy_files
+from omnizarr.tools.streaming.chunks import Chunks
+from omnizarr.tools.streaming.executors import Executor, executor
+from omnizarr.tools.streaming.nodes import documents_of, shown
+
+_ALL_SHOWN: Final = Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False)
+_IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
+"""Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
+_AGAIN: Final = "converted again: its chunks have changed since the conversion began"
+_NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
+_UNFINISHED: Final = Remedy("continue it with {resume}", resume=True) | Remedy(
+    "start again with {overwrite}", overwrite=True
+)
+
+
+def run(
+    source: Any,
+    target: Any,
+    *,
+    zarr_format: int | str | None,
+    path: str | None,
+    source_format: int | str | None,
+    options: Mapping[str, Any],
+    overwrite: bool,
+    resume: bool,
+    verify: bool,
+    dry_run: bool,
+    estimate: bool,
+    in_place: bool,
+    remove_old: bool,
+    strict: bool,
+    allow_pickle: bool,
+    concurrency: int | None,
+    scheduler: Any,
+    max_memory: int | None,
+    temporary_place: Any,
+    progress: Progress,
+    storage_options: Mapping[str, Any] | None,
+) -> Conversion:
+    """Convert, as `omnizarr.convert` says; `options` are the wanted changes from the source.
+
+    Without `zarr_format` the format does not change.
+    """
+    dry_run = dry_run or estimate
+    _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
+    if max_memory is not None and max_memory < 1:
+        raise ValueError(Wording("{max_memory}: expected a number of bytes, of at least 1", max_memory=max_memory))
+    began = time.monotonic()
+    wishes = Options(**options)
+    if in_place:
+        _check_in_place(wishes, estimate=estimate, temporary=temporary_place, scheduler=scheduler)
+    for_source, for_target = _options_for(source, target, storage_options)
+    with ExitStack() as opened:
+        source_mode: Mode = "r+" if in_place and not dry_run else "r"
+        found = detection.open_node(_place(opened, source, path, source_mode, for_source), source_format)
+        dialect = dialect_named(found.metadata.dialect) if zarr_format is None else dialects_for(zarr_format)[0]
+        if in_place and source_format is None:
+            found = _beside(found, dialect)
+        plans = plan(found, dialect, wishes, in_place=in_place)
+        if strict and plans.losses:
+            raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
+        place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
+        if place is not None:
+            if place.store is not target:
+                refuse_other_format(place.store)  # in a dry run, too
+            _refuse_overlap(found.where, place)
+            plans = fitted(plans, place)
+            if strict and plans.losses:
+                raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
+        notes = repairs(found.where)
+        report = Conversion(
+            source=shown(source, path, found.where),
+            target="",
+            source_format=found.metadata.dialect,
+            target_format=dialect.name,
+            nodes=tuple(_with_repairs(found.where, notes, (step.report(in_place=in_place) for step in plans.steps))),
+            dry_run=dry_run,
+            in_place=in_place,
+            verify=verify and not in_place,
+            files=plans.files,
+        )
+        if in_place:
+            removed = inplace.run(plans, remove_old=remove_old, overwrite=overwrite, dry_run=dry_run)
+            return replace(report, target=report.source, removed=removed, seconds=time.monotonic() - began)
+        move_options = {
+            "concurrency": settings.get("concurrency") if concurrency is None else concurrency,
+            "allow_pickle": allow_pickle,
+            "max_memory": max_memory,
+            "compares": verify,
+        }
+        if place is None:
+            return replace(
+                report, nodes=_with_passes(report.nodes, plans, found.where, move_options, estimates=estimate)
+            )
+        report = replace(report, target=shown(target, None, place))
+        if dry_run:
+            hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
+            return replace(report, nodes=_with_passes(report.nodes, plans, place, move_options, estimates=estimate))
+        workers = opened.enter_context(executor(scheduler))
+        elsewhere = _temporary(opened, temporary_place, place, storage_options)
+        work = _Work(plans, place, workers, move_options, overwrite, strict, elsewhere)
+        nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
+        return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _refuse_overlap(source: StorePath, target: StorePath) -> None:
+    """Raise NodeNameError if a hierarchy would be converted into itself, or over itself."""
+    try:
+        hierarchy.refuse_overlap(source, target)
+    except NodeNameError as error:
+        raise NodeNameError(
+            "a hierarchy cannot be converted into itself or over itself",
+            found=f"the target {target} in the source {source}",
+            remedy=Remedy("choose a target elsewhere") | Remedy("convert with {in_place}", in_place=True),
+        ) from error
+
+
+def _with_repairs(
+    where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
+) -> Iterator[NodeReport]:
+    """Yield reports, with a remark where netCDF reads a node differently from its documents."""
+    for each in nodes:
+        told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
+        remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
+        yield replace(each, remarks=(*each.remarks, *remarks)) if told else each
+
+
+def _matters(note: Note) -> bool:
+    return not note.pointer.endswith("/fill_value")  # with six digits, as in all that netCDF-C writes
+
+
+def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
+    """Return a node in the format from which it will be converted in place, if it has documents of several formats.
+
+    They do if this was done already, or interrupted.
+    """
+    if found.metadata.dialect != dialect.name:
+        return found
+    for other in DIALECTS:
+        if other != dialect and other.entry_point is None:
+            beside = detection.detect(found.where, other.name, found.metadata.node_type)
+            if beside is not None:
+                return beside
+    return found
+
+
+def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool, in_place: bool) -> None:
+    if in_place and target is not None:
+        raise ValueError("in place there is no target: leave it out")
+    if target is None and not (in_place or dry_run):
+        raise ValueError(Wording("give a target, or {in_place}, or {dry_run}", in_place=True, dry_run=True))
+    if overwrite and resume:
+        raise ValueError(
+            Wording("{overwrite} begins again, {resume} continues: give one of them", overwrite=True, resume=True)
+        )
+    if resume and in_place:
+        raise ValueError("in place there is nothing to resume: convert again")
+
+
+def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, scheduler: Any) -> None:
+    """Raise ValueError for options without meaning where chunks stay in place."""
+    if wishes.given:
+        raise ValueError(f"in place, chunks stay unchanged: {', '.join(wishes.given)} cannot be given")
+    for is_given, what in (
+        (estimate, "to estimate"),
+        (temporary is not None, "temporary"),
+        (scheduler is not None, "for a scheduler to do"),
+    ):
+        if is_given:
+            raise ValueError(f"in place, chunks stay where they are: there is nothing {what}")
+
+
+def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_options: Any) -> StorePath:
+    """Return the place that the user gave. A store that is opened for it is closed at the end."""
+    where, _ = locate(store, path, mode, storage_options)
+    if isinstance(store, (str, os.PathLike)):
+        opened.callback(where.store.close)
+    return where
+
+
+def _temporary(opened: ExitStack, given: Any, target: StorePath, storage_options: Any) -> StorePath | None:
+    """Return the place of temporary objects if it is not below the target: the user's choice, or beside the file."""
+    if given is not None:
+        is_new = isinstance(given, (str, os.PathLike)) and "://" not in str(given) and not Path(given).exists()
+        options = storage_options if isinstance(given, str) and "://" in given else None
+        place = _place(opened, given, None, "a", options)
+        if is_new and isinstance(place.store, LocalStore):
+            opened.callback(_remove_if_empty, place.store.root)
+        return temporary.home_in(place, target)
+    match target.store.origin()[0]:
+        case (kind, str(path)) if kind in _IN_ONE_FILE:
+            folder, name = os.path.split(path)
+            return temporary.home_in(StorePath(LocalStore(folder), f"{name}.temporary"), target)
+        case (kind, *_) if kind in _IN_ONE_FILE:
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="omnizarr-", ignore_cleanup_errors=True))
+            return temporary.home_in(StorePath(LocalStore(folder)))
+    return None
+
+
+def _remove_if_empty(folder: str) -> None:
+    with suppress(OSError):
+        Path(folder).rmdir()
+
+
+def _with_passes(
+    nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any], *, estimates: bool
+) -> tuple[NodeReport, ...]:
+    """Return the planned result for each node, with the passes that move its elements, and the estimated time."""
+    made = []
+    for step, node in zip(plans.steps, nodes, strict=True):
+        if not step.is_array or step.found is None or step.translation is None:
+            made.append(node)
+            continue
+        move = Move(step.found.where, place, step.translation, temporary=place, **options)
+        passes = move.passes()
+        made.append(replace(node, passes=passes, estimate=estimate_of(move, passes) if estimates else None))
+    return tuple(made)
+
+
+def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
+    """Return options for source and target. If only one of them is a URL, only that one gets the options."""
+    are_urls = [isinstance(place, str) and "://" in place for place in (source, target)]
+    if len(set(are_urls)) == 1:
+        return options, options
+    return (options, None) if are_urls[0] else (None, options)
+
+
+@dataclass
+class _Work:
+    """A conversion under way."""
+
+    plan: Plan
+    place: StorePath
+    """The target, as the user gave it."""
+    executor: Executor
+    options: Mapping[str, Any]
+    """Of each `Move`."""
+    overwrite: bool
+    strict: bool
+    elsewhere: StorePath | None = None
+    """Place of temporary objects, if not beside the target."""
+    root: StorePath = field(init=False)
+    """The same as `place`, in the hierarchy that it belongs to."""
+    resumed: Journal | None = None
+    record: Journal = field(init=False)
+    """The journal as it stands."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.root = self._settled()
+        except NotRepresentableError:
+            if not self.overwrite or self.place.home is not None or self.place.path:
+                raise
+            self.root = self.place  # what is here, and would be hidden, is removed before
+
+    @property
+    def verify(self) -> bool:
+        """Whether all is read again."""
+        return bool(self.options["compares"])
+
+    @property
+    def temporary(self) -> StorePath:
+        """The prefix of all temporary objects."""
+        return self.elsewhere or temporary.home_in(self.root)
+
+    def _settled(self) -> StorePath:
+        root = hierarchy.settled(self.place, self.plan.dialect)
+        hierarchy.check_path(self.plan.dialect, root.path)
+        outside.refuse_array(root)
+        for place in root.ancestors():
+            existing = detection.here(place, DIALECTS)
+            if existing is not None and isinstance(existing.metadata, ArrayMetadata):
+                raise ContainsArrayError(
+                    "an array is in the way: nodes cannot lie below it",
+                    store=str(root.store),
+                    path=place.path,
+                    remedy="choose another target",
+                )
+        return root
+
+    def run(self, progress: Progress, *, resume: bool) -> tuple[NodeReport, ...]:
+        """Write everything, and return the result for each node."""
+        arrays = [step for step in self.plan.steps if step.is_array]
+        for step in arrays:
+            self._move(step).check_memory()
+        for place in (self.plan.source.where, self.root, self.temporary):
+            self.executor.expect(place.store, ())
+        self.record = self._journal()
+        is_complete = self._begin(self.record, resume=resume)
+        sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
+        chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
+        total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.verify
+        try:
+            with Tracker(progress, "converting", total, chunks=number, times=times) as shown:
+                self._copy_files(is_complete=is_complete)
+                nodes = []
+                for step in self.plan.steps:
+                    shown.begin(sizes.get(step.path, 0), step.path, chunks.get(step.path, 0))
+                    nodes.append(self._node(step, shown))
+        except (StoreError, SchedulerError):
+            raise
+        except OmnizarrError:
+            self._remove_temporary()  # to resume would meet the same again
+            raise
+        if is_complete:
+            return tuple(nodes)
+        nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
+        journal.remove(self.root)
+        return tuple(nodes)
+
+    def _journal(self) -> Journal:
+        """Return the journal of what is to be done."""
+        ours = replace(self.plan.journal(verify=self.verify), began=time.time())
+        if self.elsewhere is None:
+            return ours
+        return replace(ours, options={**ours.options, "temporary": str(self.elsewhere)})
+
+    def _begin(self, ours: Journal, *, resume: bool) -> bool:
+        """Make sure that the target is ours; return whether it is complete already."""
+        if self.overwrite:
+            self._clear()
+            ours.write(self.root)
+            return False
+        with self.root.store.lock(self.root.prefix + journal.KEY):  # of several that begin at once, one does
+            is_complete = self._look(ours, resume=resume)
+            if self.resumed is None and not is_complete:
+                ours.write(self.root)
+        return is_complete
+
+    # -- what exists already ------------------------------------------------------
+
+    def _look(self, ours: Journal, *, resume: bool) -> bool:
+        """Find out whether the target is free, unfinished or (True) complete; refuse anything else."""
+        found = journal.read(self.root)
+        if found is not None:
+            if not resume:
+                raise NodeExistsError(
+                    "there is an unfinished conversion",
+                    store=str(self.root.store),
+                    path=self.root.path,
+                    key=self.root.prefix + journal.KEY,
+                    remedy=_UNFINISHED,
+                )
+            ours.check(found, self.root)
+            self.resumed = found
+            self.record = replace(found, verify=found.verify and ours.verify)
+            if self.record != found:
+                self.record.write(self.root)
+            return False
+        existing = _occupant(self.place)
+        if existing is None:
+            self._refuse_strays()
+            return False
+        if resume and all(self._is_there(step) for step in self.plan.steps if step.target is not None):
+            return True
+        if isinstance(existing, OmnizarrError):
+            raise existing
+        kind = ContainsArrayError if isinstance(existing.metadata, ArrayMetadata) else ContainsGroupError
+        raise kind(
+            f"there is {'an array' if kind is ContainsArrayError else 'a group'} already",
+            store=str(self.root.store),
+            path=self.root.path,
+            remedy=Remedy("pass {overwrite} to replace it", overwrite=True),
+        )
+
+    def _refuse_strays(self) -> None:
+        """Refuse chunks of an array that has no document: they would become chunks of the new one."""
+        for step in self.plan.steps:
+            key = next(self._move(step).strays(), None) if step.is_array else None
+            if key is not None:
+                raise NodeExistsError(
+                    "chunks lie where those of an array are to be, but no array is there",
+                    store=str(self.root.store),
+                    path=self._at(step).path,
+                    key=key,
+                    remedy=Remedy("move them away") | Remedy("pass {overwrite} to replace them", overwrite=True),
+                )
+        files.refuse_in_the_way(self.plan.source.where, self.root, self.plan.files)
+
+    def _clear(self) -> None:
+        """Remove what is at the target."""
+        existing = _occupant(self.place)
+        if existing is not None:
+            _erase(existing if isinstance(existing, Found) else None, self.place)
+            self.root = self._settled()
+        for step in self.plan.steps:
+            if step.is_array:
+                _erase(self._there(step), self._at(step))
+                self.root.store.delete_many(list(self._move(step).strays()))
+        self._remove_temporary()
+        journal.remove(self.root)
+
+    def _remove_temporary(self) -> None:
+        """Remove temporary objects, if there are any: in a store that cannot be listed there are none."""
+        with suppress(StoreError, NotImplementedError):
+            temporary.remove(self.temporary)
+
+    # -- nodes ---------------------------------------------------------------------------
+
+    def _at(self, step: Step) -> StorePath:
+        return self.root.at(f"{self.root.prefix}{step.path}".rstrip("/"))
+
+    def _there(self, step: Step) -> Found[Metadata] | None:
+        """Return the node of the target's format that is where one belongs."""
+        return detection.detect(self._at(step), self.plan.dialect.name)
+
+    def _is_there(self, step: Step) -> bool:
+        found = self._there(step)
+        if found is None or step.target is None:
+            return False
+        documents = [
+            self.plan.dialect.dump(_plain(found.where, metadata)) for metadata in (found.metadata, step.target)
+        ]
+        return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
+
+    def _copy_files(self, *, is_complete: bool) -> None:
+        """Copy the files that are not Zarr; what is in a complete target stays."""
+        source = self.plan.source.where
+        copy_files(source, self.root, self.plan.files, self.executor, verify=self.verify, keeps=is_complete)
+
+    def _node(self, step: Step, shown: Tracker) -> NodeReport:
+        """Write a node, unless it exists, and return the result."""
+        report = step.report()
+        if step.target is None:
+            return report
+        is_there = self._is_there(step)
+        if not isinstance(step.target, ArrayMetadata):
+            if not is_there:
+                hierarchy.create(self._at(step), explicit(step.target))
+            return report
+        move = self._move(step)
+        self._expect(step)
+        is_changed = self._is_changed(step) if is_there else None
+        broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
+        if is_changed and self.verify and not self._is_equal(move, replace(report, **broken), shown):
+            hierarchy.clear(self._at(step))
+            report = replace(report, remarks=(*report.remarks, _AGAIN))
+            is_there = False
+        if is_there:
+            self._remove_temporary()
+            report = replace(report, how="done before")
+            if broken:
+                report = replace(report, **broken)
+            elif not self.verify or self.resumed is None or not self.resumed.verify:
+                report = self._verified(move, report, shown)
+            elif is_changed is not None:  # unchanged, or compared above
+                report = replace(report, verified="values")
+            elif self.plan.source.where.store.concurrency > 1:  # to read it all again would take long
+                report = replace(report, remarks=(*report.remarks, _NOT_AGAIN))
+            else:
+                report = self._verified(move, report, shown)
+            self._refuse_broken(step, report)
+            return report
+        report = replace(report, passes=move.passes(self.executor.width))
+        moved = move.run(self.executor, shown.tick)
+        report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
+        report = self._verified(move, _with_broken(report, move, moved.broken), shown)
+        self._refuse_broken(step, report)
+        if report.unreadable:
+            told = {"unreadable": dict(report.unreadable), "stored": report.stored}
+            self.record = replace(self.record, broken={**self.record.broken, step.path: told})
+            self.record.write(self.root)
+        hierarchy.create(self._at(step), step.target)
+        if len(report.passes) > 1:
+            move.discard()
+        return report
+
+    def _is_equal(self, move: Move, report: NodeReport, shown: Tracker) -> bool:
+        """Return whether a finished array is still equal to its source, of which the same chunks cannot be read."""
+        try:
+            found = self._verified(move, replace(report, unreadable={}, stored=0), shown)
+        except ChunkError:
+            return False
+        return found.unreadable.keys() == report.unreadable.keys() and bool(found.verified or found.unreadable)
+
+    def _is_changed(self, step: Step) -> bool | None:
+        """Return whether chunks of the source have changed since an interrupted conversion began; None if unknown."""
+        if self.resumed is None or not self.resumed.began or step.found is None:
+            return None
+        if not isinstance(step.found.metadata, ArrayMetadata):
+            return None
+        chunks = Chunks.of(step.found.where, step.found.metadata)
+        return journal.changed_since(chunks.store, chunks.prefix, self.resumed.began)
+
+    def _refuse_broken(self, step: Step, report: NodeReport) -> None:
+        """Raise ChunkError if chunks of the source cannot be read, and nothing may be lost."""
+        if self.strict and report.unreadable and step.found is not None:
+            raise ChunkError(
+                report.unreadable_in_words(" of the source"),
+                store=str(step.found.where.store),
+                path=step.found.where.path,
+                remedy=Remedy(
+                    "repair the source and convert again with {overwrite}; {strict} carries what can be read",
+                    overwrite=True,
+                    strict=False,
+                ),
+            )
+
+    def _expect(self, step: Step) -> None:
+        """Raise an error in workers that cannot see the documents of source and target."""
+        if step.found is not None:
+            source = [step.found, self.plan.source]
+            self.executor.expect(source[0].where.store, (key for found in source for key in documents_of(found)))
+        target = dialect_of(self._at(step), step.target) if step.target is not None else self.plan.dialect
+        self.executor.expect(
+            self.root.store,
+            [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
+        )
+
+    def _verified(self, move: Move, report: NodeReport, shown: Tracker) -> NodeReport:
+        if not self.verify:
+            return report
+        with shown.phase("comparing"):
+            compared = move.compare(self.executor, shown.tick)
+        remarks = report.remarks
+        if compared.why:
+            remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")
+        if compared.broken:
+            return _with_broken(report, move, compared.broken)
+        return replace(report, verified=compared.how, remarks=remarks)
+
+    def _move(self, step: Step) -> Move:
+        if step.found is None or step.translation is None:
+            raise TypeError("a node that cannot be read has no chunks")
+        return Move(
+            step.found.where,
+            self._at(step),
+            step.translation,
+            resume=self.resumed is not None,
+            temporary=self.temporary,
+            **self.options,
+        )
+
+    def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:
+        """Make consolidated metadata of a group that had some."""
+        if not step.has_copies or step.target is None:
+            return report
+        try:
+            consolidated.consolidate(self._at(step))
+        except StoreError:
+            raise
+        except OmnizarrError as error:
+            return replace(report, remarks=(*report.remarks, f"no consolidated metadata was made: {error.message}"))
+        return report
+
+
+def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> NodeReport:
+    """Return a report that names chunks of the source that cannot be read."""
+    if not broken:
+        return report
+    return replace(report, unreadable=broken, stored=sum(1 for _ in move.sides()[0].stored()))
+
+
+def _plain(where: StorePath, metadata: Metadata) -> Metadata:
+    """Return the metadata in the documents of a node, without copies of other nodes' metadata."""
+    found = dialect_of(where, metadata).keyspace.unsettle(metadata)
+    return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
+
+
+def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    """Return the node at a place, including an implied group."""
+    try:
+        return detection.detect(place) or detection.implied(place)
+    except OmnizarrError as error:
+        return error
+
+
+def _erase(found: Found[Metadata] | None, place: StorePath) -> None:
+    """Remove a node and everything below it. For an implied group, remove the nodes in it."""
+    if found is None:
+        return
+    if isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None:
+        for name, below in detection.load_children(
+            found.where, detection.children(found.where), found.metadata.dialect
+        ):
+            at = found.where.at(f"{found.where.prefix}{name}")
+            if isinstance(below, Found):
+                _erase(below, at)
+            else:
+                hierarchy.clear(at)
+        return
+    hierarchy.clear(found.where)

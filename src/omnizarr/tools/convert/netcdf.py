@@ -1,0 +1,375 @@
+"""Conversions with a netCDF file at one end, or at both: through the data model of netCDF, not through Zarr's.
+
+The result is read again and compared: types, attributes with their types, and values bit for bit.
+
+Spec: NCZarr, "The NCZarr Data Model". Attribute types: xarray#10361.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from omnizarr.api import opening
+from omnizarr.errors import (
+    NodeExistsError,
+    NodeNameError,
+    NotRepresentableError,
+    OmnizarrError,
+    Remedy,
+    SettingError,
+    Wording,
+)
+from omnizarr.formats import dialect_named, dialects_for
+from omnizarr.netcdf import copying, files, urls
+from omnizarr.netcdf.dataset import Dataset
+from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
+from omnizarr.nodes import consolidated, hierarchy, replacing
+from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.stores.trust import References
+from omnizarr.support.progress import Progress, Tick, Tracker
+from omnizarr.tools import strangers
+from omnizarr.tools.convert import netcdf_planning as planning
+from omnizarr.tools.convert.files import losses_of
+from omnizarr.tools.convert.netcdf_planning import Plan
+from omnizarr.tools.convert.report import Conversion, How, NodeReport
+from omnizarr.tools.streaming import nodes as streamed
+from omnizarr.tools.translate.translation import Loss
+
+SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf", ".h5", ".hdf5")
+"""How the names of files end that are written: netCDF-4 is HDF5."""
+_ZARR: Final = {2: "v2", 3: "v3"}
+_FILE: Final = "netCDF-4"
+_USUAL: Final = 3  # the default of convert, which a URL may override
+_NOTHING_SAID: Final = {"filters": "keep", "serializer": "keep", "compressors": "portable"}  # of other keywords None
+_TOLD: Final = 3  # losses that an error tells
+
+
+# -- files ------------------------------------------------------------------------------------------
+
+
+def concerns(source: Any, target: Any) -> bool:
+    """Whether a netCDF file is to be read or written."""
+    return is_file(source) or is_target(target) or _is_meant(source)
+
+
+def is_file(place: Any) -> bool:
+    """Whether there is a netCDF file at a place."""
+    path = _path(place)
+    return path is not None and files.is_netcdf(path)
+
+
+def is_target(place: Any) -> bool:
+    """Whether a place is called as netCDF files are, and is not a directory."""
+    path = _path(place)
+    return path is not None and path.name.lower().endswith(SUFFIXES) and not path.is_dir()
+
+
+def _is_meant(source: Any) -> bool:
+    """Whether a source is called as netCDF files are, but nothing is there that could be read as something else."""
+    path = _path(source)
+    return path is not None and is_target(source) and not path.exists()
+
+
+def _path(place: Any) -> Path | None:
+    """Return the local path of a place, unless its URL means Zarr."""
+    if not isinstance(place, str | os.PathLike):
+        return None
+    if "://" in str(place) and not str(place).startswith("file:"):
+        return None
+    location = urls.parse(place)
+    if location.mode or location.storage or location.zarr_format or not location.is_local:
+        return None
+    return Path(location.place)
+
+
+def _local(place: Any) -> Path | None:
+    """Return the local path of a place, whatever is there."""
+    if not isinstance(place, str | os.PathLike):
+        return None
+    location = urls.parse(place)
+    return Path(location.place) if location.is_local else None
+
+
+# -- the conversion -----------------------------------------------------------------------------------
+
+
+def run(
+    source: Any,
+    target: Any,
+    *,
+    zarr_format: int | str,
+    overwrite: bool,
+    verify: bool,
+    dry_run: bool,
+    strict: bool,
+    progress: Progress,
+    refused: Mapping[str, Any],
+    references: References | None = None,
+) -> Conversion:
+    """Convert, as `omnizarr.convert` says; `refused` are the keywords that mean nothing here."""
+    began = time.monotonic()
+    is_file_wanted = is_target(target)
+    wanted = _checked(refused, target, zarr_format, dry_run=dry_run)
+    _refuse_overlap(source, target)
+    with _opened(source, references) as (found, kind):
+        opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
+        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
+        if kind != _FILE:
+            plan = replace(plan, losses=(*plan.losses, *_lost_files(source)))
+        if strict and plan.losses:
+            raise _would_be_lost(source, plan.losses)
+        report = Conversion(
+            source=_shown(source),
+            target="" if target is None else _shown(target),
+            source_format=kind,
+            target_format=_FILE if is_file_wanted else _ZARR[wanted],
+            nodes=(),
+            dry_run=dry_run,
+            verify=verify,
+        )
+        if dry_run:
+            return replace(report, nodes=tuple(_reports(found.root, plan)))
+        total = sum(_sizes(found.root)) * (1 + verify)
+        with Tracker(progress, "converting", total) as shown:
+            shown.begin(total)
+            work = _write_file if is_file_wanted else _write_zarr
+            plan = work(target, found, plan, wanted, shown.tick, overwrite=overwrite, verify=verify)
+    nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
+    return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _checked(refused: Mapping[str, Any], target: Any, zarr_format: int | str, *, dry_run: bool) -> int:
+    """Return the format of Zarr that is wanted. Raises ValueError for keywords that are not valid."""
+    given = [name for name, value in refused.items() if value not in (_NOTHING_SAID.get(name), False)]
+    if given:
+        raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
+    if target is None and not dry_run:
+        raise ValueError(Wording("give a target, or {dry_run}", dry_run=True))
+    if is_target(target):
+        return 2
+    if zarr_format not in _ZARR:
+        raise SettingError(Wording("{zarr_format}: netCDF stands on 2 and 3", zarr_format=zarr_format))
+    said = urls.parse(target).zarr_format if isinstance(target, str) else None
+    return said if said is not None and zarr_format == _USUAL else int(zarr_format)
+
+
+def _refuse_overlap(source: Any, target: Any) -> None:
+    """Raise NodeNameError if something would be written over the source, or into it."""
+    ours, theirs = _local(source), _local(target)
+    if ours is None or theirs is None:
+        return
+    ours, theirs = ours.resolve(), theirs.resolve()
+    is_same = ours.exists() and theirs.exists() and ours.samefile(theirs)
+    if is_same or ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
+        raise NodeNameError(
+            "source and target lie in each other",
+            store=str(theirs),
+            found=str(ours),
+            remedy="write it elsewhere, and move it when it is there",
+        )
+
+
+def _lost_files(source: Any) -> Iterator[Loss]:
+    """Yield the files beside the arrays of a hierarchy: a netCDF file holds none."""
+    with ExitStack() as opened:
+        found = streamed.hierarchy(opened, opened.enter_context(_place(source, "r")), None, None, None)
+        others = strangers.of(found.top.where, streamed.metadata_of(found))
+        lost = dict.fromkeys((*others.files, *others.unnamed), "a netCDF file contains no other files")
+        yield from losses_of(lost, found.nodes)
+
+
+def _would_be_lost(source: Any, losses: tuple[Loss, ...]) -> NotRepresentableError:
+    told = [f"/{each.path}{each.pointer}: {each.what} ({each.why})" for each in losses[:_TOLD]]
+    more = f"; and {len(losses) - _TOLD} more" if len(losses) > _TOLD else ""
+    return NotRepresentableError(
+        f"something would be lost: {'; '.join(told)}{more}",
+        store=_shown(source),
+        remedy=Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False),
+    )
+
+
+def _shown(place: Any) -> str:
+    """Return the user's name of a place."""
+    if isinstance(place, str | os.PathLike):
+        return os.fsdecode(place)
+    return str(opening.locate(place, None, "r", None)[0].store)
+
+
+@contextmanager
+def _opened(place: Any, references: References | None) -> Iterator[tuple[Source, str]]:
+    path = _path(place)
+    if path is not None and (is_file(place) or _is_meant(place)):
+        with files.open_file(path, references=references) as source:
+            yield source, _FILE
+        return
+    with Dataset(place) as dataset:
+        yield dataset.as_source(for_xarray=True), _ZARR[dataset.zarr_format]
+
+
+# -- writing --------------------------------------------------------------------------------------------
+
+
+def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, overwrite: bool, verify: bool) -> Plan:
+    """Write a file, which takes its place when it is complete and compared."""
+    path = (_path(target) or Path(target)).absolute()
+    if os.path.lexists(path) and not overwrite:
+        raise NodeExistsError(
+            "something is in the way", store=str(path), remedy=Remedy("pass {overwrite} to replace it", overwrite=True)
+        )
+    partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
+    try:
+        told = files.write_file(partial, source, progress=tick)
+        plan = planning.with_told(plan, told)
+        if verify:
+            with files.open_file(partial) as written:
+                planning.compare(source, written, plan, tick)
+        os.replace(partial, path)  # noqa: PTH105 (an existing file is replaced)
+    except OmnizarrError as error:
+        raise error.add(store=str(path))
+    finally:
+        partial.unlink(missing_ok=True)
+    return plan
+
+
+def _write_zarr(
+    target: Any, source: Source, plan: Plan, zarr_format: int, tick: Tick, *, overwrite: bool, verify: bool
+) -> Plan:
+    """Write a hierarchy. If it is incomplete or wrong, remove it, and keep what it would have replaced."""
+    path = _local(target)
+    is_new = path is not None and not os.path.lexists(path)
+    opener = _opener(target, zarr_format)
+
+    def fill(place: Any, dataset: Dataset) -> Plan:
+        return _fill(place, dataset, source, plan, tick, verify=verify)
+
+    def made(place: StorePath) -> Plan:
+        told = fill(place, opener(place, "w"))
+        if isinstance(target, str | os.PathLike) and urls.parse(target).consolidated:
+            consolidated.consolidate(place)
+        return told
+
+    if overwrite and not is_new:
+        dialect = dialects_for(zarr_format)[0]
+        with _place(target) as where:
+            if replacing.is_taken(where, dialect):
+                return replacing.remade(where, dialect, made)[1]
+    try:
+        dataset = opener(target, "w" if overwrite else "x")
+    except NodeExistsError as error:
+        error.remedy = Remedy("replace it with {overwrite}", overwrite=True)
+        raise
+    try:
+        return fill(target, dataset)
+    except BaseException:
+        _remove(target, path if is_new else None)
+        raise
+
+
+def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, tick: Tick, *, verify: bool) -> Plan:
+    """Write everything into a new dataset, close it and compare."""
+    with dataset:
+        wanted = Source(plan.defined or source.root, source.read)
+        changed: list[str] = []
+        copying.write(dataset, wanted, root=plan.defined, tick=tick, told=changed.append)
+        plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
+    if verify:
+        with Dataset(place) as written:
+            planning.compare(source, written.as_source(), plan, tick)
+    return plan
+
+
+def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
+    """Return a function that creates or opens a dataset at any place, in the layout of the target.
+
+    Without a word on that it is the one that xarray, zarr-python and netCDF-C understand.
+    """
+    said = urls.parse(target) if isinstance(target, str | os.PathLike) else None
+    layout = {"zarr": "pure", "nczarr": "D"}.get(said.mode or "", "xarray") if said is not None else "xarray"
+    xarray = None if said is None else said.xarray
+    return functools.partial(Dataset, layout=layout, zarr_format=zarr_format, xarray=xarray)
+
+
+def _remove(target: Any, made: Path | None) -> None:
+    """Remove an unfinished target: a directory, a file or a node."""
+    if made is not None and made.is_dir():
+        shutil.rmtree(made, ignore_errors=True)
+    elif made is not None:
+        made.unlink(missing_ok=True)
+    else:
+        with suppress(OmnizarrError), _place(target) as place:
+            hierarchy.clear(place)
+
+
+@contextmanager
+def _place(place: Any, mode: Literal["r", "a"] = "a") -> Iterator[StorePath]:
+    if not isinstance(place, str | os.PathLike):
+        yield opening.locate(place, None, mode, None)[0]
+        return
+    store, path = urls.parse(place).open_store(mode)
+    with closing(store):
+        yield StorePath(store, normalize(path))
+
+
+def _sizes(root: GroupHeader) -> Iterator[int]:
+    lengths = root.sizes()
+    for _, group in root.walk():
+        for each in group.variables.values():
+            yield math.prod(lengths[name].size for name in each.dimensions) * each.type.dtype.itemsize
+
+
+# -- the account --------------------------------------------------------------------------------------
+
+
+def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Iterator[NodeReport]:
+    """Yield the result for each group and variable."""
+    kept = {f"{path}/{name}" for path, group in plan.root.walk() for name in group.variables}
+    groups = {path for path, _ in plan.root.walk()}
+    for path, group in found.walk():
+        how: How = "documents" if path in groups else "left out"
+        yield NodeReport(path[1:], "group", how, losses=_of(plan, path), remarks=_remarks(plan, path, group))
+        for name, each in group.variables.items():
+            full = f"{path}/{name}"
+            is_lost = full not in kept
+            yield NodeReport(
+                full[1:],
+                "array",
+                "left out" if is_lost else "encoded",
+                losses=_of(plan, full),
+                remarks=_remarks(plan, full, each),
+                verified="values" if verified and not is_lost else "",
+            )
+
+
+def _counted(target: Any, nodes: Iterator[NodeReport]) -> Iterator[NodeReport]:
+    """Yield reports with the chunks that were written, and their size; of a file its size alone, with the root."""
+    path = _path(target)
+    if path is not None and is_target(target):
+        for each in nodes:
+            yield replace(each, nbytes=0 if each.path else path.stat().st_size)
+        return
+    with Dataset(target) as dataset:
+        for each in nodes:
+            if each.how != "encoded":
+                yield each
+                continue
+            array = dataset[each.path].array
+            yield replace(each, chunks=array.nchunks_initialized, nbytes=array.nbytes_stored())
+
+
+def _of(plan: Plan, path: str) -> tuple[Loss, ...]:
+    return tuple(each for each in plan.losses if each.path == path[1:])
+
+
+def _remarks(plan: Plan, path: str, header: GroupHeader | VariableHeader) -> tuple[str, ...]:
+    notes = [note.message for note in header.notes if not planning.is_loss(note)]
+    return (*notes, *plan.remarks.get(path, ()))

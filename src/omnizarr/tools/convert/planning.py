@@ -1,0 +1,401 @@
+"""Plan a conversion: translate every node of a hierarchy before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from omnizarr.codecs import registry
+from omnizarr.codecs.contract import BytesSpec, ChunkPolicy
+from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError, ValueTypeError
+from omnizarr.formats import conventions
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.spelling import same
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
+from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes import detection, stored
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath
+from omnizarr.tools.convert import files, journal
+from omnizarr.tools.convert.report import How, NodeReport
+from omnizarr.tools.convert.sources import Node, Source, is_failure, is_implied
+from omnizarr.tools.streaming.chunks import Chunks, read
+from omnizarr.tools.translate.coding import is_kept
+from omnizarr.tools.translate.elements import as_text, value_kind
+from omnizarr.tools.translate.losses import shown
+from omnizarr.tools.translate.translation import KEEP, PORTABLE, Loss, Translation, translate
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The user's changes from the source; see `omnizarr.convert`."""
+
+    chunks: Any = None
+    shards: Any = None
+    filters: Any = KEEP
+    serializer: Any = KEEP
+    compressors: Any = PORTABLE
+    codecs: Any = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are given."""
+        layout = {"chunks": self.chunks, "shards": self.shards, "codecs": self.codecs}
+        coding = {"filters": self.filters, "serializer": self.serializer, "compressors": self.compressors}
+        return {
+            **{name: value for name, value in layout.items() if value is not None},
+            **{name: value for name, value in coding.items() if not is_kept(value)},
+        }
+
+    @property
+    def compressors_left(self) -> Any:
+        """The treatment of compressors if the user gives none."""
+        return self.compressors if is_kept(self.compressors) else PORTABLE
+
+    def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
+        """Return keywords of `translate`: in a hierarchy, lengths of chunks are for arrays of that many dimensions."""
+        given = self.given
+        layout = [given.get("chunks"), _shape_in(given.get("shards"))]
+        if not is_alone and any(_is_row(lengths) and len(lengths) != ndim for lengths in layout):
+            return {name: value for name, value in given.items() if name not in ("chunks", "shards")}
+        return given
+
+
+def _shape_in(shards: Any) -> Any:
+    return shards.get("shape") if isinstance(shards, Mapping) else shards
+
+
+def _is_row(lengths: object) -> bool:
+    return isinstance(lengths, Sequence) and not isinstance(lengths, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node.
+
+    Attributes
+    ----------
+    path : str
+        Below the root of what is converted.
+    found : Found, optional
+        None if it cannot be read.
+    translation : Translation, optional
+        None if the node cannot be read.
+    losses : tuple of Loss
+    remarks : tuple of str
+    has_copies : bool
+        A group with consolidated metadata.
+    files : tuple of str
+        Keys below a group, of files that a convention keeps there.
+    """
+
+    path: str
+    found: Found[Metadata] | None
+    translation: Translation | None
+    losses: tuple[Loss, ...]
+    remarks: tuple[str, ...] = ()
+    has_copies: bool = False
+    files: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> Metadata | None:
+        """The node's metadata in the target; None if it is left out."""
+        return None if self.translation is None else self.translation.target
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array that is not left out."""
+        return isinstance(self.target, ArrayMetadata)
+
+    def report(self, *, in_place: bool = False) -> NodeReport:
+        """Return the plan for the node."""
+        node_type = "" if self.found is None else self.found.metadata.node_type
+        how: How = "left out" if self.target is None else "documents"
+        if self.is_array and self.translation is not None and not in_place:
+            by_chunks: How = "copied" if self.translation.same_bytes else "recompressed"
+            how = by_chunks if self.translation.same_elements else "encoded"
+        followed = {} if self.translation is None else self.translation.conventions
+        return NodeReport(self.path, node_type, how, losses=self.losses, remarks=self.remarks, conventions=followed)
+
+
+class Plan(NamedTuple):
+    """All nodes, parents first; and the keys, below the topmost, of files that are not Zarr and are carried."""
+
+    source: Found[Metadata]
+    dialect: Dialect
+    options: Options
+    steps: tuple[Step, ...]
+    files: tuple[str, ...] = ()
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What cannot be carried."""
+        return tuple(loss for step in self.steps for loss in step.losses)
+
+    def journal(self, *, verify: bool) -> journal.Journal:
+        """Return the journal of the conversion."""
+        return journal.Journal(
+            source=str(self.source.where),
+            source_format=self.source.metadata.dialect,
+            target_format=self.dialect.name,
+            options={name: repr(value) for name, value in self.options.given.items()},
+            source_digest=journal.digest(self._documents(of_target=False)),
+            target_digest=journal.digest(self._documents(of_target=True)),
+            verify=verify,
+        )
+
+    def _documents(self, *, of_target: bool) -> Iterator[tuple[str, Mapping[str, JSON]]]:
+        for step in self.steps:
+            if step.found is None or (not of_target and is_implied(step.found.metadata)):
+                yield step.path, {}
+            elif not of_target:
+                yield step.path, stored.dump(step.found.where, _alone(step.found.metadata))
+            elif step.target is not None:
+                yield step.path, self.dialect.dump(step.target)
+
+
+def _alone(metadata: Metadata) -> Metadata:
+    """Return a node without copies of others."""
+    return replace(metadata, consolidated=None) if isinstance(metadata, GroupMetadata) else metadata
+
+
+def explicit(metadata: GroupMetadata) -> GroupMetadata:
+    """Return a group as it gets its own documents, which first has no copies of others."""
+    return replace(metadata, implicit=False, consolidated=None)
+
+
+def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_place: bool = False) -> Plan:
+    """Return the plan for a node and everything below it. Reads documents only.
+
+    Raises
+    ------
+    MetadataError, NotRepresentableError, CodecError
+        If an option is not valid for an array, or is nothing that the target can have.
+    """
+    whole = Source(source)
+    walked = list(whole.walk(whole.top(source), concurrency=source.where.store.concurrency))
+    nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
+    is_alone = isinstance(source.metadata, ArrayMetadata)
+    steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
+    if source.where.store.exists(source.where.prefix + journal.KEY):
+        what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
+        steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
+    if whole.remark:
+        steps[0] = replace(steps[0], remarks=(f"the source cannot be listed: {whole.remark}", *steps[0].remarks))
+    made = Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
+    return made if in_place else _with_files(made)
+
+
+def _with_files(made: Plan) -> Plan:
+    """Return a plan with the files that are not Zarr; those without a place in the target are losses."""
+    nodes = {step.path: None if step.found is None else step.found.metadata for step in made.steps}
+    known = (f"{step.path}/{name}".lstrip("/") for step in made.steps for name in step.files)
+    found = files.found_below(made.source.where, nodes, known)
+    top, *others = made.steps
+    top = replace(top, remarks=(*top.remarks, *files.told_of(found)))
+    return _without(made._replace(steps=(top, *others), files=found.files), files.for_dialect(found, made.dialect))
+
+
+def _without(made: Plan, lost: Mapping[str, str]) -> Plan:
+    """Return a plan without some files, which are losses of the nodes that they are below."""
+    if not lost:
+        return made
+    losses: dict[str, list[Loss]] = {}
+    for loss in files.losses_of(lost, (step.path for step in made.steps)):
+        losses.setdefault(loss.path, []).append(loss)
+    steps = (replace(step, losses=(*step.losses, *losses.get(step.path, ()))) for step in made.steps)
+    return made._replace(steps=tuple(steps), files=tuple(key for key in made.files if key not in lost))
+
+
+def fitted(made: Plan, place: StorePath) -> Plan:
+    """Return a plan in which nodes and files with keys that the target's store cannot have are losses."""
+    made = made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
+    return _without(made, files.for_place(made.files, (step.path for step in made.steps), place))
+
+
+def _fitted(step: Step, dialect: Dialect, place: StorePath) -> Step:
+    if step.target is None or step.translation is None or not step.path:
+        return step
+    keyspace = dialect.keyspace
+    if isinstance(keyspace, Split):
+        keyspace = replace(keyspace, root=place.path)
+    path = f"{place.prefix}{step.path}"
+    keys = list(keyspace.documents(path).values())
+    if isinstance(step.target, ArrayMetadata):
+        keys += [f"{keyspace.chunk_prefix(path)}{key}" for key in _last_chunk(step.target)]
+    try:
+        for key in keys:
+            place.store.check_storable(key)
+    except (InvalidKeyError, StoreLimitError) as error:
+        why = f"{place.store} has no room for its keys: {error.message}"
+        loss = Loss(step.path, "", f"the node {step.path!r}", why)
+        return replace(step, translation=replace(step.translation, target=None), losses=(*step.losses, loss))
+    return step
+
+
+def _last_chunk(metadata: ArrayMetadata) -> Iterator[str]:
+    """Yield the key of an array's last chunk, which is the longest."""
+    try:
+        grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        yield chunk_keys.bind(metadata.chunk_key_encoding).encode(tuple(max(0, n - 1) for n in grid.grid_shape))
+    except OmnizarrError:
+        return  # of an extension that is not known here
+
+
+def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[Step]:
+    """Say of groups in which no array will be that they are lost to a format without groups."""
+    above = {""} if any(step.is_array for step in steps) else set()
+    for step in steps:
+        names = step.path.split("/") if step.is_array else []
+        above.update("/".join(names[:end]) for end in range(1, len(names)))
+    for step in steps:
+        if step.target is None and step.remarks and not dialect.has_groups and step.path not in above:
+            why = "the format has no groups, and no array is in it that would need a directory"
+            yield replace(step, losses=(*step.losses, Loss(step.path, "", "the group", why)), remarks=())
+        else:
+            yield step
+
+
+_ONLY_A_COPY: Final = "only consolidated metadata describes it"
+
+
+def step_of(
+    node: Node,
+    nodes: Nodes,
+    dialect: Dialect,
+    options: Options,
+    *,
+    is_alone: bool = False,
+    in_place: bool = False,
+    looks: bool = True,
+) -> Step:
+    """Return the plan for a node.
+
+    Parameters
+    ----------
+    node : Node
+    nodes : Nodes
+        Of the whole hierarchy, for conventions.
+    dialect : Dialect
+        The target.
+    options : Options
+    is_alone : bool
+        The array is not a part of a hierarchy.
+    in_place : bool
+    looks : bool
+        Look for chunks where they make a difference: to the keys of others, and to what is lost.
+
+    Raises
+    ------
+    MetadataError, NotRepresentableError, CodecError
+        If an option is not valid for an array.
+    StoreError
+        If the store fails.
+    """
+    if isinstance(node.found, OmnizarrError):
+        loss = Loss(node.path, "", "the node", f"it cannot be read: {node.found}")
+        return Step(node.path, None, None, (loss,))
+    try:
+        return _step(node, node.found, nodes, dialect, options, is_alone=is_alone, in_place=in_place, looks=looks)
+    except OmnizarrError as error:
+        if options.given or is_failure(error):
+            raise error.add(path=node.found.where.path)
+        loss = Loss(node.path, error.pointer or "", "the node", f"it cannot be translated: {error}")
+        return Step(node.path, None, None, (loss,))
+
+
+def _step(
+    node: Node,
+    found: Found[Metadata],
+    nodes: Nodes,
+    dialect: Dialect,
+    options: Options,
+    *,
+    is_alone: bool,
+    in_place: bool,
+    looks: bool,
+) -> Step:
+    metadata = _alone(found.metadata)
+    keywords: dict[str, Any] = {}
+    if isinstance(metadata, ArrayMetadata):
+        metadata = detection.with_keys_in_use(found.where, metadata) if looks else metadata
+        keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
+    left = {"compressors": options.compressors_left}
+    wanted: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings, **left, **keywords}
+    made = translate(metadata, dialect, in_place=in_place, **wanted)
+    if made.same_elements and keywords and not _has_codecs_already(made, translate(metadata, dialect, **left)):
+        # Readers would accept the chunks unchanged, but the user wants others.
+        made = replace(made, same_bytes=False, same_elements=False)
+    if not made.same_bytes and "compressors" not in keywords and (name := _that_cannot_encode(made.target)):
+        # Read it can be: blosc with snappy, of old.
+        made = translate(metadata, dialect, **{**wanted, "compressors": "auto"})
+        made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
+    made = _without_losses_of_missing(made, found.where) if looks else made
+    made = _with_loss_of_values(made, found.where, node.path) if looks and made.values == "text" else made
+    remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
+    where = found.where
+    kept = () if in_place else conventions.files(node.path, nodes)
+    kept = tuple(key for key in kept if where.store.exists(where.prefix + key))
+    return Step(node.path, found, made, made.losses, remarks, node.has_copies, kept)
+
+
+def _without_losses_of_missing(made: Translation, where: StorePath) -> Translation:
+    """Return a translation without the losses that concern missing chunks, if none is missing."""
+    if not made.of_missing or not isinstance(made.source, ArrayMetadata) or Chunks.of(where, made.source).lacks_some():
+        return made
+    losses = tuple(loss for loss in made.losses if loss not in made.of_missing)
+    told = (f"{loss.what} becomes {loss.kept}; no chunk is missing" for loss in made.of_missing)
+    return replace(made, losses=losses, remarks=(*made.remarks, *told), of_missing=())
+
+
+def _with_loss_of_values(made: Translation, where: StorePath, path: str) -> Translation:
+    """Return the translation of objects to text, with a loss if they are not all texts already.
+
+    Without a target if a value has no text, as bytes in MessagePack.
+    """
+    if not isinstance(made.source, ArrayMetadata):
+        return made
+    kind = value_kind(made.source)
+    chunks = Chunks.of(where, made.source)
+    binding = chunks.bind(ChunkPolicy(missing="fill"))
+    losses: list[Loss] = []
+    for coords in chunks.stored():
+        values = read(binding, chunks.grid.slices_of(coords), None, {})
+        others = [value for value in values.flat if not isinstance(value, str)]
+        if others and not losses:
+            what = f"that elements are {kind} values, such as {shown(others[0])}"
+            losses.append(Loss(path, "/filters", what, "the target has no such type", "their JSON text"))
+        if losses and kind == "JSON":
+            break
+        try:
+            as_text(values)
+        except ValueTypeError as error:
+            loss = Loss(path, "/filters", f"the array, for elements such as {error.found}", error.message)
+            return replace(made, target=None, losses=(*made.losses, loss))
+    return replace(made, losses=(*made.losses, *losses))
+
+
+def _that_cannot_encode(target: Metadata | None) -> str:
+    """Return the name of a compressor of an array that cannot compress here; "" if all can, or are not known."""
+    for codec in target.codecs if isinstance(target, ArrayMetadata) else ():
+        try:
+            entry = registry.find(codec.name)
+            if entry.kind == "bytes to bytes":
+                entry.bind(codec.configuration, BytesSpec(8, 1)).encode(bytes(8))
+        except CodecError:
+            return codec.name
+        except OmnizarrError:
+            continue
+    return ""
+
+
+def _has_codecs_already(made: Translation, unasked: Translation) -> bool:
+    """Whether an array has the codecs that the user wants, in every word, without asking for them."""
+    return (
+        isinstance(made.target, ArrayMetadata)
+        and isinstance(unasked.target, ArrayMetadata)
+        and same(made.target.codecs, unasked.target.codecs)
+    )

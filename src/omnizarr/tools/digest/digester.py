@@ -1,0 +1,217 @@
+"""Making the digests of a hierarchy: of its values and meaning, or of its stored bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from omnizarr.api.opening import locate
+from omnizarr.codecs.contract import AnyArray
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import grids
+from omnizarr.nodes import holdings
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import pool
+from omnizarr.support.progress import Progress, Tracker
+from omnizarr.tools import strangers
+from omnizarr.tools.digest.hash_tree import SIZE, HashTree, block_shape, hashing
+from omnizarr.tools.digest.report import Digest, NodeDigest
+from omnizarr.tools.digest.serializing import canonical_json, serialized
+from omnizarr.tools.streaming.chunks import box_of, part_of
+from omnizarr.tools.streaming.executors import Executor, Question, executor
+from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy, metadata_of
+from omnizarr.tools.streaming.regions import Box
+from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
+
+TAG: Final = "omnizarr1"
+"""The version of the manual's definition of digests."""
+
+
+def run(
+    store: Any,
+    *,
+    path: str | None,
+    zarr_format: int | str | None,
+    algorithm: str,
+    effort: Effort,
+    scheduler: Any,
+    progress: Progress,
+    storage_options: Mapping[str, Any] | None,
+) -> Digest:
+    """Return the digests of a hierarchy; see `omnizarr.digest`."""
+    hashing(algorithm)
+    with ExitStack() as opened:
+        found = hierarchy(opened, store, path, zarr_format, storage_options)
+        workers = opened.enter_context(executor(scheduler))
+        made = of_hierarchy(found, algorithm, effort, workers, progress)
+        others = strangers.of(found.top.where, metadata_of(found)).files
+        return replace(made, left_out=tuple(key for key in others if not strangers.is_system(key)))
+
+
+def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Executor, progress: Progress) -> Digest:
+    """Return the digests of all nodes. Raises the error of the first that cannot be read."""
+    digests: dict[str, NodeDigest] = {}
+    members: dict[str, dict[str, str]] = {}
+    sizes = {at: _nbytes(node, effort) for at, node in found.nodes.items()}
+    with Tracker(progress, "digesting", sum(sizes.values())) as shown:
+        for at, node in reversed(found.nodes.items()):  # members before their group
+            shown.begin(sizes[at], at)
+            digest = of_node(node, members.get(at, {}), algorithm, effort, workers, shown)
+            digests[at] = NodeDigest(
+                at, "" if node.meaning is None else node.meaning.kind, f"{TAG}:{algorithm}:{digest}"
+            )
+            above, _, name = at.rpartition("/")
+            members.setdefault(above, {})[name] = digest
+    return Digest(tuple(digests[at] for at in found.nodes))
+
+
+def of_node(
+    node: Node, members: Mapping[str, str], algorithm: str, effort: Effort, workers: Executor, shown: Tracker
+) -> str:
+    """Return the digest of a node in hexadecimal digits, given those of its members."""
+    if node.meaning is None or node.found is None:
+        raise node.error or OmnizarrError("the node cannot be read", path=node.path)
+    if node.array is None:
+        return summed(algorithm, {"kind": "group", "attributes": node.meaning.attributes, "members": members})
+    workers.expect(node.found.where.store, documents_of(node.found))
+    values = of_values(Elements(node.array.where, node.array.metadata, effort), algorithm, workers, shown)
+    return summed(
+        algorithm,
+        {
+            "kind": "array",
+            "attributes": node.meaning.attributes,
+            "shape": node.meaning.shape,
+            "data_type": node.meaning.data_type,
+            "dimension_names": node.meaning.dimension_names,
+            "values": values.hex(),
+        },
+    )
+
+
+def summed(algorithm: str, document: Mapping[str, Any]) -> str:
+    """Return the digest of a node, given what is to be said of it."""
+    return hashing(algorithm)(f"{TAG}\n".encode() + canonical_json(document)).hex()
+
+
+def _nbytes(node: Node, effort: Effort) -> int:
+    return 0 if node.array is None else Elements(node.array.where, node.array.metadata, effort).values_bytes()
+
+
+# Elements
+
+
+def of_values(elements: Elements, algorithm: str, workers: Executor, shown: Tracker) -> bytes:
+    """Return the digest of the elements of an array."""
+    hashed = hashing(algorithm)
+    spec, shape = elements.bind().spec, elements.metadata.shape
+    if not math.prod(shape):
+        return hashed(b"")
+    fill = box_of(spec.fill_value, spec.dtype)
+    tree = HashTree(shape, hashed, lambda lengths: hashed(serialized(_full(fill, lengths))))
+    sides = block_shape(shape)
+    blocks = grids.bind(grids.regular(sides), shape)
+    size = elements.chunks.element_bytes()
+    laid = walk(blocks, [chunks_of(elements)], size, elements.effort)
+    for start, digests in workers.ask(_Hashing(elements, laid, algorithm), laid.holding([elements]), shown.tick):
+        tree.add(start, digests)
+    return tree.root()
+
+
+def _full(fill: AnyArray, lengths: tuple[int, ...]) -> AnyArray:
+    values = np.empty(lengths, fill.dtype)
+    values[...] = fill
+    return values
+
+
+@dataclass(frozen=True)
+class _Hashing(Question[int, tuple[tuple[int, ...], AnyArray]]):
+    """Read a region, and return the digests of the blocks in it."""
+
+    elements: Elements
+    laid: Walk
+    algorithm: str
+
+    @property
+    def at_once(self) -> int:
+        return self.laid.at_once
+
+    def begin(self) -> Callable[[int], tuple[int, tuple[tuple[int, ...], AnyArray]]]:
+        hashed, read = hashing(self.algorithm), self.elements.reader(self.at_once)
+        regions = self.laid.regions
+        sides = block_shape(self.elements.metadata.shape)
+
+        def digests_of(number: int) -> tuple[int, tuple[tuple[int, ...], AnyArray]]:
+            box = regions.box(number)
+            values = read(box)
+            counts = tuple(-(-length // side) for length, side in zip(values.shape, sides, strict=True))
+            digests = bytearray()
+            for at in product(*map(range, counts)):
+                place: Box = tuple(slice(n * side, (n + 1) * side) for n, side in zip(at, sides, strict=True))
+                digests += hashed(serialized(part_of(values, place)))
+            start = tuple(part.start // side for part, side in zip(box, sides, strict=True))
+            return values.nbytes, (start, np.frombuffer(digests, np.uint8).reshape(*counts, SIZE))
+
+        return digests_of
+
+
+# Stored bytes
+
+
+def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_options: Any, progress: Progress) -> str:
+    """Return DANDI's checksum of everything that is stored below a place.
+
+    Spec: https://github.com/dandi/zarr_checksum
+    """
+    where, _ = locate(store, path, "r", storage_options if isinstance(store, str) and "://" in store else None)
+    with ExitStack() as opened:
+        if isinstance(store, (str, os.PathLike)):
+            opened.callback(where.store.close)
+        return _of_keys(where, concurrency, progress)
+
+
+def _of_keys(where: StorePath, concurrency: int | None, progress: Progress) -> str:
+    sizes = dict(holdings.sizes(where))
+    workers = concurrency or max(pool.default_concurrency(), where.store.concurrency)
+
+    def look(key: str) -> tuple[list[str], str, int]:
+        value = where.store.get(key)
+        data = b"" if value is None else value
+        shown.tick(len(data))
+        names = key.removeprefix(where.prefix).split("/")
+        return names, hashlib.md5(data, usedforsecurity=False).hexdigest(), len(data)
+
+    with Tracker(progress, "digesting", sum(sizes.values())) as shown:
+        return _of_directory([file for _, file in pool.gather(look, sizes, workers)])[0]
+
+
+def _of_directory(files: Iterable[tuple[list[str], str, int]]) -> tuple[str, int, int]:
+    """Return checksum, count and size of files, each with the names that lead to it."""
+    own: list[dict[str, Any]] = []
+    below: dict[str, list[tuple[list[str], str, int]]] = {}
+    for (name, *rest), md5, size in files:
+        if rest:
+            below.setdefault(name, []).append((rest, md5, size))
+        else:
+            own.append({"digest": md5, "name": name, "size": size})
+    directories = []
+    count, total = len(own), sum(each["size"] for each in own)
+    for name, members in below.items():
+        digest, number, size = _of_directory(members)
+        directories.append({"digest": digest, "name": name, "size": size})
+        count, total = count + number, total + size
+    manifest = {"directories": sorted(directories, key=_by_name), "files": sorted(own, key=_by_name)}
+    text = json.dumps(manifest, separators=(",", ":"))
+    return f"{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}-{count}--{total}", count, total
+
+
+def _by_name(entry: Mapping[str, Any]) -> str:
+    return str(entry["name"])

@@ -1,0 +1,41 @@
+"""Creating a node at a place within a hierarchy, whose groups learn of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from omnizarr.api.creating import create_array, create_group
+from omnizarr.nodes import creating
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.tools.edit import mentions, places
+
+
+def make(
+    place: Any,
+    options: Mapping[str, Any],
+    *,
+    kind: Literal["array", "group"],
+    like: Array | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Array | Group:
+    """Create an array or a group; `options` are keywords of `create_array`, with defaults from the array `like`."""
+    with places.opened(place, None, "a", storage_options) as where:
+        if kind == "group":
+            node: Array | Group = create_group(where, **options)
+        elif like is not None:
+            node = create_array(where, **_like(like, options))
+        else:
+            node = create_array(where, **options)
+        mentions.enter(node.store_path, kind)
+        return node
+
+
+def _like(template: Array, options: Mapping[str, Any]) -> dict[str, Any]:
+    found = creating.like(template, options)
+    if options.keys() & {"chunks", "shards", "compressors"}:
+        found.pop("codecs", None)
+    if "chunks" in options and "shards" not in options:
+        found.pop("shards", None)
+    return {"attributes": template.attrs.asdict(), **found, **options}

@@ -1,0 +1,183 @@
+"""Delete a node: only what belongs to it, its document first, so that readers never see it without its chunks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError, Remedy, StoreError
+from omnizarr.formats import DIALECTS, conventions
+from omnizarr.formats.conventions import Nodes
+from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.nodes import detection, erasing, hierarchy, holdings
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialects_at
+from omnizarr.nodes.renewing import Change, renew
+from omnizarr.stores import LocalStore, Store, ZipStore
+from omnizarr.support.progress import Progress, Tracker
+from omnizarr.tools.edit import mentions, places, unfinished
+from omnizarr.tools.edit.report import Edited
+
+_SHOWN: Final = 5
+_BATCH: Final = 1000
+
+
+def run(
+    given: Any,
+    *,
+    path: str | None,
+    recursive: bool,
+    dry_run: bool,
+    progress: Progress,
+    storage_options: Mapping[str, Any] | None,
+) -> Edited:
+    """Like `omnizarr.delete_node`."""
+    with places.opened(given, path, "r+", storage_options) as where:
+        found = node_at(where)
+        if found is None:
+            outcome = finish(where, dry_run=dry_run, progress=progress)
+        else:
+            refuse(found, recursive=recursive)
+            outcome = delete(found, dry_run=dry_run, progress=progress)
+    if not dry_run and not where.path and isinstance(given, str | os.PathLike):
+        _remove_empty(where.store)
+    return outcome
+
+
+def node_at(where: StorePath) -> Found[Metadata] | None:
+    """Return the node at a place; None for leftovers of an interrupted copy or deletion.
+
+    Raises NodeNotFoundError if there is no node: also for a directory that merely has hierarchies in it.
+    """
+    try:
+        found = detection.open_node(where)
+    except NodeNotFoundError:
+        if unfinished.is_left(where):
+            return None
+        raise
+    is_directory = isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None
+    if is_directory and not any(detection.here(place, DIALECTS) for place in where.ancestors()):
+        if unfinished.is_left(where):
+            return None
+        raise NodeNotFoundError(
+            "this directory is not a node: it has no documents of Zarr, though there are nodes further down",
+            store=str(where.store),
+            path=where.path,
+            remedy="name one of these",
+        )
+    return found
+
+
+def refuse(found: Found[Metadata], *, recursive: bool) -> None:
+    """Raise if a node must not be deleted: a group with members, if not `recursive`; or with files of others."""
+    where = found.where
+    if isinstance(found.metadata, GroupMetadata) and not recursive:
+        members = list(islice(detection.load_children(where, detection.children(where), ""), _SHOWN + 1))
+        if members:
+            raise ContainsGroupError(
+                "the group has members",
+                store=str(where.store),
+                path=where.path,
+                found=_some([name for name, _ in members]),
+                remedy=Remedy("pass {recursive} to delete them, too", recursive=True),
+            )
+    refuse_strangers(found)
+
+
+def refuse_strangers(found: Found[Metadata]) -> None:
+    """Raise StoreError if something is below a node that does not belong to it."""
+    where = found.where
+    kept = _files_of_conventions(where)
+    others = list(islice((key for key in erasing.strangers(where, found.metadata) if key not in kept), _SHOWN + 1))
+    if others:
+        raise StoreError(
+            "below this node lie files that belong to no node: nothing was deleted",
+            store=str(where.store),
+            path=where.path,
+            found=_some(others),
+            remedy="move or remove these first",
+        )
+
+
+def _files_of_conventions(where: StorePath) -> set[str]:
+    """Return the keys of files that a convention keeps below a node, such as the XML of OME."""
+    around = mentions.around(where).items()
+    nodes = Nodes({path: one for path, one in around if path == where.path or path.startswith(where.prefix)})
+    return {f"{path}/{key}".strip("/") for path in nodes for key in conventions.files(path, nodes)}
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+
+
+def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress = None) -> Edited:
+    """Delete a node and all below it; groups above no longer mention it."""
+    where = found.where
+    sizes = list(holdings.sizes(where))
+    around = mentions.around(where)
+    remarks = mentions.missed(where, around)
+    outcome = Edited(
+        "delete",
+        str(where),
+        None,
+        found.metadata.node_type,
+        len(sizes),
+        sum(size for _, size in sizes),
+        dry_run=dry_run,
+        remarks=remarks,
+    )
+    if dry_run:
+        return outcome
+    with Change(where, "gone") as change, where.lock():
+        change.begin()
+        if unfinished.has_place(where):
+            unfinished.of_deletion(found).write(where)
+        is_document = hierarchy.document_test(where)
+        own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
+        below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
+        where.store.delete_many(dict.fromkeys((*own, *below)))
+    mentions.enter(where, None)
+    _delete_rest(where, sizes, progress)
+    return outcome
+
+
+def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progress) -> None:
+    journal = where.prefix + unfinished.KEY
+    with Tracker(progress, f"delete {where}", sum(size for _, size in sizes)) as shown:
+        for first in range(0, len(sizes), _BATCH):
+            batch = sizes[first : first + _BATCH]
+            where.store.delete_many([key for key, _ in batch if key != journal])
+            shown.tick(sum(size for _, size in batch))
+    where.store.delete(journal)
+    belongings = dialects_at(where)[0].keyspace.belongings(where.path)
+    for prefix in belongings.prefixes:  # what came meanwhile, and empty directories
+        if next(iter(where.store.list_prefix(prefix)), None) is None:
+            where.store.delete_prefix(prefix)
+
+
+def finish(where: StorePath, *, dry_run: bool = False, progress: Progress = None) -> Edited:
+    """Delete leftovers of an interrupted copy or deletion."""
+    sizes = list(holdings.sizes(where))
+    outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)
+    if not dry_run:
+        mentions.enter(where, None)
+        renew(where, "gone")
+        _delete_rest(where, sizes, progress)
+    return outcome
+
+
+def _remove_empty(store: Store) -> None:
+    """Remove the directory or the archive that nothing is left in."""
+    if type(store) is LocalStore:
+        with suppress(OSError):
+            Path(store.root).rmdir()
+    elif isinstance(store, ZipStore) and isinstance(store.path, str) and store.store is None:
+        with suppress(OSError, OmnizarrError), ZipStore(store.path, mode="r") as archive:
+            is_empty = next(iter(archive.list()), None) is None
+        if is_empty:
+            with suppress(OSError):
+                Path(store.path).unlink()

@@ -1,0 +1,78 @@
+"""The journal of a copy or a deletion under way: a document at its place from the first write to the last.
+
+It is the journal of a conversion (`omnizarr.tools.convert.journal`), so `check` and `convert` recognise it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from omnizarr.errors import NodeExistsError, Remedy
+from omnizarr.formats import documents
+from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.stored import dump
+from omnizarr.stores import bounded
+from omnizarr.tools.convert import journal
+from omnizarr.tools.convert.journal import Journal
+
+KEY: Final = journal.KEY
+"""Name of the document."""
+_COPY: Final = {"copy": "bytes"}
+_DELETION: Final = {"delete": "all"}
+
+
+def has_place(where: StorePath) -> bool:
+    """Whether there is room for a journal: in drafts, at the root of the hierarchy only."""
+    return where.home is None or where.path == where.home.root
+
+
+def of_copy(found: Found[Metadata]) -> Journal:
+    """Return the journal of a copy of a node."""
+    is_implied = isinstance(found.metadata, GroupMetadata) and found.metadata.implicit
+    digest = journal.digest([("", {} if is_implied else dump(found.where, found.metadata))])
+    name = found.metadata.dialect
+    return Journal(str(found.where), name, name, _COPY, digest, digest, verify=True)
+
+
+def of_deletion(found: Found[Metadata]) -> Journal:
+    """Return the journal of a deletion of a node."""
+    name = found.metadata.dialect
+    return Journal(str(found.where), name, name, _DELETION, "", "", verify=False)
+
+
+def is_deletion(where: StorePath) -> bool:
+    """Whether a deletion was begun and not finished."""
+    if not is_left(where):
+        return False
+    document: Any = documents.parse(bounded.document(where.store, where.prefix + KEY) or b"{}")
+    entries = document.get("omnizarr_conversion")
+    return isinstance(entries, dict) and entries.get("options") == _DELETION
+
+
+def is_left(where: StorePath) -> bool:
+    """Whether a copy or a deletion under this name was begun and not finished."""
+    value = bounded.document(where.store, where.prefix + KEY)
+    if value is None:
+        return False
+    document = documents.parse(value)
+    return isinstance(document, dict) and "omnizarr_conversion" in document
+
+
+def check(where: StorePath, ours: Journal, *, resume: bool) -> bool:
+    """Return whether an unfinished copy is to be continued. Raises NodeExistsError if one is in the way."""
+    if where.store.get(where.prefix + KEY) is None:
+        return False
+    if not resume:
+        raise NodeExistsError(
+            "there is an unfinished copy or conversion here",
+            store=str(where.store),
+            path=where.path,
+            remedy=Remedy("pass {resume} to continue it", resume=True)
+            | Remedy("{overwrite} to begin again", overwrite=True),
+        )
+    found = journal.read(where)
+    if found is not None:
+        ours.check(found, where)
+    return True

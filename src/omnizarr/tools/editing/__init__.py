@@ -1,1 +1,0 @@
-"""Copying, moving and deleting nodes byte for byte, within a store and between stores."""

@@ -1,1 +1,0 @@
-"""Multiscale images: the levels of lower resolution, and their OME-Zarr metadata."""

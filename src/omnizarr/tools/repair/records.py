@@ -1,0 +1,89 @@
+"""Complete records of netCDF that a killed writer has left beyond the end of an unlimited dimension.
+
+They may be of any age, so they are adopted only if that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.netcdf import adopting
+from omnizarr.netcdf.dataset import Dataset
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import Store
+from omnizarr.stores.base import Buffer, Request, Span
+from omnizarr.tools.check.report import Finding
+from omnizarr.tools.repair.overlay import Overlay
+from omnizarr.tools.repair.report import Action
+from omnizarr.tools.repair.transaction import Bench
+
+_CODE: Final = "chunk-beyond-grid"
+
+
+class _Witness(Overlay):
+    """Remembers values that it read, so that it replaces only these."""
+
+    lists_everything = Overlay.lists_everything
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.read: dict[str, Buffer | None] = {}
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return a value, and remember it if it is a whole one that was not changed here."""
+        value = super().get(key, span)
+        if span is None and key not in self.changed:
+            self.read.setdefault(key, value)
+        return value
+
+    def get_within(self, key: str, most: int) -> Buffer | None:
+        """Return a value, and remember it if it was not changed here."""
+        value = super().get_within(key, most)
+        if key not in self.changed:
+            self.read.setdefault(key, value)
+        return value
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Return one after the other."""
+        yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(requests))
+
+
+def adopt_records(bench: Bench, findings: list[Finding]) -> None:
+    """Make unlimited dimensions as long as records are complete: the arrays first, then the dimension."""
+    witness = _Witness(bench.store)
+    try:
+        dataset = Dataset(StorePath(witness, bench.where.path, bench.where.home), "a", buffered=False)
+    except StoreError:
+        raise
+    except OmnizarrError:  # no group, or one of a format that netCDF does not stand on
+        return
+    dims = [each for group in dataset.walk() for each in group.dimensions.values() if each.isunlimited()]
+    wanted = {each: length for each in dims if (length := adopting.complete(each)) > each.size}
+    if not wanted:
+        return
+    told = ", ".join(f"{each.path} from {each.size} to {length}" for each, length in wanted.items())
+    adopting.adopt(wanted)
+    for key, new in witness.changed.items():  # in the order of writing
+        place = bench.where.at(key.rpartition("/")[0])
+        action = Action(
+            code=_CODE, path=place.path, key=key, what=f"adopt the complete records beyond the end of {told}"
+        )
+        if not bench.change(key, witness.read.get(key), new, [action], lock=place.lock_key):
+            return
+        bench.touched.add(place.path)
+    for finding in findings:
+        if finding.code == _CODE and _is_inside(bench, finding):
+            bench.settle(finding)
+
+
+def _is_inside(bench: Bench, finding: Finding) -> bool:
+    """Whether a chunk is in the grid by now."""
+    found = detection.open_array(bench.where.at(finding.path))
+    binding = detection.bind(found.where, found.metadata, ChunkPolicy())
+    coords = binding.keys.decode(str(finding.key).removeprefix(binding.prefix), len(found.metadata.shape))
+    grid = binding.grid.grid_shape
+    return coords is not None and all(number < count for number, count in zip(coords, grid, strict=True))

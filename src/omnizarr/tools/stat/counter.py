@@ -1,0 +1,164 @@
+"""Statistics of a hierarchy, array by array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
+from omnizarr.model import UNDEFINED, ArrayMetadata
+from omnizarr.nodes.detection import Found
+from omnizarr.support.progress import Progress, Tracker
+from omnizarr.tools.stat.moments import Fields, Moments, of_elements
+from omnizarr.tools.stat.report import ArrayStat, Stat, Statistics
+from omnizarr.tools.streaming.chunks import Chunks, box_of
+from omnizarr.tools.streaming.equality import is_small
+from omnizarr.tools.streaming.executors import Executor, Question, executor
+from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
+from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
+
+
+def run(
+    store: Any,
+    *,
+    path: str | None,
+    zarr_format: int | str | None,
+    skip_fill: bool,
+    effort: Effort,
+    scheduler: Any,
+    progress: Progress,
+    storage_options: Mapping[str, Any] | None,
+) -> Stat:
+    """Return statistics of the arrays of a hierarchy; see `omnizarr.stat`."""
+    with ExitStack() as opened:
+        found = hierarchy(opened, store, path, zarr_format, storage_options)
+        workers = opened.enter_context(executor(scheduler))
+        problems = [(at, str(node.error)) for at, node in found.nodes.items() if node.error is not None]
+        arrays = {at: node.array for at, node in found.nodes.items() if node.array is not None}
+        sizes = {at: Elements(each.where, each.metadata, effort).values_bytes() for at, each in arrays.items()}
+        stats = []
+        with Tracker(progress, "reading", sum(sizes.values())) as shown:
+            for at, each in arrays.items():
+                shown.begin(sizes[at], at)
+                try:
+                    stats.append(_of_array(at, each, workers, effort, shown, skip_fill=skip_fill))
+                except (StoreError, SchedulerError):
+                    raise
+                except (OmnizarrError, MemoryError) as error:
+                    problems.append((at, str(error)))
+    return Stat(tuple(stats), tuple(problems))
+
+
+def _of_array(
+    path: str, found: Found[ArrayMetadata], workers: Executor, effort: Effort, shown: Tracker, *, skip_fill: bool
+) -> ArrayStat:
+    elements = Elements(found.where, found.metadata, effort)
+    workers.expect(found.where.store, documents_of(found))
+    question = _Counting(elements, _walk(elements), skip_fill)
+    seen = Visits(question.laid, [elements])
+    total = Fields()
+    for each in workers.ask(question, seen, shown.tick):
+        total.add(each)
+    size, spec = math.prod(found.metadata.shape), elements.bind().spec
+    filled = of_elements(box_of(spec.fill_value, spec.dtype).reshape(1), question.fill(), skip_fill=skip_fill)
+    total.add(filled.times(size - seen.elements))
+    chunks = elements.chunks
+    return ArrayStat(
+        path=path,
+        shape=found.metadata.shape,
+        data_type=type_name(found.metadata),
+        size=size,
+        chunks=chunks.grid.nchunks,
+        missing=_missing(chunks),
+        fields=tuple(
+            _statistics(name, spec.dtype, each, has_fill=question.has_fill) for name, each in total.of.items()
+        ),
+    )
+
+
+def _walk(elements: Elements) -> Walk:
+    grid = chunks_of(elements)
+    return walk(grid, [grid], elements.chunks.element_bytes(), elements.effort)
+
+
+def _missing(chunks: Chunks) -> int | None:
+    try:
+        return chunks.grid.nchunks - sum(1 for _ in chunks.listed())
+    except (StoreError, NotImplementedError):
+        return None
+
+
+@dataclass(frozen=True)
+class _Counting(Question[int, Fields]):
+    """Read a block, and return what is to be known of its elements."""
+
+    elements: Elements
+    laid: Walk
+    skip_fill: bool
+
+    @property
+    def at_once(self) -> int:
+        return self.laid.at_once
+
+    @property
+    def has_fill(self) -> bool:
+        """Whether the fill value is defined."""
+        return self.elements.metadata.fill_value is not UNDEFINED
+
+    def fill(self) -> Any:
+        """Return the fill value as an array without dimensions; None if it is undefined."""
+        spec = self.elements.bind().spec
+        return box_of(spec.fill_value, spec.dtype) if self.has_fill else None
+
+    def begin(self) -> Callable[[int], tuple[int, Fields]]:
+        read, fill = self.elements.reader(self.at_once), self.fill()
+
+        def look(number: int) -> tuple[int, Fields]:
+            values = read(self.laid.regions.box(number))
+            return values.nbytes, of_elements(values, fill, skip_fill=self.skip_fill)
+
+        return look
+
+
+# From moments to statistics
+
+
+def _statistics(name: tuple[str, ...], dtype: np.dtype[Any], moments: Moments, *, has_fill: bool) -> Statistics:
+    for part in name:
+        dtype = dtype[part]
+    dtype = dtype.base
+    mean, std = moments.mean(), moments.std()
+    lowest, highest = moments.minimum, moments.maximum
+    if dtype.kind in "mM":
+        unit, count = np.datetime_data(dtype)
+        lowest, highest, mean = (_time(value, dtype.kind, f"{count}{unit}") for value in (lowest, highest, mean))
+        std = None if std is None else _time(Fraction(std), "m", f"{count}{unit}")
+    elif dtype.kind == "b":
+        lowest, highest = (None if value is None else bool(value) for value in (lowest, highest))
+    elif dtype.kind == "f":
+        lowest, highest = (None if value is None else dtype.type(value) for value in (lowest, highest))
+    elif is_small(dtype) and "int" in dtype.name:
+        lowest, highest = (None if value is None else int(value) for value in (lowest, highest))
+    if isinstance(mean, Fraction):
+        mean = _as_float(mean)
+    fill = moments.fill if has_fill else None
+    return Statistics(
+        field=name, count=moments.count, minimum=lowest, maximum=highest, mean=mean, std=std, nan=moments.nan, fill=fill
+    )
+
+
+def _as_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _time(value: Any, kind: str, unit: str) -> Any:
+    return None if value is None else np.array([round(value)], np.int64).astype(f"{kind}8[{unit}]")[0]

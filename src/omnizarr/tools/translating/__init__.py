@@ -1,1 +1,0 @@
-"""The parts of `omnizarr.tools.translation`: elements, codecs, and losses."""
