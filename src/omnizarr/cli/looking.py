@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -91,7 +92,7 @@ def _survey(node: Array | Group, tick: Tick) -> Survey | None:
     if isinstance(node, Array):
         return None
     try:
-        return surveys.of(node, [found for _, found in walk(node)], tick) if surveys.is_worthwhile(node) else None
+        return surveys.of(node, list(map(itemgetter(1), walk(node))), tick) if surveys.is_worthwhile(node) else None
     except StoreError:  # is reported for each node
         return None
 
@@ -155,7 +156,7 @@ class _Sums:
 def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[Iterator[Facts]]:
     # On a terminal, lines and a progress display would mix.
     with tracking("counting", hidden=sys.stdout.isatty()) as shown:
-        yield describe_all((node for _, node in walk(group)), shown.count, notes, group.store.concurrency, survey)
+        yield describe_all(map(itemgetter(1), walk(group)), shown.count, notes, group.store.concurrency, survey)
 
 
 def _code(facts: Iterable[Facts]) -> int:
@@ -241,7 +242,7 @@ def _with_members(path: str, storage: Storage) -> Array | Group:
 
 def _list_json(node: Array | Group, max_depth: int | None) -> int:
     """Print nodes as one JSON list, an entry per line."""
-    found: Iterable[Any] = [node] if isinstance(node, Array) else (below for _, below in walk(node, max_depth))
+    found: Iterable[Any] = [node] if isinstance(node, Array) else map(itemgetter(1), walk(node, max_depth))
     code = 0
     click.echo("[", nl=False)
     for number, below in enumerate(found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any, Final
 
 import click
@@ -76,7 +77,7 @@ def missing(path: str, storage: Storage, *, form: str, inner: bool, only_count: 
         raise click.UsageError("inner chunks have no keys: leave out --inner or --keys")
     node = open_node(path, storage)
     is_alone = isinstance(node, Array)
-    arrays = [node] if isinstance(node, Array) else (below for _, below in walk(node))
+    arrays = [node] if isinstance(node, Array) else map(itemgetter(1), walk(node))
     show = _print_json if as_json else _print_lines
     return show(arrays, len(node.store_path.prefix), form, inner=inner, only_count=only_count, is_alone=is_alone)
 

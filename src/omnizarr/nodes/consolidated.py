@@ -415,12 +415,14 @@ def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = N
 
 def gather_below(where: StorePath, prefer: str, unreachable: list[str] | None = None) -> dict[str, Documents]:
     """Return the same without the group itself."""
-    return {
-        place.path[len(where.prefix) :]: documents_at(place, prefer)
-        if metadata is None
-        else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
-        for place, metadata in walk(where, prefer, unreachable, concurrency=where.store.concurrency)
-    }
+    found: dict[str, Documents] = {}
+    for place, metadata in walk(where, prefer, unreachable, concurrency=where.store.concurrency):
+        found[place.path[len(where.prefix) :]] = (
+            documents_at(place, prefer)
+            if metadata is None
+            else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
+        )
+    return found
 
 
 def walk(

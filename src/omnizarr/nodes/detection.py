@@ -737,8 +737,8 @@ def beside(where: StorePath, metadata: Metadata, listed: Container[str] | None =
     }
     keys = {key for names in makers.values() for key in names.values()}
     exists = where.store.exists if listed is None else listed.__contains__
-    looked = pool.gather(lambda key: (key, exists(key)), keys, where.store.concurrency if listed is None else 1)
-    found = {key for _, (key, is_there) in looked if is_there}
+    workers = where.store.concurrency if listed is None else 1
+    found = set(filter(None, pool.results(lambda key: key if exists(key) else "", keys, workers)))
     notes = []
     for dialect in others:
         there = [name for name, key in makers[dialect.name].items() if key in found]

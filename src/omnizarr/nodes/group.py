@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
 from weakref import ReferenceType, ref
@@ -292,13 +293,14 @@ class Group(Node):
 
     def _children(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each direct member."""
-        if self._snapshot is None:
-            listed = detection.load_children(self._where, detection.children(self._where), self._metadata.dialect)
-        else:
-            listed = _from_snapshot(self._snapshot, self._where)
-        for name, found in listed:
+        where, snapshot = self._where, self._snapshot
+        for name, found in (  # in no variable, as `pool.gather` says
+            detection.load_children(where, detection.children(where), self._metadata.dialect)
+            if snapshot is None
+            else _from_snapshot(snapshot, where)
+        ):
             if isinstance(found, OmnizarrError):
-                yield name, UnreadableNode(self._where.at(f"{self._where.prefix}{name}"), found)
+                yield name, UnreadableNode(where.at(f"{where.prefix}{name}"), found)
             else:
                 yield name, self._node(found)
 
@@ -335,12 +337,12 @@ class Group(Node):
             top = Group(self._where, self._metadata, self._config)
         concurrency = 1 if top._snapshot is not None else self._where.store.concurrency
         skip = len(self._where.prefix)
-        walked = walk(cast("Member", top), _below, max_depth=max_depth, concurrency=concurrency)
-        return ((node.path[skip:], node) for _, node in walked)
+        for _, node in walk(cast("Member", top), _below, max_depth=max_depth, concurrency=concurrency):
+            yield node.path[skip:], node
 
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Return the number of nodes below. `max_depth` is that of `members`."""
-        return sum(1 for _ in self._walk(max_depth))
+        return len(self.members(max_depth))
 
     def __len__(self) -> int:
         # `list(group)` asks for an iterator, then for the length, then for the names. One lookup answers all
@@ -364,7 +366,7 @@ class Group(Node):
 
     def values(self) -> Iterator[Member]:
         """Yield the direct members."""
-        return (node for _, node in self._children())
+        return map(itemgetter(1), self._children())
 
     def items(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each direct member."""
@@ -372,27 +374,31 @@ class Group(Node):
 
     def groups(self) -> Iterator[tuple[str, Group]]:
         """Yield name and group of each direct member that is a group."""
-        return ((name, node) for name, node in self._children() if isinstance(node, Group))
+        for name, node in self._children():
+            if isinstance(node, Group):
+                yield name, node
 
     def group_keys(self) -> Iterator[str]:
         """Yield the names of the direct members that are groups."""
-        return (name for name, _ in self.groups())
+        return map(itemgetter(0), self.groups())
 
     def group_values(self) -> Iterator[Group]:
         """Yield the direct members that are groups."""
-        return (node for _, node in self.groups())
+        return map(itemgetter(1), self.groups())
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
         """Yield name and array of each direct member that is an array."""
-        return ((name, node) for name, node in self._children() if isinstance(node, Array))
+        for name, node in self._children():
+            if isinstance(node, Array):
+                yield name, node
 
     def array_keys(self) -> Iterator[str]:
         """Yield the names of the direct members that are arrays."""
-        return (name for name, _ in self.arrays())
+        return map(itemgetter(0), self.arrays())
 
     def array_values(self) -> Iterator[Array]:
         """Yield the direct members that are arrays."""
-        return (node for _, node in self.arrays())
+        return map(itemgetter(1), self.arrays())
 
     def visit(self, function: Callable[[str], T | None]) -> T | None:
         """Call `function` with the path of each node below.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 from omnizarr.engine import transformers
@@ -67,12 +68,11 @@ def asked(
             remedy="if it lists every key, give it lists_everything = True",
         )
 
-    def look(coords: Coords) -> Coords | None:
-        return coords if store.exists(prefix + encoding.encode(coords)) else None
+    def look(coords: Coords) -> list[Coords]:
+        return [coords] if store.exists(prefix + encoding.encode(coords)) else []
 
     candidates = (coords for coords in grid.coords() if coords not in known) if known else grid.coords()
-    answers = pool.gather(look, candidates, max(store.concurrency, 1))
-    return (coords for _, coords in answers if coords is not None)
+    return chain.from_iterable(pool.results(look, candidates, max(store.concurrency, 1)))
 
 
 def _within(encoding: KeyEncoding, grid: Grid) -> Callable[[str], Coords | None]:
@@ -195,8 +195,9 @@ def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
     """Yield the same keys, each with the size of its value in bytes."""
     store = where.store
     if is_asked(store):
-        answers = pool.gather(lambda key: (key, store.size(key)), keys(where), max(store.concurrency, 1))
-        yield from ((key, size) for _, (key, size) in answers if size is not None)
+        for _, (key, size) in pool.gather(lambda key: (key, store.size(key)), keys(where), max(store.concurrency, 1)):
+            if size is not None:
+                yield key, size
         return
     for prefix in _prefixes(where):
         yield from store.list_sizes(prefix)

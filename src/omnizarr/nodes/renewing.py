@@ -164,7 +164,7 @@ def _outermost(store: Store) -> tuple[Store, str] | None:
     while (higher := store.above()) is not None:
         store, name = higher
         path = f"{name}/{path}".rstrip("/")
-        if not any(is_there for _, is_there in pool.gather(partial(_exists, store), _GROUPS, store.concurrency)):
+        if not any(pool.results(partial(_exists, store), _GROUPS, store.concurrency)):
             break
         found = store, path
     return found

@@ -398,8 +398,8 @@ def _blank(growth: Growth, grown: Grown) -> None:
     is_few = math.prod(kept) - math.prod(inside) <= _FEW
     cut = list(_outside(kept, inside)) if is_few else _stored_outside(binding, kept, inside)
     workers = binding.store.concurrency
-    looked = pool.gather(partial(_holds_beyond, binding, before), cut, workers)
-    dirty = [cut[position] for position, holds in looked if holds]
+    holds = dict(pool.gather(partial(_holds_beyond, binding, before), cut, workers))
+    dirty = [coords for position, coords in enumerate(cut) if holds[position]]
     if binding.store.exclusion != "condition":
         binding.store.delete_many(map(binding.key_of, fresh))
         for coords in dirty:
@@ -539,8 +539,8 @@ def _stored_outside(binding: Binding, totals: Shape, kept: Shape) -> list[Coords
         return []
     prefixes = _prefixes(binding, totals, kept, count)
     if not prefixes:
-        asked = pool.gather(partial(_is_stored, binding), _outside(totals, kept), binding.store.concurrency)
-        return [coords for _, (coords, is_there) in asked if is_there]
+        look, workers = partial(_if_stored, binding), binding.store.concurrency
+        return list(itertools.chain.from_iterable(pool.results(look, _outside(totals, kept), workers)))
     return [
         coords
         for prefix in prefixes
@@ -549,8 +549,8 @@ def _stored_outside(binding: Binding, totals: Shape, kept: Shape) -> list[Coords
     ]
 
 
-def _is_stored(binding: Binding, coords: Coords) -> tuple[Coords, bool]:
-    return coords, binding.store.exists(binding.key_of(coords))
+def _if_stored(binding: Binding, coords: Coords) -> list[Coords]:
+    return [coords] if binding.store.exists(binding.key_of(coords)) else []
 
 
 def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[str]:

@@ -47,16 +47,19 @@ def walk(
         below = _by_level(top, below, max_depth, concurrency)
     # Not recursive: a hierarchy may be deeper than Python's stack.
     stack = [iter(below(top) or ())]
-    while stack:
-        depth = len(stack) - 1
-        for node in stack[-1]:
-            yield depth, node
-            inner = below(node) if max_depth is None or depth < max_depth else None
-            if inner is not None:
-                stack.append(iter(inner))
-                break
-        else:
-            stack.pop()
+    try:
+        while stack:
+            depth = len(stack) - 1
+            for node in stack[-1]:
+                yield depth, node
+                inner = below(node) if max_depth is None or depth < max_depth else None
+                if inner is not None:
+                    stack.append(iter(inner))
+                    break
+            else:
+                stack.pop()
+    finally:
+        stack.clear()  # their requests end, although the traceback of Ctrl-C may keep this frame
 
 
 def _by_level(

@@ -294,7 +294,8 @@ class Store(ABC):
         False is certain. True may be a file that cannot be read, or a name with another case.
         """
         prefix = as_prefix(prefix)
-        return any(value is not None for _, value in self.get_many((prefix + name, None) for name in names))
+        requests = ((prefix + name, None) for name in names)
+        return any(map(lambda answer: answer[1] is not None, self.get_many(requests)))  # noqa: C417 - in no variable
 
     def size(self, key: str) -> int | None:
         """Return the size of the value of `key` in bytes; None if the key is missing."""
@@ -498,8 +499,10 @@ class Store(ABC):
         >>> sorted(MemoryStore({"a/b": b"12", "a/c/d": b"", "e": b"3"}).list_sizes("a/"))
         [('a/b', 2), ('a/c/d', 0)]
         """
-        sizes = pool.gather(lambda key: (key, self.size(key)), self.list_prefix(prefix), self.concurrency)
-        return ((key, size) for _, (key, size) in sizes if size is not None)
+        keys = self.list_prefix(prefix)
+        for _, (key, size) in pool.gather(lambda key: (key, self.size(key)), keys, self.concurrency):
+            if size is not None:
+                yield key, size
 
     def list_dir(self, prefix: str) -> Listing:
         """Return the keys and the prefixes directly under `prefix`.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from operator import itemgetter
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar, cast
 
@@ -96,7 +97,8 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
 
     Items are taken when there is room for their results: at most twice as many as there are workers are in work
     or waiting. The first exception is raised after all threads have stopped. They also stop when the caller stops
-    early.
+    early. Keep this iterator in no variable, and so in no comprehension: after Ctrl-C, the traceback would keep it, and
+    the tasks would go on.
     """
     iterator = iter(items)
     first = list(islice(iterator, workers)) if workers > 1 else []
@@ -113,6 +115,11 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
         except BaseException:  # on Ctrl-C: threads must not go on unknown
             crew.dismiss()
             raise
+
+
+def results(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+    """Yield the results of `gather` without the positions of their items."""
+    return map(itemgetter(1), gather(task, items, workers))
 
 
 class _Crew(Generic[T, R]):

@@ -293,8 +293,8 @@ def _copy_store(
 ) -> Copied:
     _refuse_unreachable(old)
     keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
-    found = pool.gather(lambda key: (key, new.store.exists(new.prefix + key)), keys, new.store.concurrency)
-    there = {key for _, (key, is_there) in found if is_there}
+    is_there = dict(pool.gather(lambda key: new.store.exists(new.prefix + key), keys, new.store.concurrency))
+    there = {key for number, key in enumerate(keys) if is_there[number]}
     if there and if_exists == "raise":
         raise NodeExistsError(
             "keys exist already",

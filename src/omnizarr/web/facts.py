@@ -6,7 +6,6 @@ Paths are relative to the node that was opened. All functions read from the stor
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -206,8 +205,8 @@ class Dataset:
         except (StoreError, NotImplementedError) as error:
             names, note = [], str(error) if note is None else note
         wanted = names[offset : offset + limit]
-        answers = pool.gather(lambda name: _child(group, name), wanted, group.store.concurrency)
-        found = [node for _, node in sorted(answers, key=operator.itemgetter(0)) if node is not None]
+        answers = dict(pool.gather(lambda name: _child(group, name), wanted, group.store.concurrency))
+        found = [node for _, node in sorted(answers.items()) if node is not None]
         following = offset + limit
         return {
             "path": self.path_of(group.path),
@@ -741,5 +740,4 @@ def _asked_for(array: Array, grid: grids.Grid) -> Iterator[tuple[tuple[int, ...]
         size = binding.store.size(binding.prefix + binding.keys.encode(coords))
         return None if size is None else (coords, size)
 
-    answers = pool.gather(look, grid.coords(), max(array.store.concurrency, 1))
-    return (found for _, found in answers if found is not None)
+    return filter(None, pool.results(look, grid.coords(), max(array.store.concurrency, 1)))

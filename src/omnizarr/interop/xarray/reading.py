@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -241,7 +243,7 @@ class _Hierarchy:
 
         top = "/", self._opened(self._find(group))
         concurrency = self.root.store.concurrency if self.dataset is None else 1
-        for path, (store, _) in (top, *(each for _, each in walk(top, inner, concurrency=concurrency))):
+        for path, (store, _) in chain((top,), map(itemgetter(1), walk(top, inner, concurrency=concurrency))):
             yield path, store
 
     def _find(self, group: str | None) -> Array | Group | netcdf.Group:

@@ -187,8 +187,10 @@ def _below(root: Group, top: _GroupNode, *, by_name: bool) -> Iterator[_Below]:
         if first is None:
             raise
         top.notes.append(Note("", f"only what NCZarr names can be found: {error.message}", SPEC))
-        found = walk.by_name(top.where, top.metadata.dialect, first, lambda where, group: named(where, group) or ())
-        yield from ((f"/{where.path[len(top.where.prefix) :]}", where, node) for where, node in found)
+        for where, found in walk.by_name(
+            top.where, top.metadata.dialect, first, lambda where, group: named(where, group) or ()
+        ):
+            yield f"/{where.path[len(top.where.prefix) :]}", where, found
         return
     for relative, node in members:
         if isinstance(node, UnreadableNode):

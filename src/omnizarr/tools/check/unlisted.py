@@ -37,8 +37,10 @@ class NamedKeys(WrapperStore):
 
     def __init__(self, store: Store, keys: Iterable[str]) -> None:
         super().__init__(store)
-        fetched = pool.gather(lambda key: (key, _fetch(store, key)), sorted(set(keys)), store.concurrency)
-        self._documents = dict(sorted((key, value) for _, (key, value) in fetched if value is not None))
+        named = sorted(set(keys))
+        fetched = dict(pool.gather(partial(_fetch, store), named, store.concurrency))
+        values = ((key, fetched[position]) for position, key in enumerate(named))
+        self._documents = {key: value for key, value in values if value is not None}
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return a document from memory, and chunks from the store."""
@@ -148,7 +150,7 @@ def chunk_keys(inventory: Inventory, bindings: dict[int, Binding | None]) -> Ite
         prefix = chunk_prefix(node.where, node.metadata)
         candidates = map(prefix.__add__, map(binding.keys.encode, binding.grid.coords()))
         look = partial(_look, node.where.store)
-        yield from (key for _, key in pool.gather(look, candidates, node.where.store.concurrency) if key)
+        yield from filter(None, pool.results(look, candidates, node.where.store.concurrency))
 
 
 def _look(store: Store, key: str) -> str:

@@ -245,7 +245,7 @@ class _Looked(Nodes):
         return found.metadata
 
     def __iter__(self) -> Iterator[str]:
-        return (shown.node.path for shown in self._shown.walk(""))
+        return map(operator.attrgetter("node.path"), self._shown.walk(""))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple, TypeGuard
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError
@@ -83,7 +84,7 @@ class Source:
         Raises StoreError if the store fails.
         """
         yield node
-        yield from (found for _, found in walk(node, self._looked_into, concurrency=concurrency))
+        yield from map(itemgetter(1), walk(node, self._looked_into, concurrency=concurrency))
 
     def _looked_into(self, node: Node) -> Iterator[Node] | None:
         return None if node.group is None else self.below(node)
@@ -112,7 +113,7 @@ class Source:
         where, prefer = group.group.where, group.group.metadata.dialect
         copies = group.copies or self._named_around(where)
         only = None if copies is None else _copy(where, copies, name)
-        found = next((found for _, found in detection.load_children(where, [name], prefer)), None)
+        found = dict(detection.load_children(where, [name], prefer)).get(name)
         if is_failure(found):
             if only is None and _lists(where):
                 raise found
@@ -131,7 +132,7 @@ class Source:
             found = _copied(node.group.where, copies)
             return (self._child(node, name, each, is_copy=True) for name, each in found)
 
-        return (node for _, node in walk(group, below))
+        return map(itemgetter(1), walk(group, below))
 
     def _child(
         self,

@@ -190,7 +190,7 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Progress) -> s
         return names, hashlib.md5(data, usedforsecurity=False).hexdigest(), len(data)
 
     with Tracker(progress, "digesting", sum(sizes.values())) as shown:
-        return _of_directory([file for _, file in pool.gather(look, sizes, workers)])[0]
+        return _of_directory(list(pool.results(look, sizes, workers)))[0]
 
 
 def _of_directory(files: Iterable[tuple[list[str], str, int]]) -> tuple[str, int, int]:

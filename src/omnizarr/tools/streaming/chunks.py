@@ -105,10 +105,11 @@ class Chunks:
     def sizes(self) -> Iterator[tuple[Coords, int]]:
         """Yield the same coordinates, each with the size of the chunk in bytes."""
         if holdings.is_asked(self.store):
-            sizes = pool.gather(
-                lambda coords: (coords, self.store.size(self.key_of(coords))), self.stored(), self.store.concurrency
-            )
-            yield from ((coords, size) for _, (coords, size) in sizes if size is not None)
+            for _, (at, nbytes) in pool.gather(
+                lambda at: (at, self.store.size(self.key_of(at))), self.stored(), self.store.concurrency
+            ):
+                if nbytes is not None:
+                    yield at, nbytes
             return
         for key, size in self.store.list_sizes(self.prefix):
             coords = self.coords_of(key)
@@ -145,10 +146,8 @@ class Chunks:
                 return sum(1 for _ in self.listed()) < self.grid.nchunks
         if self.grid.nchunks > _MOST_LOOKED_FOR:
             return True
-        found = pool.gather(
-            lambda coords: self.store.exists(self.key_of(coords)), self.grid.coords(), max(self.store.concurrency, 1)
-        )
-        return not all(is_there for _, is_there in found)
+        candidates = map(self.key_of, self.grid.coords())
+        return not all(pool.results(self.store.exists, candidates, max(self.store.concurrency, 1)))
 
     def element_bytes(self) -> int:
         """Return about how much memory an element takes."""

@@ -256,8 +256,7 @@ class TranslatedStore(Store):
         for number, value in self._store.get_many(handed_on()):
             yield positions[number], value
         paths = dict.fromkeys(found.path for _, found, _ in others if isinstance(found, _Document))
-        looked = pool.gather(lambda path: (path, self._shown.look(path, again=True)), paths, self.concurrency)
-        nodes = dict(answer for _, answer in looked)
+        nodes = dict(pool.results(lambda path: (path, self._shown.look(path, again=True)), paths, self.concurrency))
 
         def answer(other: tuple[int, _Document | _Chunk | None, Span | None]) -> tuple[int, Buffer | None]:
             position, found, span = other
@@ -266,7 +265,7 @@ class TranslatedStore(Store):
                 return position, None if value is None else cut(value, span)
             return position, None if found is None else self._value(found, span)
 
-        yield from (answered for _, answered in pool.gather(answer, others, self.concurrency))
+        yield from pool.results(answer, others, self.concurrency)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Pass the request on, if the value is passed on; otherwise return parts of what a conversion would write."""
