@@ -23,6 +23,8 @@ RUST := rustc --edition 2024 --print cfg && cargo --version
 NATIVE ?= $(shell if { $(RUST); } >/dev/null 2>&1; then echo require; else echo never; fi)
 NATIVE := $(NATIVE)
 CRATE := --manifest-path rust/Cargo.toml
+# `make page` builds the page of omnizarr view, after checking and testing it; installing builds none.
+export OMNIZARR_BUILD_PAGE ?= never
 SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src rust/crc-fast -name '*.rs')
 # A distribution of its own, which is installed, tested and checked with omnizarr.
 AS_ZARR := packages/omnizarr-as-zarr

@@ -1,23 +1,23 @@
-"""How the native engine is built, where it can be; all else about the package is in pyproject.toml.
+"""How the native engine and the page of ``omnizarr view`` are built, where they can be; all else is in pyproject.toml.
 
 The variable ``OMNIZARR_BUILD_NATIVE`` says what is wanted: ``auto`` (the default) builds the engine if that is possible
 and goes without it if not, ``require`` fails if it cannot be built, ``never`` does not try.
 """
 
-import os
 import sys
 import sysconfig
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
-from setuptools.errors import OptionError
+from setuptools.command.build_py import build_py
 from setuptools_rust import Binding, RustExtension, build_rust
 
-CHOICES = ("auto", "require", "never")
-CHOICE = os.environ.get("OMNIZARR_BUILD_NATIVE") or "auto"
-if CHOICE not in CHOICES:
-    raise OptionError(f"OMNIZARR_BUILD_NATIVE is {CHOICE!r}; it can be one of {', '.join(CHOICES)}")
+sys.path.insert(0, str(Path(__file__).parent / "packaging"))
+
+from building import build_page, choice
+
+CHOICE = choice("OMNIZARR_BUILD_NATIVE")
 
 # PyPy has no stable ABI, CPython without the GIL none that goes back to 3.11: there the module is for one version.
 HAS_STABLE_ABI = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -54,6 +54,15 @@ class BuildNative(build_rust):
         self.built = True
 
 
+class BuildModules(build_py):
+    """The modules of Python, with the page that is built beside them."""
+
+    def run(self) -> None:
+        """Build the page first, so that it is found."""
+        build_page(self.warn)
+        super().run()
+
+
 class Wheel(bdist_wheel):
     """A wheel tagged by what is in it: without the engine it is one for every machine."""
 
@@ -74,6 +83,6 @@ class Wheel(bdist_wheel):
 
 
 setup(
-    cmdclass={"bdist_wheel": Wheel, "build_rust": BuildNative},
+    cmdclass={"bdist_wheel": Wheel, "build_py": BuildModules, "build_rust": BuildNative},
     rust_extensions=[] if CHOICE == "never" else [NATIVE],
 )

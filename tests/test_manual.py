@@ -183,8 +183,8 @@ def test_configuration_page_names_the_settings_of_zarr_python():
 
 
 def test_configuration_page_has_every_environment_variable():
-    sources = [ROOT / "setup.py", *(ROOT / "src").rglob("*.py")]
-    asked = re.compile(r"""(?:environ(?:\.get\(|\[)|envvar=)"(OMNIZARR_\w+|NO_COLOR)\"""")
+    sources = [ROOT / "setup.py", *(ROOT / "packaging").glob("*.py"), *(ROOT / "src").rglob("*.py")]
+    asked = re.compile(r"""(?:environ(?:\.get\(|\[)|envvar=|choice\()"(OMNIZARR_\w+|NO_COLOR)\"""")
     found = {name for source in sources for name in asked.findall(source.read_text("utf-8"))}
     assert found == rows_below("Environment variables").keys()
 
