@@ -109,7 +109,12 @@ def _lines(advice: Advice, path: str | None) -> Iterator[str]:
     for reason in advice.reasons:
         yield from map(fit, textwrap.wrap(reason, _WIDTH, break_long_words=False))
     yield ""
-    yield from _commands(advice, path)
+    chunks = f" --chunks {_typed(advice.chunks)}" if advice.chunks else ""
+    shards = f" --shards {_typed(advice.shards)}" if advice.shards else ""
+    if path is not None:
+        yield f"omnizarr convert {visible(path)} DST{chunks}{shards}"
+    given = "" if advice.shards is None else f", shards={advice.shards}"
+    yield f"create_array(..., chunks={advice.chunks}{given})"
 
 
 def _volume(shape: Sequence[int]) -> int:
@@ -146,16 +151,6 @@ def _reads(advice: Advice, layouts: Sequence[tuple[str, Layout]]) -> tuple[list[
 
 def _number(mean: float) -> str:
     return f"{mean:.1f}" if mean < 10 and mean != round(mean) else f"{round(mean):,}"
-
-
-def _commands(advice: Advice, path: str | None) -> Iterator[str]:
-    """Yield what to type to follow the advice."""
-    chunks = f" --chunks {_typed(advice.chunks)}" if advice.chunks else ""
-    shards = f" --shards {_typed(advice.shards)}" if advice.shards else ""
-    if path is not None:
-        yield f"omnizarr convert {visible(path)} DST{chunks}{shards}"
-    given = "" if advice.shards is None else f", shards={advice.shards}"
-    yield f"create_array(..., chunks={advice.chunks}{given})"
 
 
 def _typed(lengths: Sequence[int]) -> str:

@@ -34,7 +34,6 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
 from omnizarr.tools.convert import journal
-from omnizarr.tools.convert.report import Conversion
 
 if TYPE_CHECKING:
     from omnizarr.tools.convert import netcdf
@@ -144,7 +143,7 @@ def convert(
     if as_json:
         click.echo(to_json(report.to_json(), indent=2))
     else:
-        for line in _lines(report):
+        for line in [fit(visible(safe(line))) for text in report.lines() for line in text.split("\n")]:
             click.echo(line)
     is_broken = report.unreadable or any(not node.node_type for node in report.nodes)
     return PROBLEM if is_broken else 0
@@ -199,7 +198,3 @@ def _is_begun(target: str | None, options: dict[str, Any]) -> bool:
         return False
     storage = options.get("storage_options") if is_url(target) else None
     return journal.read(StorePath(*resolve(target, "r", storage))) is not None
-
-
-def _lines(report: Conversion) -> list[str]:
-    return [fit(visible(safe(line))) for text in report.lines() for line in text.split("\n")]

@@ -93,7 +93,18 @@ def _lines(found: Diff, *, of_storage: bool) -> Iterator[str]:
     for path, differences in nodes.items():
         yield click.style(visible(f"/{path}"), bold=True)
         for each in differences[:_MOST]:
-            yield from _of(each)
+            if each.values is not None:
+                head, _, rest = one_line(each.text).partition(", first")
+                yield f"  {head}"
+                yield fit(f"    first{rest}")
+            elif each.kind == "storage":
+                yield f"  {each.name.replace('_', ' ')}"
+                for sign, value in (("<", each.left), (">", each.right)):
+                    yield fit(
+                        f"    {sign} {shorten(one_line(value if isinstance(value, str) else to_json(value)), _LONGEST)}"
+                    )
+            else:
+                yield fit(f"  {one_line(each.text)}")
         if len(differences) > _MOST:
             yield f"  and {len(differences) - _MOST:,} more"
     for path, why in found.problems:
@@ -104,16 +115,3 @@ def _lines(found: Diff, *, of_storage: bool) -> Iterator[str]:
     if names and not of_storage:
         count = len({each.path for each in found.storage})
         yield fit(f"{wording.plural(count, 'array')} stored otherwise: {', '.join(names)} (--storage shows how)")
-
-
-def _of(difference: Difference) -> Iterator[str]:
-    if difference.values is not None:
-        head, _, rest = one_line(difference.text).partition(", first")
-        yield f"  {head}"
-        yield fit(f"    first{rest}")
-    elif difference.kind == "storage":
-        yield f"  {difference.name.replace('_', ' ')}"
-        for sign, value in (("<", difference.left), (">", difference.right)):
-            yield fit(f"    {sign} {shorten(one_line(value if isinstance(value, str) else to_json(value)), _LONGEST)}")
-    else:
-        yield fit(f"  {one_line(difference.text)}")

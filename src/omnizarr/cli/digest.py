@@ -56,7 +56,15 @@ def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_jso
       2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     if of_bytes:
-        _refuse(options, summary=summary)
+        meaningless = {
+            "--summary": summary,
+            "--algorithm": options["algorithm"] != "sha256",
+            "--scheduler": options["scheduler"],
+            "--max-memory": options["max_memory"],
+        }
+        for name, is_given in meaningless.items():
+            if is_given:
+                raise click.UsageError(f"{name} means nothing with --bytes")
         store, inside = (path, "") if is_url(path) else split(path)
         keywords = {"concurrency": options["concurrency"], "storage_options": storage_of(path, storage)}
         found = digest_of_bytes(store, path=inside or None, progress=wanted(), **keywords)
@@ -68,15 +76,3 @@ def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_jso
     else:
         click.echo(str(made).partition("\n")[0] if summary else str(made))
     return 0
-
-
-def _refuse(options: dict[str, Any], *, summary: bool) -> None:
-    meaningless = {
-        "--summary": summary,
-        "--algorithm": options["algorithm"] != "sha256",
-        "--scheduler": options["scheduler"],
-        "--max-memory": options["max_memory"],
-    }
-    for name, is_given in meaningless.items():
-        if is_given:
-            raise click.UsageError(f"{name} means nothing with --bytes")

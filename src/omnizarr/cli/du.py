@@ -84,10 +84,6 @@ def _measured(node: Any) -> Usage:
     return measure(node, progress=wanted())
 
 
-def _unlisted(usage: Usage) -> str:
-    return click.style(f"stored: unknown, as the store cannot list keys: {one_line(usage.unlisted)}", fg="yellow")
-
-
 def _as_json(usage: Usage, max_depth: int | None, sort: Sort) -> dict[str, Any]:
     nodes = [node.to_dict() for node in usage.rows(max_depth=max_depth, sort=sort)]
     return {**usage.to_dict(), "nodes": nodes}
@@ -97,7 +93,13 @@ def _lines(usage: Usage, max_depth: int | None, sort: Sort, *, exact: bool, in_p
     def rows() -> Iterator[tuple[str, ...]]:
         for node in usage.rows(max_depth=max_depth, sort=sort):
             if in_parts:
-                yield from _parts(node, exact=exact)
+                for name, amount in (
+                    ("chunks", node.chunks),
+                    ("documents", node.documents),
+                    ("other files", node.other),
+                ):
+                    if amount.files:
+                        yield size(amount.nbytes, exact=exact), "", "", "", f"{visible(f'/{node.path}')} ({name})"
             yield _row(node, exact=exact)
 
     columns = [*(Column(name, is_number=True) for name in ("stored", "logical", "ratio", "chunks")), Column("path")]
@@ -116,13 +118,6 @@ def _row(node: NodeUsage, *, exact: bool) -> tuple[str, ...]:
         name += f"  ({click.style('cannot be read', fg='red')}: {one_line(node.problem)})"
     sizes = size(node.bytes_stored, exact=exact), size(node.bytes_logical, exact=exact)
     return *sizes, _ratio(node), chunks(node), name
-
-
-def _parts(node: NodeUsage, *, exact: bool) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each kind of files that a node has."""
-    for name, amount in (("chunks", node.chunks), ("documents", node.documents), ("other files", node.other)):
-        if amount.files:
-            yield size(amount.nbytes, exact=exact), "", "", "", f"{visible(f'/{node.path}')} ({name})"
 
 
 def _summary(total: NodeUsage, *, exact: bool) -> Iterator[str]:
@@ -175,7 +170,9 @@ def list_long(node: Any, title: str, *, recursive: bool, as_json: bool) -> int:
         for line in table(_COLUMNS, (_long_row(one, title, recursive=recursive) for one in found)):
             click.echo(line)
         if usage.unlisted:
-            click.echo(_unlisted(usage))
+            click.echo(
+                click.style(f"stored: unknown, as the store cannot list keys: {one_line(usage.unlisted)}", fg="yellow")
+            )
     return PROBLEM if any(one.node_type == "unreadable" for one in found) else 0
 
 

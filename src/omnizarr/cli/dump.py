@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -114,7 +114,16 @@ def dump(
     if brief or full:
         options |= {"comments": "full" if full else "brief", "language": full or brief}
     with opened(path, storage, notes=notes) as source:
-        _print(writing.dump(source, name=name or urls.parse(path).name, times=_SEPARATORS[times], **options))
+        # Print CDL in UTF-8, regardless of the terminal's encoding; names and attributes can contain any bytes.
+        parts = writing.dump(source, name=name or urls.parse(path).name, times=_SEPARATORS[times], **options)
+        if sys.stdout.isatty():
+            for part in parts:
+                click.echo(_UNFIT.sub(lambda found: visible(found[0]), part), nl=False)
+            return
+        sys.stdout.flush()
+        for part in parts:
+            sys.stdout.buffer.write(part.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
 
 
 @contextmanager
@@ -140,15 +149,3 @@ def _place(path: str, location: urls.Location, storage: Storage | None) -> Any:
         return path
     store, inside = location.open_store("r", storage_of(path, storage))
     return watched(StorePath(store, inside))
-
-
-def _print(parts: Iterable[str]) -> None:
-    """Print CDL in UTF-8, regardless of the terminal's encoding; names and attributes can contain any bytes."""
-    if sys.stdout.isatty():
-        for part in parts:
-            click.echo(_UNFIT.sub(lambda found: visible(found[0]), part), nl=False)
-        return
-    sys.stdout.flush()
-    for part in parts:
-        sys.stdout.buffer.write(part.encode("utf-8", "surrogateescape"))
-    sys.stdout.buffer.flush()

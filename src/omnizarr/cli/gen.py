@@ -115,27 +115,23 @@ def gen(
       ncdump tides.nc | omnizarr gen - -o tides.zarr --layout B
     """  # noqa: D301 - click's mark of lines to be kept
     location = urls.parse(output)
-    is_file = location.is_local and location.place.lower().endswith(_FILES) and not _has_mode(location)
+    is_file = (
+        location.is_local
+        and location.place.lower().endswith(_FILES)
+        and not bool(location.mode or location.storage or location.zarr_format)
+    )
     if layout in _KINDS.values():
         layout, kind = None, layout
     _check(location, layout, zarr_format, kind or "NETCDF4", is_file=is_file)
     source = compiling.load(sys.stdin.buffer if cdl == "-" else cdl).source
     with _whole_or_not_at_all(location):
         if is_file:
-            for loss in files.write_file(location.place, source, format=_format(kind), overwrite=overwrite):
+            for loss in files.write_file(location.place, source, format=kind or "NETCDF4", overwrite=overwrite):
                 click.echo(one_line(f"omnizarr: lost: /{loss.path}{loss.pointer}: {loss.what}: {loss.why}"), err=True)
             return
         mode, options = "w" if overwrite else "x", storage_of(output, storage) or None
         with datasets.Dataset(output, mode, layout=layout, zarr_format=zarr_format, storage_options=options) as dataset:
             copying.write(dataset, source)
-
-
-def _has_mode(location: urls.Location) -> bool:
-    return bool(location.mode or location.storage or location.zarr_format)
-
-
-def _format(kind: str | None) -> Any:
-    return kind or "NETCDF4"
 
 
 def _check(location: urls.Location, layout: str | None, zarr_format: int | None, kind: str, *, is_file: bool) -> None:
@@ -159,16 +155,13 @@ def _whole_or_not_at_all(location: urls.Location) -> Iterator[None]:
         yield
     except BaseException as error:
         if location.is_local and not was_there:
-            _remove(Path(location.place))
+            place = Path(location.place)
+            if place.is_dir():
+                shutil.rmtree(place, ignore_errors=True)
+            else:
+                place.unlink(missing_ok=True)
         if isinstance(error, ValueTypeError):
             error.remedy = "give the variable an attribute _nczarr_maxstrlen, in the CDL"
         elif isinstance(error, NodeExistsError) and error.remedy is not None:  # no directory is replaced by a file
             error.remedy = "replace it with --overwrite"
         raise
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir():
-        shutil.rmtree(place, ignore_errors=True)
-    else:
-        place.unlink(missing_ok=True)

@@ -62,17 +62,12 @@ def _local(folder: str, *, is_hidden: bool) -> Iterator[str]:
         return
     elif _is_of_another_format(place):
         yield from _from_library(folder)
-    elif _is_node(place) or any(map(_is_node, _above(place))):
+    elif _is_node(place) or any(map(_is_node, tuple(place.resolve().parents)[:8])):
         yield from (f"{name}{'' if _is_array(place / name) else '/'}" for name in _nodes(place))
     else:
         for entry in os.scandir(place):
             if is_hidden or not entry.name.startswith("."):
                 yield f"{entry.name}/" if entry.is_dir() and not _is_array(Path(entry.path)) else entry.name
-
-
-def _above(place: Path) -> tuple[Path, ...]:
-    """Return the directories that a group without a document of its own may be in."""
-    return tuple(place.resolve().parents)[:8]
 
 
 def _is_node(place: Path) -> bool:

@@ -101,7 +101,7 @@ def repair(
         if not as_json:
             _print(account, undoing=undo is not None)
         if account.dry_run and account.actions and not as_json:
-            if not _is_wanted():
+            if not (_is_terminal() and click.confirm("Do this?")):
                 click.echo("nothing was changed; to make these repairs, add --yes")
             else:
                 account = run(dry_run=False)
@@ -120,11 +120,6 @@ def repair(
 def _cannot(error: Exception) -> int:
     click.echo(f"omnizarr: {one_line(message(error))}", err=True)
     return CANNOT
-
-
-def _is_wanted() -> bool:
-    """Ask in a terminal; elsewhere, return False."""
-    return _is_terminal() and click.confirm("Do this?")
 
 
 def _is_terminal() -> bool:

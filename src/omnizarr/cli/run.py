@@ -29,7 +29,11 @@ OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; an error becomes one line on stderr."""
-    _tolerate_all_characters()
+    # Replace characters that the terminal cannot print, instead of raising an error.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
     if completion.VARIABLE in os.environ:
         completion.register()
     words = sys.argv[1:] if arguments is None else arguments
@@ -132,14 +136,6 @@ def _flush() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _reader_has_gone()
-
-
-def _tolerate_all_characters() -> None:
-    """Replace characters that the terminal cannot print, instead of raising an error."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
 
 
 @contextmanager

@@ -169,21 +169,20 @@ class Part:
         for outer in _indices(lengths[:split]):
             axes = list(self.axes)
             for axis, place in zip(kept, outer, strict=False):
-                axes[axis] = _element(self.axes[axis], place)
+                selector = self.axes[axis]
+                axes[axis] = selector if isinstance(selector, int) else int(selector[place])
             if split == len(kept):
                 yield replace(plain, axes=tuple(axes)).read().reshape(-1)
                 continue
             axis = kept[split]
-            step = self._step(axis, max(1, limit // max(1, math.prod(lengths[split + 1 :]))))
+            # How many indices of an axis to read at a time: whole chunks, if they are not too large.
+            most = max(1, limit // max(1, math.prod(lengths[split + 1 :])))
+            chunks = self.array.chunks
+            chunk = chunks[axis] if axis < len(chunks) else 1
+            step = most - most % chunk if isinstance(chunk, int) and chunk <= most else most
             for start in range(0, lengths[split], step):
                 axes[axis] = _cut(self.axes[axis], start, start + step)
                 yield replace(plain, axes=tuple(axes)).read().reshape(-1)
-
-    def _step(self, axis: int, most: int) -> int:
-        """Return how many indices of an axis to read at a time: whole chunks, if they are not too large."""
-        chunks = self.array.chunks
-        chunk = chunks[axis] if axis < len(chunks) else 1
-        return most - most % chunk if isinstance(chunk, int) and chunk <= most else most
 
     def edges(self, count: int) -> Part:
         """Return the part with only `count + 1` elements at each end of each dimension."""
@@ -300,10 +299,6 @@ def _length(selector: Axis) -> int:
     if isinstance(selector, range):
         return max(0, -(-(selector.stop - selector.start) // selector.step))
     return 1 if isinstance(selector, int) else int(selector.shape[0])
-
-
-def _element(selector: Axis, place: int) -> int:
-    return selector if isinstance(selector, int) else int(selector[place])
 
 
 def _cut(selector: Axis, start: int, stop: int) -> Axis:

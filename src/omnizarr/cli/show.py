@@ -19,7 +19,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.show import colours
 from omnizarr.show.picture import SUFFIXES
-from omnizarr.show.terminal import PROTOCOLS, Protocol, Terminal, detection
+from omnizarr.show.terminal import PROTOCOLS, Protocol, detection
 from omnizarr.support.text import visible
 
 _PAPER: Final = (760, 560)
@@ -105,7 +105,7 @@ def show(
         raise click.BadParameter(f"{visible(output)!r}: there is no directory {visible(str(Path(output).parent))!r}")
     node = open_node(path, storage)
     node = _in_its_group(node, path, storage) if isinstance(node, Array) else node
-    terminal = _terminal(protocol)
+    terminal = detection.terminal_of(sys.stdout, None if has_color() else _NO_COLORS, protocol)
     try:
         picture = node.show(
             parse(" ".join(selection)),
@@ -142,7 +142,3 @@ def _in_its_group(array: Array, url: str, storage: Storage) -> Array:
         found = None if isinstance(group, Array) or group.metadata.implicit else group.get(name)
         return found if isinstance(found, Array) else array
     return array
-
-
-def _terminal(protocol: Protocol | None) -> Terminal:
-    return detection.terminal_of(sys.stdout, None if has_color() else _NO_COLORS, protocol)

@@ -54,7 +54,7 @@ class Trace:
                 yield f"{'...':>5}  {left_out:,} more requests"
             moved = "-" if one.nbytes is None else f"{one.nbytes:,}"
             text = f"{number:>5}  {one.seconds * 1000:>9.2f} ms  {moved:>12}  {one.verb:<{width}}  {_what(one)}"
-            yield _red(f"{text}  failed") if one.failed else text
+            yield click.style(f"{text}  failed", fg="red") if one.failed else text
         yield from map(_bold, str(self.report()).splitlines())
 
 
@@ -120,7 +120,3 @@ def _spans(span: Spans) -> str:
 
 def _bold(text: str) -> str:
     return click.style(text, bold=True)
-
-
-def _red(text: str) -> str:
-    return click.style(text, fg="red")

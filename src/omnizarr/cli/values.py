@@ -149,7 +149,12 @@ def write_npy(part: Part, out: BinaryIO, tick: Tick) -> None:
 
     Raises NotRepresentableError for elements without a fixed size.
     """
-    dtype = _dtype(part)
+    if not part.fields:
+        dtype = part.array.dtype
+    elif isinstance(part.fields, str):
+        dtype = part.array.dtype[part.fields]
+    else:
+        dtype = np.dtype([(name, part.array.dtype[name]) for name in part.fields])
     if dtype.hasobject or dtype.kind == "T":
         raise NotRepresentableError(
             "a .npy file cannot store elements of variable length", found=str(dtype), remedy="use --json or --csv"
@@ -159,14 +164,6 @@ def write_npy(part: Part, out: BinaryIO, tick: Tick) -> None:
     for block in part.blocks(max(1, _BLOCK_BYTES // max(1, dtype.itemsize))):
         out.write(np.ascontiguousarray(block, dtype).tobytes())
         tick(block.size)
-
-
-def _dtype(part: Part) -> np.dtype[Any]:
-    if not part.fields:
-        return part.array.dtype
-    if isinstance(part.fields, str):
-        return part.array.dtype[part.fields]
-    return np.dtype([(name, part.array.dtype[name]) for name in part.fields])
 
 
 def write_text(part: Part, out: IO[str]) -> None:
