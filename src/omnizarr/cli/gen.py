@@ -115,23 +115,24 @@ def gen(
       ncdump tides.nc | omnizarr gen - -o tides.zarr --layout B
     """  # noqa: D301 - click's mark of lines to be kept
     location = urls.parse(output)
-    is_file = (
-        location.is_local
-        and location.place.lower().endswith(_FILES)
-        and not bool(location.mode or location.storage or location.zarr_format)
-    )
+    has_mode = location.mode or location.storage or location.zarr_format
+    is_file = location.is_local and location.place.lower().endswith(_FILES) and not has_mode
     if layout in _KINDS.values():
         layout, kind = None, layout
     _check(location, layout, zarr_format, kind or "NETCDF4", is_file=is_file)
     source = compiling.load(sys.stdin.buffer if cdl == "-" else cdl).source
     with _whole_or_not_at_all(location):
         if is_file:
-            for loss in files.write_file(location.place, source, format=kind or "NETCDF4", overwrite=overwrite):
+            for loss in files.write_file(location.place, source, format=_format(kind), overwrite=overwrite):
                 click.echo(one_line(f"omnizarr: lost: /{loss.path}{loss.pointer}: {loss.what}: {loss.why}"), err=True)
             return
         mode, options = "w" if overwrite else "x", storage_of(output, storage) or None
         with datasets.Dataset(output, mode, layout=layout, zarr_format=zarr_format, storage_options=options) as dataset:
             copying.write(dataset, source)
+
+
+def _format(kind: str | None) -> Any:
+    return kind or "NETCDF4"
 
 
 def _check(location: urls.Location, layout: str | None, zarr_format: int | None, kind: str, *, is_file: bool) -> None:

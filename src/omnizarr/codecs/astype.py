@@ -27,11 +27,15 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     fields = Fields(configuration, ("encode_dtype", "decode_dtype"))
     made = fields.dtype("encode_dtype")
     seen = fields.dtype("decode_dtype", decoded.dtype)
-    return filter_of(decoded, seen, made, partial(_cast, made), partial(_cast, seen), _loss(seen, made), ("astype",))
-
-
-def _loss(seen: AnyDType, made: AnyDType) -> str:
-    return loss_of_cast(seen, made) if made.kind in "biufc" and seen.kind in "biufc" else ""
+    return filter_of(
+        decoded,
+        seen,
+        made,
+        partial(_cast, made),
+        partial(_cast, seen),
+        loss_of_cast(seen, made) if made.kind in "biufc" and seen.kind in "biufc" else "",
+        ("astype",),
+    )
 
 
 CODECS = (

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -228,19 +228,15 @@ def _decompressor(compressor: int) -> Decompress:
     def decompress(data: memoryview, out: memoryview) -> int:
         if compressor == _ZSTD:
             _check_frame(data, len(out))
-        return _run(library, name, data, out)
+        try:
+            return int(library(data, out))
+        except BaseException as error:
+            # broken bytes can make the library panic, which raises an exception that is not an Exception
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise ChunkError(f"the stream of {name} in the Blosc buffer is broken: {error}") from error
 
     return decompress
-
-
-def _run(library: Callable[..., Any], name: str, data: memoryview, out: memoryview) -> int:
-    try:
-        return int(library(data, out))
-    except BaseException as error:
-        # broken bytes can make the library panic, which raises an exception that is not an Exception
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise ChunkError(f"the stream of {name} in the Blosc buffer is broken: {error}") from error
 
 
 def _check_frame(data: memoryview, size: int) -> None:

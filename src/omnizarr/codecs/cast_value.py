@@ -79,26 +79,30 @@ class Cast:
         if isinstance(self.target, Floats):
             return self._to_floats(array, self.target)
         if isinstance(self.source, Integers):
-            return self._between_integers(array, self.source, self.target)
+            target = self.target
+            lowest, highest = max(self.source.lowest, target.lowest), min(self.source.highest, target.highest)
+            wide = array.astype(np.int8) if array.dtype.kind == "V" else array  # the small integers of ml_dtypes
+            outside = (wide < lowest) | (wide > highest)
+            if outside.any():
+                if self.out_of_range == "wrap":
+                    return _wrapped(wide.astype(np.uint64), target)
+                if self.out_of_range is None:
+                    raise self._reject(wide[outside][0])
+                wide = np.clip(wide, lowest, highest)
+            return wide.astype(target.dtype)
         return self._to_integers(array, self.target)
-
-    def _between_integers(self, array: NDArray[Any], source: Integers, target: Integers) -> NDArray[Any]:
-        lowest, highest = max(source.lowest, target.lowest), min(source.highest, target.highest)
-        wide = array.astype(np.int8) if array.dtype.kind == "V" else array  # the small integers of ml_dtypes
-        outside = (wide < lowest) | (wide > highest)
-        if outside.any():
-            if self.out_of_range == "wrap":
-                return _wrapped(wide.astype(np.uint64), target)
-            if self.out_of_range is None:
-                raise self._reject(wide[outside][0])
-            wide = np.clip(wide, lowest, highest)
-        return wide.astype(target.dtype)
 
     def _to_integers(self, array: NDArray[Any], target: Integers) -> NDArray[Any]:
         wide = array.astype(np.float64)
         if not np.isfinite(wide).all():
             raise self._reject(wide[~np.isfinite(wide)][0])
-        whole = _rounded(wide, self.rounding)
+        if self.rounding != "nearest-away":
+            whole = np.asarray(_WHOLE[self.rounding](wide))
+        else:
+            whole = np.trunc(wide)
+            # values + 0.5 would round up 0.49999999999999994
+            away: NDArray[Any] = np.where(np.abs(wide - whole) >= 0.5, whole + np.copysign(1.0, wide), whole)
+            whole = away
         # highest + 1 is a power of two, exact as a float; highest may not be
         outside = (whole < target.lowest) | (whole >= float(target.highest + 1))
         if not outside.any():
@@ -183,16 +187,6 @@ def _equal(array: NDArray[Any], key: Any) -> NDArray[Any]:
     return np.asarray(array == key)
 
 
-def _rounded(values: NDArray[Any], rounding: str) -> NDArray[Any]:
-    """Return float64 rounded to whole numbers, still float64."""
-    if rounding != "nearest-away":
-        return np.asarray(_WHOLE[rounding](values))
-    whole = np.trunc(values)
-    # values + 0.5 would round up 0.49999999999999994
-    away: NDArray[Any] = np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(1.0, values), whole)
-    return away
-
-
 def _modulo(whole: NDArray[Any]) -> NDArray[Any]:
     """Return whole float64 modulo 2**64, as unsigned integers; exact, however large they are."""
     rest = np.fmod(whole, 2.0**64)
@@ -223,7 +217,13 @@ def _nearest(exact: NDArray[Any], target: Floats) -> tuple[NDArray[Any], NDArray
     if exact.dtype.kind in "iu" and target.dtype.itemsize < 4:
         # Integers from 2**53 on are not exact float64, but far beyond these types, or rounded by few bits only:
         # odd rounding keeps the second rounding right.
-        exact = _odd_float64(exact)
+        values = exact.astype(np.float64)
+        order = _compare(exact, values)
+        words = values.view(np.int64)
+        towards = np.where(order * np.sign(values) < 0, -1, 0)
+        chopped = words + towards
+        odd: NDArray[Any] = np.where(order == 0, words, chopped | 1)
+        exact = odd.view(np.float64)
     half = target.highest + (target.beyond - target.highest) / 2
     size = np.abs(exact.astype(np.float64)) if exact.dtype.kind in "iu" else np.abs(exact)
     too_large = size >= half
@@ -231,17 +231,6 @@ def _nearest(exact: NDArray[Any], target: Floats) -> tuple[NDArray[Any], NDArray
     if too_large.any():
         rounded[too_large] = np.where(exact[too_large] > 0, target.highest, -target.highest).astype(target.dtype)
     return rounded, too_large
-
-
-def _odd_float64(integers: NDArray[Any]) -> NDArray[Any]:
-    """Return integers as float64, inexact ones with a last bit of 1 ("round to odd")."""
-    values = integers.astype(np.float64)
-    order = _compare(integers, values)
-    words = values.view(np.int64)
-    towards = np.where(order * np.sign(values) < 0, -1, 0)
-    chopped = words + towards
-    odd: NDArray[Any] = np.where(order == 0, words, chopped | 1)
-    return odd.view(np.float64)
 
 
 def _compare(exact: NDArray[Any], rounded: NDArray[Any]) -> NDArray[Any]:
@@ -346,7 +335,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> CastValue:
         out_of_range = fields.choice("out_of_range", {"clamp": "clamp", "wrap": "wrap"})
     if out_of_range == "wrap" and not isinstance(target, Integers):
         raise fields.reject("out_of_range", "only integers wrap around", "wrap", "clamp, or none")
-    encode, decode = _scalar_maps(fields, decoded.data_type, data_type)
+    document = fields.raw("scalar_map", None)
+    if document is None:
+        document = {}
+    elif not isinstance(document, Mapping) or not document.keys() <= {"encode", "decode"}:
+        raise fields.reject("scalar_map", "malformed map of scalars", document, 'an object of "encode" and "decode"')
+    encode = _pairs(fields, document.get("encode", ()), "encode", decoded.data_type, data_type)
+    decode = _pairs(fields, document.get("decode", ()), "decode", data_type, decoded.data_type)
     forward = Cast(source, target, rounding, out_of_range, encode, CodecError)  # type: ignore[arg-type]
     # Floats do not wrap; in the other direction the rule has no effect.
     back = out_of_range if out_of_range != "wrap" or isinstance(source, Integers) else None
@@ -369,18 +364,6 @@ def _data_type(fields: Fields, decoded: DataType) -> DataType:
     except OmnizarrError as error:
         error.pointer = "/configuration/data_type"
         raise
-
-
-def _scalar_maps(fields: Fields, decoded: DataType, encoded: DataType) -> tuple[Any, Any]:
-    document = fields.raw("scalar_map", None)
-    if document is None:
-        return (), ()
-    if not isinstance(document, Mapping) or not document.keys() <= {"encode", "decode"}:
-        raise fields.reject("scalar_map", "malformed map of scalars", document, 'an object of "encode" and "decode"')
-    return (
-        _pairs(fields, document.get("encode", ()), "encode", decoded, encoded),
-        _pairs(fields, document.get("decode", ()), "decode", encoded, decoded),
-    )
 
 
 def _pairs(fields: Fields, document: Any, name: str, source: DataType, target: DataType) -> tuple[tuple[Any, Any], ...]:

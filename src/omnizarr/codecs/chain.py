@@ -114,7 +114,16 @@ class Chain:
             name, serializer = self.serializer
             data = serializer.encode(array)
             if self.compressors and self.spec.nbytes is None:
-                _check_readable(data, serializer.encoded)
+                # Raise CodecError if elements of variable length take more bytes than decompressors will accept.
+                bound = serializer.encoded
+                if bound.max_nbytes is not None and len(data) > bound.max_nbytes:
+                    raise CodecError(
+                        "the elements of the chunk are too long to be read again",
+                        found=f"{len(data)} bytes",
+                        expected=f"at most {bound.max_nbytes} bytes",
+                        remedy=Remedy("choose smaller chunks, or no compressor")
+                        | Remedy("raise {setting} for all readers", setting=Setting("array.variable_chunk_bytes")),
+                    )
         except OmnizarrError as error:
             raise error.add(codec=name)
         except (ValueError, TypeError, RuntimeError, OverflowError) as error:
@@ -370,7 +379,17 @@ def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec
     pointer = f"/codecs/{position}"
     try:
         entry = registry.find(named.name)
-        _check_kind(entry.kind, here, named.name, position)
+        kind = entry.kind
+        gives = "array" if isinstance(here, ArraySpec) else "bytes"
+        if kind != "array or bytes" and not kind.startswith(gives):
+            raise CodecError(
+                "the codec stands where its kind may not stand",
+                codec=named.name,
+                pointer=f"/codecs/{position}",
+                found=f"{kind} codec behind {gives}",
+                expected="array to array codecs, then one array to bytes codec, then bytes to bytes codecs",
+                spec=_SPEC,
+            )
         codec: Codec = entry.bind(named.configuration, here)
     except OmnizarrError as error:
         if error.pointer is not None and not error.pointer.startswith(pointer):
@@ -421,31 +440,6 @@ def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
         return bool((array.view(word) == wanted).all())
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, words)
     return bool((octets == fill.reshape(1).view(np.uint8)).all())
-
-
-def _check_readable(data: Buffer, bound: BytesSpec) -> None:
-    """Raise CodecError if elements of variable length take more bytes than decompressors will accept."""
-    if bound.max_nbytes is not None and len(data) > bound.max_nbytes:
-        raise CodecError(
-            "the elements of the chunk are too long to be read again",
-            found=f"{len(data)} bytes",
-            expected=f"at most {bound.max_nbytes} bytes",
-            remedy=Remedy("choose smaller chunks, or no compressor")
-            | Remedy("raise {setting} for all readers", setting=Setting("array.variable_chunk_bytes")),
-        )
-
-
-def _check_kind(kind: str, here: ArraySpec | BytesSpec, name: str, position: int) -> None:
-    gives = "array" if isinstance(here, ArraySpec) else "bytes"
-    if kind != "array or bytes" and not kind.startswith(gives):
-        raise CodecError(
-            "the codec stands where its kind may not stand",
-            codec=name,
-            pointer=f"/codecs/{position}",
-            found=f"{kind} codec behind {gives}",
-            expected="array to array codecs, then one array to bytes codec, then bytes to bytes codecs",
-            spec=_SPEC,
-        )
 
 
 def losses(chain: Chain) -> Iterator[tuple[str, str]]:

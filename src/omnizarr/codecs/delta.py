@@ -38,12 +38,14 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
         if dtype.kind not in "biufcmM":
             raise fields.reject(name, f"{name!r} is not a numeric type", dtype.str, "a numeric type string")
     return filter_of(
-        decoded, seen, made, partial(_differences, made), partial(_sums, seen), _loss(seen, made), _native(seen, made)
+        decoded,
+        seen,
+        made,
+        partial(_differences, made),
+        partial(_sums, seen),
+        "differences of floating-point numbers are rounded" if {seen.kind, made.kind} & set("fc") else "",
+        _native(seen, made),
     )
-
-
-def _loss(seen: AnyDType, made: AnyDType) -> str:
-    return "differences of floating-point numbers are rounded" if {seen.kind, made.kind} & set("fc") else ""
 
 
 def _native(seen: AnyDType, made: AnyDType) -> Description | None:

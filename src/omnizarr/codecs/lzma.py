@@ -67,7 +67,11 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Lzma:
     preset = fields.integer("preset", None, 0, _EXTREME | 9) if fields.has("preset") else None
     if preset is not None and preset & ~_EXTREME > 9:
         raise fields.reject("preset", "'preset' is out of range", preset, "0 to 9, perhaps with bit 31 set")
-    filters = _filters(fields)
+    filters = fields.raw("filters", None)
+    if filters is not None:
+        if not isinstance(filters, list | tuple) or not filters or not all(map(_is_filter, filters)):
+            raise fields.reject("filters", "malformed filters", filters, "a list of objects with an integer id")
+        filters = tuple(dict(one) for one in filters)
     if container == lzma.FORMAT_RAW and filters is None:
         raise fields.reject("filters", "a raw stream needs its filters", None, "a list of filter specifications")
     codec = Lzma(container, check, preset, filters, decoded)
@@ -80,15 +84,6 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Lzma:
         raise fields.reject("filters", f"no such stream can be made: {error}", dict(configuration), "fields that "
                             "go together") from error  # fmt: skip
     return codec
-
-
-def _filters(fields: Fields) -> tuple[Mapping[str, Any], ...] | None:
-    filters = fields.raw("filters", None)
-    if filters is None:
-        return None
-    if not isinstance(filters, list | tuple) or not filters or not all(map(_is_filter, filters)):
-        raise fields.reject("filters", "malformed filters", filters, "a list of objects with an integer id")
-    return tuple(dict(one) for one in filters)
 
 
 def _is_filter(value: Any) -> bool:

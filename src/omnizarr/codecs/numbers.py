@@ -88,20 +88,15 @@ def numbers_of(data_type: DataType) -> Integers | Floats | None:
         step = highest - float(np.nextafter(np.finfo(dtype).max, dtype.type(0)))
         return Floats(dtype, highest, highest + step if dtype.itemsize < 8 else np.inf, True, True)  # noqa: FBT003
     if "float" in name and not name.startswith("complex"):
-        return _small_floats(dtype)
+        words = np.arange(1 << 8 * dtype.itemsize, dtype=f"u{dtype.itemsize}")
+        with np.errstate(all="ignore"):
+            values = words.view(dtype).astype(np.float64)
+        finite = np.unique(values[np.isfinite(values)])
+        return Floats(
+            dtype,
+            float(finite[-1]),
+            float(2 * finite[-1] - finite[-2]),
+            bool(np.isinf(values).any()),
+            bool(np.isnan(values).any()),
+        )
     return None
-
-
-def _small_floats(dtype: np.dtype[Any]) -> Floats:
-    """Return the value range of a type of ml_dtypes, found by trying all its values."""
-    words = np.arange(1 << 8 * dtype.itemsize, dtype=f"u{dtype.itemsize}")
-    with np.errstate(all="ignore"):
-        values = words.view(dtype).astype(np.float64)
-    finite = np.unique(values[np.isfinite(values)])
-    return Floats(
-        dtype,
-        float(finite[-1]),
-        float(2 * finite[-1] - finite[-2]),
-        bool(np.isinf(values).any()),
-        bool(np.isnan(values).any()),
-    )

@@ -47,7 +47,12 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Reshape:
     if dims != sorted(set(dims)) or (dims and dims[-1] >= len(decoded.shape)):
         raise fields.reject("shape", "the input dimensions are not in order, or not there", entries,
                             f"strictly increasing dimensions below {len(decoded.shape)}")  # fmt: skip
-    shape = _sizes(entries, decoded.shape)
+    sizes = [entry if isinstance(entry, int) else prod(decoded.shape[dim] for dim in entry) for entry in entries]
+    if -1 in sizes:
+        at = sizes.index(-1)
+        others = prod(sizes[:at] + sizes[at + 1 :])
+        sizes[at] = prod(decoded.shape) // others if others else 0
+    shape = tuple(sizes)
     if prod(shape) != prod(decoded.shape):
         raise CodecError("the shapes differ in size", pointer="/configuration/shape", found=list(entries),
                          expected=f"{prod(decoded.shape)} elements, as in {decoded.shape}", spec=_SPEC)  # fmt: skip
@@ -59,15 +64,6 @@ def _is_entry(entry: Any) -> bool:
     if isinstance(entry, list | tuple):
         return all(isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0 for dim in entry)
     return isinstance(entry, int) and not isinstance(entry, bool) and (entry > 0 or entry == -1)
-
-
-def _sizes(entries: Any, source: tuple[int, ...]) -> tuple[int, ...]:
-    shape = [entry if isinstance(entry, int) else prod(source[dim] for dim in entry) for entry in entries]
-    if -1 in shape:
-        at = shape.index(-1)
-        others = prod(shape[:at] + shape[at + 1 :])
-        shape[at] = prod(source) // others if others else 0
-    return tuple(shape)
 
 
 def _check_places(entries: Any, shape: tuple[int, ...], source: tuple[int, ...]) -> None:

@@ -50,7 +50,12 @@ class ScaleOffset:
                 result = ((native - self.offset) * self.scale).astype(native.dtype, copy=False)
             _check_finite(native, result, CodecError)
         else:
-            result = self._encode_integers(native, self.integers)
+            # The map is monotonic: if the extremes are in range, everything in between is, too.
+            offset, scale = int(self.offset), int(self.scale)
+            for value in _extremes(native):
+                self.integers.check(value - offset, CodecError)
+                self.integers.check((value - offset) * scale, CodecError)
+            result = (native - self.offset) * self.scale
         return result.astype(array.dtype, copy=False)
 
     def decode(self, array: AnyArray) -> AnyArray:
@@ -64,14 +69,6 @@ class ScaleOffset:
         else:
             result = self._decode_integers(native, self.integers)
         return result.astype(array.dtype, copy=False)
-
-    def _encode_integers(self, array: AnyArray, integers: Integers) -> AnyArray:
-        # The map is monotonic: if the extremes are in range, everything in between is, too.
-        offset, scale = int(self.offset), int(self.scale)
-        for value in _extremes(array):
-            integers.check(value - offset, CodecError)
-            integers.check((value - offset) * scale, CodecError)
-        return (array - self.offset) * self.scale  # type: ignore[no-any-return]
 
     def _decode_integers(self, array: AnyArray, integers: Integers) -> AnyArray:
         offset, scale = int(self.offset), int(self.scale)

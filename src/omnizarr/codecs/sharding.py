@@ -134,7 +134,11 @@ class Sharding:
         if not pieces:
             return True
         if not values:
-            if self.is_small or (len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces)):
+            # Whether fetching a part of an inner chunk pays, which it does only if the inner chunk is a shard, too.
+            if self.is_small or (
+                len(pieces) == self.grid.nchunks
+                and not (isinstance(self.inner.serializer[1], Sharding) and not all(piece.whole for piece in pieces))
+            ):
                 return (yield from self._reading_all(pieces, out))
             values = yield [self.index_span]
             if values is None:
@@ -252,10 +256,6 @@ class Sharding:
 
     def _all_pieces(self) -> list[Piece]:
         return list(subplan(tuple(slice(0, length, 1) for length in self.decoded.shape), self.grid))
-
-    def _any_in_parts(self, pieces: Sequence[Piece]) -> bool:
-        """Whether fetching a part of an inner chunk pays, which it does only if the inner chunk is a shard, too."""
-        return isinstance(self.inner.serializer[1], Sharding) and not all(piece.whole for piece in pieces)
 
     def _reading_all(self, pieces: Sequence[Piece], out: AnyArray) -> Reading:
         values = yield None
@@ -496,7 +496,15 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
             expected="codecs whose result has one size, such as 'bytes' and 'crc32c'",
             spec=_SPEC,
         )
-    encoded = _bound(decoded, inner.encoded, grid.nchunks, index_size)
+    overhead = grid.nchunks * _ALIGNMENT + index_size
+    if decoded.nbytes is None:
+        # Not the sum of the bounds of all inner chunks, because few reach their bound.
+        encoded = changed_by(variable(decoded), (variable(decoded).max_nbytes or 0) + overhead)
+    else:
+        largest = limit_of(inner.encoded)
+        encoded = BytesSpec(
+            None, 1, None if largest is None else grid.nchunks * largest + overhead, inner.encoded.remedy
+        )
     is_small = min(decoded.nbytes or math.inf, encoded.max_nbytes or math.inf) + index_size <= spans.GAP
     sequence = _sequence(decoded.policy.shard_order, grid.grid_shape)
     return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small, sequence)
@@ -519,16 +527,6 @@ def _sequence(order: str, shape: tuple[int, ...]) -> AnyArray | None:
         along = np.arange(shape[axis], dtype=np.uint64).reshape([-1 if at == axis else 1 for at in range(len(shape))])
         codes |= ((along >> np.uint64(bit)) & np.uint64(1)) << np.uint64(place)
     return np.argsort(codes, axis=None, kind="stable")
-
-
-def _bound(decoded: ArraySpec, inner: BytesSpec, count: int, index_size: int) -> BytesSpec:
-    """Return the largest reasonable size of a shard."""
-    overhead = count * _ALIGNMENT + index_size
-    if decoded.nbytes is None:
-        # Not the sum of the bounds of all inner chunks, because few reach their bound.
-        return changed_by(variable(decoded), (variable(decoded).max_nbytes or 0) + overhead)
-    largest = limit_of(inner)
-    return BytesSpec(None, 1, None if largest is None else count * largest + overhead, inner.remedy)
 
 
 def _chunk_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:

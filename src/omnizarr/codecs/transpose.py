@@ -105,24 +105,22 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
     (5, 3, 4)
     """
     fields = Fields(configuration, ("order",), _SPEC)
-    order = _permutation(fields, len(decoded.shape))
+    ndim = len(decoded.shape)
+    order = fields.raw("order")
+    if order == "C":
+        order = tuple(range(ndim))
+    elif order == "F":
+        order = tuple(reversed(range(ndim)))
+    else:
+        is_list = isinstance(order, Sequence) and not isinstance(order, str)
+        # True == 1, but JSON's true is not an axis.
+        if not is_list or any(type(axis) is not int for axis in order) or sorted(order) != list(range(ndim)):
+            expected = f"each of 0 to {ndim - 1} once" if ndim else "no axes: []"
+            raise fields.reject("order", "the order is not a permutation of the axes", order, expected)
+        order = tuple(order)
     inverse = tuple(order.index(axis) for axis in range(len(order)))
     encoded = replace(decoded, shape=tuple(decoded.shape[axis] for axis in order))
     return Transpose(encoded, order, inverse)
-
-
-def _permutation(fields: Fields, ndim: int) -> tuple[int, ...]:
-    order = fields.raw("order")
-    if order == "C":
-        return tuple(range(ndim))
-    if order == "F":
-        return tuple(reversed(range(ndim)))
-    is_list = isinstance(order, Sequence) and not isinstance(order, str)
-    # True == 1, but JSON's true is not an axis.
-    if not is_list or any(type(axis) is not int for axis in order) or sorted(order) != list(range(ndim)):
-        expected = f"each of 0 to {ndim - 1} once" if ndim else "no axes: []"
-        raise fields.reject("order", "the order is not a permutation of the axes", order, expected)
-    return tuple(order)
 
 
 def _words(given: Parameters) -> str:

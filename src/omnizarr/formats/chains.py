@@ -52,11 +52,6 @@ def _read_list(reader: Reader, value: JSON, pointer: str, elements: _Elements) -
             codecs.append(_read_codec(reader, named, place, elements))
             if named.name not in _KEEP_THE_TYPE:
                 elements = elements._replace(here=None)
-    return _with_serializer(reader, codecs, pointer)
-
-
-def _with_serializer(reader: Reader, codecs: list[Named], pointer: str) -> tuple[Named, ...]:
-    """Return codecs including the array-to-bytes codec, which was optional until July 2023."""
     at = next((index for index, codec in enumerate(codecs) if codec.name not in _KEEP_THE_TYPE), len(codecs))
     records = [registry.record(codec.name) for codec in codecs[at:]]
     if not all(record is not None and record.kind == B2B for record in records):
@@ -74,7 +69,12 @@ def _read_codec(reader: Reader, named: Named, pointer: str, elements: _Elements)
     if named.name.startswith(_NUMCODECS) and "id" in configuration:
         configuration = _without_id(reader, named, join(place, "id"))
     bound = elements.here
-    if named.name == "bytes" and "endian" not in configuration and bound is not None and _has_byte_order(bound):
+    if (
+        named.name == "bytes"
+        and "endian" not in configuration
+        and bound is not None
+        and (False if not bound.is_fixed_size else byte_order_of(bound.dtype) is not None)
+    ):
         reader.note(place, "no endian, read as little", 'Zarr v3, "Bytes codec"')
         configuration = {**configuration, "endian": "little"}
     elif named.name == "transpose" and configuration.get("order") in ("C", "F"):
@@ -131,9 +131,3 @@ def _read_sharding(
         codecs = read_codecs(reader, configuration["index_codecs"], place, elements.ndim + 1, index)
         result["index_codecs"] = [write_extension(codec) for codec in codecs]
     return result
-
-
-def _has_byte_order(bound: datatypes.DataType) -> bool:
-    if not bound.is_fixed_size:
-        return False
-    return byte_order_of(bound.dtype) is not None

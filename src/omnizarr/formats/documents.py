@@ -519,7 +519,12 @@ class _Conversion:
 
     def _members(self, value: Mapping[Any, Any], depth: int, known: Any) -> dict[str, JSON]:
         if not set(map(type, value)) <= _TEXT:
-            value = _named(value)
+            # The members of an object with names of the type `str`, and not of derived types.
+            for name in value:
+                if not isinstance(name, str):
+                    message = "the names of an object's members are strings in JSON"
+                    raise NotJSONError(message, pointer="", found=name, expected="a string")
+            value = {str(name): item for name, item in value.items()}
         converted: dict[str, JSON] = dict(value)
         old: Mapping[Any, Any] = known if isinstance(known, Mapping) else {}
         for key in [key for key, item in converted.items() if type(item) not in _PLAIN]:
@@ -543,15 +548,6 @@ class _Conversion:
                 _place_below(index, error)
                 raise
         return converted
-
-
-def _named(members: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the members of an object with names of the type `str`, and not of derived types."""
-    for name in members:
-        if not isinstance(name, str):
-            message = "the names of an object's members are strings in JSON"
-            raise NotJSONError(message, pointer="", found=name, expected="a string")
-    return {str(name): item for name, item in members.items()}
 
 
 def _place_below(key: str | int, error: MetadataError) -> None:

@@ -180,7 +180,14 @@ def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """
     notes: list[Note] = []
     if "dtype" in document:
-        changed = _of_v2_array(document, notes)
+        fill = document.get("fill_value")
+        if document["dtype"] != ">S1" or not is_integer(fill) or not 0 < fill < 10:
+            changed = document
+        else:
+            notes.append(
+                Note("/fill_value", "not Zarr: a number, read as the digit that netCDF-C 4.10 writes so", _NCZARR)
+            )
+            changed = {**document, "fill_value": str(fill)}
     elif document.get("zarr_format") == 3 and "node_type" in document:
         changed = _of_v3(document, notes)
     elif "zarr_consolidated_format" in document and is_object(nodes := document.get("metadata")):
@@ -190,14 +197,6 @@ def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
     else:
         return document
     return Document(changed, notes=tuple(notes)) if notes else document
-
-
-def _of_v2_array(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:
-    fill = document.get("fill_value")
-    if document["dtype"] != ">S1" or not is_integer(fill) or not 0 < fill < 10:
-        return document
-    notes.append(Note("/fill_value", "not Zarr: a number, read as the digit that netCDF-C 4.10 writes so", _NCZARR))
-    return {**document, "fill_value": str(fill)}
 
 
 def _of_v3(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:
@@ -214,20 +213,17 @@ def _of_v3(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON
     fill = changed.get("fill_value")
     if isinstance(fill, str) and mark.get("type_alias", mark.get("nczarr_type")) in ("char", "string"):
         raw = fill.encode("utf-8", "replace")
-        size = _raw_size(changed.get("data_type"))
+        data_type = changed.get("data_type")
+        if data_type == "uint8":
+            size = 1
+        else:
+            match = re.fullmatch(r"r([0-9]{1,9})", data_type) if isinstance(data_type, str) else None
+            size = int(match[1]) // 8 if match else 0
         if size and len(raw) <= size:
             padded = list(raw.ljust(size, b"\0"))
             changed["fill_value"] = padded if changed["data_type"] != "uint8" else padded[0]
             notes.append(Note("/fill_value", "not Zarr: text, read as its bytes", _NCZARR))
     return changed
-
-
-def _raw_size(data_type: JSON) -> int:
-    """Return the number of bytes in an element of bytes; 0 for other types."""
-    if data_type == "uint8":
-        return 1
-    match = re.fullmatch(r"r([0-9]{1,9})", data_type) if isinstance(data_type, str) else None
-    return int(match[1]) // 8 if match else 0
 
 
 def _of_inlined(root: dict[str, JSON], nodes: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:

@@ -98,7 +98,11 @@ def _load_node(
     if not isinstance(document, Mapping):
         reader.problem("", f"{kind} is not an object", found=document, expected="an object", spec=_SPEC)
         return None
-    _check_format(reader, document)
+    found = document.get("zarr_format")
+    if "zarr_format" not in document:
+        reader.problem("/zarr_format", "zarr_format is missing", expected="2", spec=_SPEC)
+    elif found != 2 or type(found) is not int:
+        reader.problem("/zarr_format", "another zarr_format", found=found, expected="2", spec=_SPEC)
     for name in (kind, ".zattrs"):
         reader.notes.extend(
             replace(note, message=f"{name} is {note.message}") for note in notes_of(documents.get(name))
@@ -172,14 +176,6 @@ def spelled(metadata: ArrayMetadata, member: str, value: JSON) -> ArrayMetadata:
 # Reading
 
 
-def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
-    found = document.get("zarr_format")
-    if "zarr_format" not in document:
-        reader.problem("/zarr_format", "zarr_format is missing", expected="2", spec=_SPEC)
-    elif found != 2 or type(found) is not int:
-        reader.problem("/zarr_format", "another zarr_format", found=found, expected="2", spec=_SPEC)
-
-
 def _read_attributes(reader: Reader, value: JSON) -> Mapping[str, JSON]:
     if isinstance(value, Mapping):
         return value
@@ -229,7 +225,16 @@ def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
     shape = read_lengths(reader, document.get("shape", []), "/shape", _SPEC)
     chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC)
-    steps = _read_steps(reader, document)
+    values: list[tuple[JSON, str]] = []
+    filters = document.get("filters")
+    if "filters" not in document:
+        reader.note("/filters", "missing, read as null", _SPEC)
+    elif filters is not None:
+        values = [(value, join("/filters", i)) for i, value in enumerate(read_list(reader, filters, "/filters", _SPEC))]
+    if document.get("compressor") is not None:
+        values.append((document["compressor"], "/compressor"))
+    read = (read_step(reader, value, pointer) for value, pointer in values)
+    steps = [step for step in read if step is not None]
     elements = _read_elements(reader, document.get("dtype", "|u1"), steps)
     order = document.get("order", "C")
     if order not in ("C", "F"):
@@ -250,20 +255,6 @@ def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         notes=tuple(reader.notes),
     )
     return replace(metadata, spellings=remember(NAME, read_aspects(metadata, document, _ASPECTS)))
-
-
-def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
-    """Return the filters and the compressor, in the order of encoding."""
-    values: list[tuple[JSON, str]] = []
-    filters = document.get("filters")
-    if "filters" not in document:
-        reader.note("/filters", "missing, read as null", _SPEC)
-    elif filters is not None:
-        values = [(value, join("/filters", i)) for i, value in enumerate(read_list(reader, filters, "/filters", _SPEC))]
-    if document.get("compressor") is not None:
-        values.append((document["compressor"], "/compressor"))
-    steps = (read_step(reader, value, pointer) for value, pointer in values)
-    return [step for step in steps if step is not None]
 
 
 def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elements:
@@ -358,7 +349,9 @@ def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
 
 def _dump_consolidated(metadata: GroupMetadata, group: JSON, stored: JSON) -> Mapping[str, JSON]:
     # copies in other formats cannot be stored here, and can be made again
-    if metadata.consolidated is None or not _are_v2(metadata.consolidated):
+    if metadata.consolidated is None or not all(
+        name in consolidated.V2_DOCUMENTS for documents in metadata.consolidated.values() for name in documents
+    ):
         return {}
     spelled = recall(metadata, NAME, ".zmetadata", (metadata.consolidated, metadata.attributes, metadata.unknown))
     if spelled is not None:
@@ -366,10 +359,6 @@ def _dump_consolidated(metadata: GroupMetadata, group: JSON, stored: JSON) -> Ma
     own: dict[str, JSON] = {".zgroup": group, ".zattrs": metadata.attributes}
     written = consolidated.dump_zmetadata({"": own, **metadata.consolidated})
     return {".zmetadata": in_order_of(written, stored)}
-
-
-def _are_v2(nodes: Mapping[str, Mapping[str, JSON]]) -> bool:
-    return all(name in consolidated.V2_DOCUMENTS for documents in nodes.values() for name in documents)
 
 
 def _write_separator(metadata: ArrayMetadata) -> Mapping[str, JSON]:

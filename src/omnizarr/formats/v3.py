@@ -100,7 +100,14 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
     if not isinstance(document, Mapping):
         reader.problem("", "not an object", found=document, expected="an object", spec='Zarr v3, "Metadata"')
         return None
-    _check_format(reader, document)
+    found = document.get("zarr_format")
+    if "zarr_format" not in document:
+        reader.problem("/zarr_format", "zarr_format is missing", expected="3", spec='Zarr v3, "zarr_format"')
+    elif found != 3 or type(found) is not int:
+        draft = isinstance(found, str) and "purl.org" in found
+        remedy = "this is the entry point of a hierarchy of the v3 draft of 2020" if draft else None
+        message = "another zarr_format"
+        reader.problem("/zarr_format", message, found=found, expected="3", remedy=remedy, spec='Zarr v3, "zarr_format"')
     reader.notes.extend(notes_of(document))
     match document.get("node_type"):
         case "array":
@@ -171,17 +178,6 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
 
 
 # Reading
-
-
-def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
-    found = document.get("zarr_format")
-    if "zarr_format" not in document:
-        reader.problem("/zarr_format", "zarr_format is missing", expected="3", spec='Zarr v3, "zarr_format"')
-    elif found != 3 or type(found) is not int:
-        draft = isinstance(found, str) and "purl.org" in found
-        remedy = "this is the entry point of a hierarchy of the v3 draft of 2020" if draft else None
-        message = "another zarr_format"
-        reader.problem("/zarr_format", message, found=found, expected="3", remedy=remedy, spec='Zarr v3, "zarr_format"')
 
 
 _VARYING: Final = frozenset({"shape", "attributes"})

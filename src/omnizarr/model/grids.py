@@ -111,7 +111,11 @@ class Axis:
         indices : integers of any shape, 0 <= indices < length.
         """
         if len(self.segments) < 2:
-            return _divide(indices, self.segments[0].size if self.segments else 1)
+            size = self.segments[0].size if self.segments else 1
+            if size >= _INT64_END:
+                return np.zeros_like(indices), indices
+            numbers = indices // size
+            return numbers, indices - numbers * size
         # Elements beyond int64 are never requested, so segments that start there need not be searched.
         rows = [segment for segment in self.segments if segment.start < _INT64_END]
         starts, firsts, sizes = (
@@ -120,13 +124,6 @@ class Axis:
         at = np.searchsorted(starts, indices, side="right") - 1
         numbers, places = np.divmod(indices - starts[at], sizes[at])
         return numbers + firsts[at], places
-
-
-def _divide(indices: Integers, size: int) -> tuple[Integers, Integers]:
-    if size >= _INT64_END:
-        return np.zeros_like(indices), indices
-    numbers = indices // size
-    return numbers, indices - numbers * size
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,13 +280,8 @@ def _of_rows(named: Named, shape: Shape, rows: Sequence[Any]) -> Grid:
         _uneven_axis(length, row, f"/chunk_shapes/{number}")
         for number, (length, row) in enumerate(zip(shape, rows, strict=True))
     )
-    sizes = tuple(_only_size(axis, row) for axis, row in zip(axes, rows, strict=True))
+    sizes = tuple(axis.size or (row if isinstance(row, int) else 0) for axis, row in zip(axes, rows, strict=True))
     return Grid(named, shape, sizes if all(sizes) else None, axes)
-
-
-def _only_size(axis: Axis, row: Any) -> int:
-    """Return the size of all chunks along an axis; 0 if they differ."""
-    return axis.size or (row if isinstance(row, int) else 0)
 
 
 @lru_cache(maxsize=4096)

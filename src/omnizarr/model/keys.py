@@ -187,7 +187,9 @@ def bind(named: Named) -> KeyEncoding:
         )
     separator = named.configuration.get("separator", form.separator)
     is_free = named.name == _ANY_SEPARATOR
-    if separator not in ("/", ".") and not (is_free and _tells_apart(separator)):
+    if separator not in ("/", ".") and not (
+        is_free and isinstance(separator, str) and separator != "" and not re.search("[0-9]", separator)
+    ):
         raise MetadataError(
             "no separator of chunk keys",
             pointer="/chunk_key_encoding/configuration/separator",
@@ -210,11 +212,6 @@ def bind(named: Named) -> KeyEncoding:
 def is_known(name: str) -> bool:
     """Whether omnizarr has an encoding of this name."""
     return name in _FORMS
-
-
-def _tells_apart(separator: object) -> bool:
-    """Return whether this separator gives each chunk a different key."""
-    return isinstance(separator, str) and separator != "" and not re.search("[0-9]", separator)
 
 
 def separated_by(separator: str) -> Named:

@@ -113,7 +113,10 @@ def decode(json: JSON, dtype: np.dtype[Any] | np.dtypes.StringDType) -> Any:
         number = _float_of(json) if kind == "f" else _complex_of(json)
         return None if number is None else _as_float(number, dtype)
     if kind in "iu":
-        integer = _integer_of(json)
+        if isinstance(json, float):
+            integer = int(json) if json.is_integer() else None
+        else:
+            integer = int(json) if isinstance(json, int) else None
         limits = np.iinfo(dtype)
         return dtype.type(integer) if integer is not None and limits.min <= integer <= limits.max else None
     if kind == "b":
@@ -121,7 +124,11 @@ def decode(json: JSON, dtype: np.dtype[Any] | np.dtypes.StringDType) -> Any:
     if not isinstance(json, str):
         return None
     if kind == "S":
-        return _bytes_of(json, dtype.itemsize)
+        # None if neither fits into `size` bytes.
+        for data in (_from_base64(json), json.encode()):
+            if data is not None and len(data) <= dtype.itemsize:
+                return np.bytes_(data)
+        return None
     if kind == "U":
         return np.str_(json) if len(json) <= dtype.itemsize // 4 else None
     return json if kind in "TO" else None
@@ -153,25 +160,11 @@ def _complex_of(json: JSON) -> complex | None:
     return None if real is None or imaginary is None else complex(real, imaginary)
 
 
-def _integer_of(json: JSON) -> int | None:
-    if isinstance(json, float):
-        return int(json) if json.is_integer() else None
-    return int(json) if isinstance(json, int) else None
-
-
 def _as_float(number: complex, dtype: np.dtype[Any]) -> Any:
     """Return `number` as a scalar of `dtype`; None if it is finite and too large for it."""
     with np.errstate(over="ignore"):
         scalar = dtype.type(number)
     return scalar if np.isfinite(scalar) or not np.isfinite(number) else None
-
-
-def _bytes_of(text: str, size: int) -> bytes | None:
-    """Return the bytes of base64 or plain text; None if neither fits into `size` bytes."""
-    for data in (_from_base64(text), text.encode()):
-        if data is not None and len(data) <= size:
-            return np.bytes_(data)
-    return None
 
 
 def _from_base64(text: str) -> bytes | None:

@@ -97,7 +97,12 @@ def _carry(array: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
     carrying = _Carrying(path, array, dict(array.attributes))
     is_masked = not ome.is_image(path, nodes)
     if dialect == _NAMED:
-        _name_by_member(carrying)
+        names = names_of(carrying.array)
+        if carrying.attributes.pop(DIMENSIONS, None) is not None:
+            carrying.remarks.append(f"the attribute {DIMENSIONS} becomes dimension_names")
+        elif carrying.array.dimension_names is None:
+            carrying.remarks.append("the dimensions that NCZarr refers to become dimension_names")
+        carrying.array = replace(carrying.array, dimension_names=names)
         if is_masked:
             _mask_by_attribute(carrying)
     else:
@@ -105,15 +110,6 @@ def _carry(array: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
         if is_masked and not gdal.is_georeferenced(array):
             _mask_by_fill_value(carrying)
     return carrying.finished()
-
-
-def _name_by_member(carrying: _Carrying) -> None:
-    names = names_of(carrying.array)
-    if carrying.attributes.pop(DIMENSIONS, None) is not None:
-        carrying.remarks.append(f"the attribute {DIMENSIONS} becomes dimension_names")
-    elif carrying.array.dimension_names is None:
-        carrying.remarks.append("the dimensions that NCZarr refers to become dimension_names")
-    carrying.array = replace(carrying.array, dimension_names=names)
 
 
 def _name_by_attribute(carrying: _Carrying) -> None:
@@ -193,16 +189,12 @@ def _mask_by_fill_value(carrying: _Carrying) -> None:
 def _faults(path: str, nodes: Nodes) -> Iterator[Fault]:
     array = nodes[path]
     if isinstance(array, ArrayMetadata):
-        yield from _fault_of_names(path, array)
+        listed = array.attributes.get(DIMENSIONS)
+        if DIMENSIONS in array.attributes and names_of(replace(array, dimension_names=None)) is None:
+            message, expected = "names of dimensions that do not fit the shape", f"{len(array.shape)} strings"
+            yield Fault("array-dimensions", path, f"/attributes/{DIMENSIONS}", message, listed, expected)
         yield from _fault_of_mask(path, array)
         yield from _faults_of_lengths(path, array, nodes)
-
-
-def _fault_of_names(path: str, array: ArrayMetadata) -> Iterator[Fault]:
-    listed = array.attributes.get(DIMENSIONS)
-    if DIMENSIONS in array.attributes and names_of(replace(array, dimension_names=None)) is None:
-        message, expected = "names of dimensions that do not fit the shape", f"{len(array.shape)} strings"
-        yield Fault("array-dimensions", path, f"/attributes/{DIMENSIONS}", message, listed, expected)
 
 
 def _fault_of_mask(path: str, array: ArrayMetadata) -> Iterator[Fault]:

@@ -103,7 +103,9 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
     """
     kind = ARRAY if ARRAY in documents else GROUP
     document = documents.get(kind)
-    if not isinstance(document, Mapping) or not _is_of_may_2019(document):
+    if not isinstance(document, Mapping) or not (
+        isinstance(document.get("zarr_format"), str) or "chunk_codecs" in document
+    ):
         return None
     reader = Reader(report)
     if ARRAY in documents and GROUP in documents:
@@ -144,12 +146,17 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     """
     kind = ARRAY if isinstance(metadata, ArrayMetadata) else GROUP
     original = metadata.spellings.get(f"{NAME}:document", Spelling(None, {})).document
-    _refuse_unknown(metadata, original)
+    # Refuse members that no document of the draft had: the text reserves all names.
+    for name, value in metadata.unknown.items():
+        if name not in original or not same(original[name], value):
+            raise _WRITTEN.refuse(
+                f"member {name!r} has no place there", "drop it from `unknown`, or move it to the attributes", value
+            )
     if isinstance(metadata, ArrayMetadata):
         _WRITTEN.refuse_names_and_transformers(metadata)
     # copies in other formats cannot be stored here, and can be made again
     elif metadata.dialect == NAME and metadata.consolidated is not None:
-        raise _refuse_copies()
+        raise _WRITTEN.refuse("consolidated metadata has no place there", "convert to v2 or v3 and consolidate that")
     written, fresh = write_aspects(metadata, NAME, _aspects_of(metadata))
     written.update(metadata.unknown)
     if fresh:
@@ -158,10 +165,6 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
 
 
 # Reading
-
-
-def _is_of_may_2019(document: Mapping[str, JSON]) -> bool:
-    return isinstance(document.get("zarr_format"), str) or "chunk_codecs" in document
 
 
 def _read_format(reader: Reader, document: Mapping[str, JSON]) -> bool:
@@ -217,7 +220,13 @@ def _load_array(
 ) -> ArrayMetadata:
     shape = read_lengths(reader, document.get("shape", []), "/shape", _ARRAY)
     chunk_grid, chunk_key_encoding = _read_grid(reader, document, shape)
-    order, layout = _read_layout(reader, document.get("chunk_memory_layout", "C"))
+    value = document.get("chunk_memory_layout", "C")
+    order, layout = "C", None
+    if value in ("C", "F"):
+        order = str(value)
+    else:
+        expected = '"C", "F", or an object with "extension" and "type"'
+        layout = _read_point(reader, value, "/chunk_memory_layout", expected)
     steps = _read_steps(reader, document)
     elements = _read_elements(reader, document.get("data_type", "u1"), steps)
     codecs = draft_codecs.load_codecs(reader, steps, order, len(shape), elements.stored)
@@ -229,7 +238,7 @@ def _load_array(
         chunk_grid=chunk_grid,
         chunk_key_encoding=chunk_key_encoding,
         fill_value=draft_types.read_fill_value(reader, document.get("fill_value"), elements, spec=_ARRAY),
-        codecs=(*layout, *codecs),
+        codecs=codecs if layout is None else (layout, *codecs),
         attributes=attributes,
         unknown=unknown,
         notes=tuple(reader.notes),
@@ -280,15 +289,6 @@ def _read_separator(reader: Reader, value: Mapping[str, JSON], ndim: int) -> Nam
     return keys.separated_by(separator if is_used else ".")
 
 
-def _read_layout(reader: Reader, value: JSON) -> tuple[str, tuple[Named, ...]]:
-    """Return the order of elements, C or F, and the codec that an extension of it becomes."""
-    if value in ("C", "F"):
-        return str(value), ()
-    expected = '"C", "F", or an object with "extension" and "type"'
-    named = _read_point(reader, value, "/chunk_memory_layout", expected)
-    return "C", () if named is None else (named,)
-
-
 def _read_elements(reader: Reader, value: JSON, steps: Sequence[Step]) -> Elements:
     elements = draft_types.read_elements(reader, value, steps, spec=_TYPES, has_complex=True)
     if isinstance(value, str) and _UNLISTED.fullmatch(value):
@@ -327,19 +327,6 @@ def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
 
 def _aspects_of(metadata: Metadata) -> Mapping[str, Aspect]:
     return _ARRAY_ASPECTS if isinstance(metadata, ArrayMetadata) else _GROUP_ASPECTS
-
-
-def _refuse_unknown(metadata: Metadata, original: Mapping[str, JSON]) -> None:
-    """Refuse members that no document of the draft had: the text reserves all names."""
-    for name, value in metadata.unknown.items():
-        if name not in original or not same(original[name], value):
-            raise _WRITTEN.refuse(
-                f"member {name!r} has no place there", "drop it from `unknown`, or move it to the attributes", value
-            )
-
-
-def _refuse_copies() -> NotRepresentableError:
-    return _WRITTEN.refuse("consolidated metadata has no place there", "convert to v2 or v3 and consolidate that")
 
 
 def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:

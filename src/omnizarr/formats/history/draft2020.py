@@ -304,13 +304,9 @@ def _read_compressor(reader: Reader, value: JSON) -> Step | None:
     for member in compressor:
         if member not in ("codec", "configuration"):
             reader.note(join("/compressor", member), f"member {member!r} is not defined, ignored", _ARRAY)
-    parameters = _read_configuration(reader, compressor, "/compressor")
+    parameters = read_object(reader, compressor.get("configuration", {}), join("/compressor", "configuration"), _ARRAY)
     place = "/compressor/configuration"
     return read_codec(reader, uri, parameters, "/compressor/codec", spec=_ARRAY, at=place)
-
-
-def _read_configuration(reader: Reader, value: Mapping[str, JSON], pointer: str) -> Mapping[str, JSON]:
-    return read_object(reader, value.get("configuration", {}), join(pointer, "configuration"), _ARRAY)
 
 
 def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, ...]) -> Named:

@@ -111,7 +111,22 @@ def read_elements(
         named, order = _read_identifier(reader, value, "/data_type", spec, has_complex=has_complex, has_names=has_names)
         return _bound(reader, named, order, spec)
     if isinstance(value, Mapping):
-        return _read_extension(reader, value, steps, spec)
+        uri = value.get("extension")
+        if not isinstance(uri, str) or not uri:
+            expected = "the URI of an extension"
+            found = {"found": uri} if "extension" in value else {}
+            reader.problem("/data_type/extension", "an extension without a URI", **found, expected=expected, spec=spec)
+            uri = ""
+        if "type" not in value:
+            reader.problem(
+                "/data_type/type", "type is missing", expected="a value that the extension defines", spec=spec
+            )
+        if uri.startswith(_TODO):
+            reader.note("/data_type/extension", f"{uri!r} is not a URI; zarr-python left it open", spec)
+        if "fallback" in value and value["fallback"] is None:
+            reader.note("/data_type/fallback", "null, read as absent", spec)
+        known = _read_type(reader, value.get("type"), steps, spec)
+        return known if known is not None else _read_unknown(reader, uri, value, spec)
     reader.problem(
         "/data_type", "not a data type", found=value, expected="an identifier, or the object of an extension", spec=spec
     )
@@ -156,23 +171,6 @@ def _read_identifier(
         kind=UnknownDataTypeError,
     )
     return Named(text), "<"
-
-
-def _read_extension(reader: Reader, value: Mapping[str, JSON], steps: Sequence[Step], spec: str) -> Elements:
-    uri = value.get("extension")
-    if not isinstance(uri, str) or not uri:
-        expected = "the URI of an extension"
-        found = {"found": uri} if "extension" in value else {}
-        reader.problem("/data_type/extension", "an extension without a URI", **found, expected=expected, spec=spec)
-        uri = ""
-    if "type" not in value:
-        reader.problem("/data_type/type", "type is missing", expected="a value that the extension defines", spec=spec)
-    if uri.startswith(_TODO):
-        reader.note("/data_type/extension", f"{uri!r} is not a URI; zarr-python left it open", spec)
-    if "fallback" in value and value["fallback"] is None:
-        reader.note("/data_type/fallback", "null, read as absent", spec)
-    known = _read_type(reader, value.get("type"), steps, spec)
-    return known if known is not None else _read_unknown(reader, uri, value, spec)
 
 
 def _read_type(reader: Reader, value: JSON, steps: Sequence[Step], spec: str) -> Elements | None:

@@ -218,7 +218,16 @@ def dump_array(
     MetadataError
         If what is new is not valid.
     """
-    _refuse_what_came_later(metadata, form)
+    form.refuse_names_and_transformers(metadata)
+    encoding, wanted = metadata.chunk_key_encoding, form.key_encoding
+    separator = wanted.configuration.get("separator", ".")
+    if encoding.name != wanted.name or encoding.configuration.get("separator", ".") != separator:
+        described = {"name": encoding.name, **encoding.configuration}
+        raise form.refuse(
+            f"chunk key encoding {encoding.name!r} with these separators has no place there",
+            f"use {wanted.name!r} with the separator {separator!r} (and rename the chunks), or write v2",
+            described,
+        )
     written, fresh = write_aspects(metadata, form.dialect, aspects, form)
     document = in_order_of({**metadata.unknown, **head, **written}, dict.fromkeys(form.members))
     if fresh:
@@ -257,19 +266,6 @@ def stack_of(metadata: ArrayMetadata, form: Format) -> Stack:
 def _any_of(names: Collection[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} or {last}" if most else last
-
-
-def _refuse_what_came_later(metadata: ArrayMetadata, form: Format) -> None:
-    form.refuse_names_and_transformers(metadata)
-    encoding, wanted = metadata.chunk_key_encoding, form.key_encoding
-    separator = wanted.configuration.get("separator", ".")
-    if encoding.name != wanted.name or encoding.configuration.get("separator", ".") != separator:
-        described = {"name": encoding.name, **encoding.configuration}
-        raise form.refuse(
-            f"chunk key encoding {encoding.name!r} with these separators has no place there",
-            f"use {wanted.name!r} with the separator {separator!r} (and rename the chunks), or write v2",
-            described,
-        )
 
 
 def write_shape(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:

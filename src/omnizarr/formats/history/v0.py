@@ -58,7 +58,13 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
     for name in _MEMBERS:
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
-    attributes = _read_attributes(reader, documents)
+    value = documents.get("__zattr__", {})
+    if isinstance(value, Mapping):
+        attributes = value
+    else:
+        spec = 'zarr 0.4, "User metadata (attributes)"'
+        reader.problem("", "__zattr__ is not an object", found=value, expected="an object", spec=spec)
+        attributes = {}
 
     def read_steps(_: int) -> tuple[list[Step], str]:
         named = {name: document[name] for name in early.BLOSC_OPTIONS if name in document}
@@ -87,15 +93,6 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
         is_needed = bool(array.attributes) or stored is not None
         attributes = {"__zattr__": revision(array.attributes, stored)} if is_needed else {}
     return {**documents, **attributes}
-
-
-def _read_attributes(reader: Reader, documents: Documents) -> Mapping[str, JSON]:
-    value = documents.get("__zattr__", {})
-    if isinstance(value, Mapping):
-        return value
-    spec = 'zarr 0.4, "User metadata (attributes)"'
-    reader.problem("", "__zattr__ is not an object", found=value, expected="an object", spec=spec)
-    return {}
 
 
 def _write_blosc(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:

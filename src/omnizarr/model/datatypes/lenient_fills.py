@@ -42,16 +42,12 @@ def as_meant(value: JSON, scalars: Any) -> JSON:
         case Integer() if isinstance(value, str) and _is_decimal(value):
             return int(value)
         case Struct() if isinstance(value, Mapping):
-            return _of_record(value, scalars)
+            meant = dict(value)
+            for field in scalars.fields:
+                if field.name in meant:
+                    meant[field.name] = _of_field(meant[field.name], field.data_type.scalars, len(field.shape))
+            return meant if any(meant[name] is not value[name] for name in meant) else value
     return value
-
-
-def _of_record(value: Mapping[str, JSON], record: Struct) -> JSON:
-    meant = dict(value)
-    for field in record.fields:
-        if field.name in meant:
-            meant[field.name] = _of_field(meant[field.name], field.data_type.scalars, len(field.shape))
-    return meant if any(meant[name] is not value[name] for name in meant) else value
 
 
 def _of_field(value: JSON, scalars: Any, depth: int) -> JSON:

@@ -119,20 +119,36 @@ class Float:
         """Return the scalar for `value`."""
         if isinstance(value, str):
             if value.startswith("0x"):
-                return self._from_hex(value, at)
+                digits = 2 * self.dtype.itemsize
+                if not re.fullmatch(rf"0x[0-9a-fA-F]{{{digits}}}", value):
+                    raise reject("the fill value has the wrong form", at, value, f"0x and {digits} hexadecimal digits")
+                return self._from_bits(int(value, 16))
             if value not in NON_FINITE:
                 raise reject("the fill value is not a number", at, value, self._forms())
             value = NON_FINITE[value]
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise reject("the fill value is not a number", at, value, self._forms())
-        return self._round(value, at)
+        # Return the nearest number of the type, half to even.
+        if isinstance(value, float) and math.isnan(value):
+            if self.nan is None:
+                raise reject(f"{self.dtype.name} has no NaN", at, "NaN", "a finite number")
+            return self._from_bits(self.nan)
+        number = float(_to_odd(value)) if self.dtype.itemsize < 8 else _nearest(value)  # bytes of float64
+        with np.errstate(all="ignore"):
+            if self.dtype.kind != "f" and self.dtype.itemsize > 1:
+                result = np.array(_to_odd_float32(number)).astype(self.dtype)[()]
+            else:
+                result = np.array(number, np.float64).astype(self.dtype)[()]
+        if np.isnan(result) or (math.isinf(number) and not self.has_infinity):
+            raise reject(f"the fill value is out of the range of {self.dtype.name}", at, value, "a number in range")
+        return result
 
     def to_json(self, scalar: Any) -> JSON:
         """Return the canonical v3 form of `scalar`."""
         with np.errstate(invalid="ignore"):  # ml_dtypes changes signalling NaNs
             is_nan = np.isnan(scalar)
         if is_nan:
-            bits = self._bits(scalar)
+            bits = int.from_bytes(bytes_of(scalar, self.dtype), "big" if _is_big(self.dtype) else "little")
             return "NaN" if bits == self.nan else f"0x{bits:0{2 * self.dtype.itemsize}x}"
         number = float(scalar)
         if math.isinf(number):
@@ -147,39 +163,21 @@ class Float:
         if _is_integer(value):
             value = int(value)
         elif isinstance(value, np.floating):
-            value = _widened(value)
+            # A NumPy float as a Python float, rounding a longdouble so that a second rounding is right.
+            wide = float(value)
+            if value.dtype.itemsize > 8 and math.isfinite(wide) and wide != value:  # bytes of float64
+                toward = -math.inf if value < wide else math.inf
+                is_odd = int(np.float64(wide).view(np.uint64)) & 1
+                value = wide if is_odd else math.nextafter(wide, toward)
+            else:
+                value = wide
         elif dtype is not None and dtype.kind == "V" and not isinstance(value, np.void):
             value = float(value)  # a number of another ml_dtypes type
         return self.from_json(value, at)
 
-    def _from_hex(self, value: str, at: str) -> Any:
-        digits = 2 * self.dtype.itemsize
-        if not re.fullmatch(rf"0x[0-9a-fA-F]{{{digits}}}", value):
-            raise reject("the fill value has the wrong form", at, value, f"0x and {digits} hexadecimal digits")
-        return self._from_bits(int(value, 16))
-
     def _from_bits(self, bits: int) -> Any:
         data = bits.to_bytes(self.dtype.itemsize, "big")
         return scalar_of(data if _is_big(self.dtype) else data[::-1], self.dtype)
-
-    def _bits(self, scalar: Any) -> int:
-        return int.from_bytes(bytes_of(scalar, self.dtype), "big" if _is_big(self.dtype) else "little")
-
-    def _round(self, value: float, at: str) -> Any:
-        """Return the nearest number of the type, half to even."""
-        if isinstance(value, float) and math.isnan(value):
-            if self.nan is None:
-                raise reject(f"{self.dtype.name} has no NaN", at, "NaN", "a finite number")
-            return self._from_bits(self.nan)
-        number = float(_to_odd(value)) if self.dtype.itemsize < 8 else _nearest(value)  # bytes of float64
-        with np.errstate(all="ignore"):
-            if self.dtype.kind != "f" and self.dtype.itemsize > 1:
-                result = np.array(_to_odd_float32(number)).astype(self.dtype)[()]
-            else:
-                result = np.array(number, np.float64).astype(self.dtype)[()]
-        if np.isnan(result) or (math.isinf(number) and not self.has_infinity):
-            raise reject(f"the fill value is out of the range of {self.dtype.name}", at, value, "a number in range")
-        return result
 
     def _forms(self) -> str:
         digits = 2 * self.dtype.itemsize
@@ -231,20 +229,6 @@ def _is_big(dtype: AnyDType) -> bool:
 def _is_integer(value: Any) -> bool:
     """Whether `value` is an integer; False for a timedelta64, which NumPy derives from its integers."""
     return isinstance(value, int | np.integer | np.bool_) and not isinstance(value, np.timedelta64)
-
-
-def _widened(value: Any) -> float:
-    """Return a NumPy float as a Python float, rounding a longdouble so that a second rounding is right."""
-    wide = float(value)
-    if value.dtype.itemsize > 8 and math.isfinite(wide) and wide != value:  # bytes of float64
-        return _made_odd(wide, toward=-math.inf if value < wide else math.inf)
-    return wide
-
-
-def _made_odd(number: float, toward: float) -> float:
-    """Return `number` or its neighbour, the one with an odd last bit."""
-    is_odd = int(np.float64(number).view(np.uint64)) & 1
-    return number if is_odd else math.nextafter(number, toward)
 
 
 def _nearest(value: float) -> float:

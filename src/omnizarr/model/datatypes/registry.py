@@ -128,7 +128,16 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         scalars = make(configuration, byte_order)
     elif match := RAW.fullmatch(name):
         _check_members(configuration, ())
-        scalars = _raw_bits(int(match[1]))
+        bits = int(match[1])
+        if bits % 8 or not 0 < bits <= 8 * LARGEST:
+            raise MetadataError(
+                "not a number of whole bytes",
+                pointer="/data_type",
+                found=f"r{bits}",
+                expected="r8, r16, ...: a positive multiple of 8",
+                spec='Zarr v3 core, "Core data types"',
+            )
+        scalars = Raw(np.dtype(f"V{bits // 8}"), as_list=True)
     elif (other := PLUGINS.find(name)) is not None:
         scalars = PLUGINS.bound(named, other, byte_order)
         if not isinstance(getattr(scalars, "dtype", None), np.dtype):
@@ -231,18 +240,6 @@ def ml_dtype(name: str) -> AnyDType:
             remedy="install it: pip install 'omnizarr[ml]'",
         ) from error
     return dtype
-
-
-def _raw_bits(bits: int) -> Scalars:
-    if bits % 8 or not 0 < bits <= 8 * LARGEST:
-        raise MetadataError(
-            "not a number of whole bytes",
-            pointer="/data_type",
-            found=f"r{bits}",
-            expected="r8, r16, ...: a positive multiple of 8",
-            spec='Zarr v3 core, "Core data types"',
-        )
-    return Raw(np.dtype(f"V{bits // 8}"), as_list=True)
 
 
 def _length(configuration: Mapping[str, JSON], unit: int = 1) -> int:

@@ -52,7 +52,19 @@ def carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
         metadata = replace(metadata, attributes=attributes)
         return Carried(metadata, tuple(carrying.remarks), tuple(carrying.losses))
     if dialect == _V3:
-        return _named(metadata, path, nodes)
+        found = reading.level(path, nodes)
+        names = None if found is None else reading.axes(found.group, found.image, nodes)
+        if names is None or len(names) != len(metadata.shape) or metadata.dimension_names is not None:
+            return Carried(metadata)
+        told = metadata.attributes.get(_DIMENSIONS)
+        if told is None:
+            remark = "the names of the axes become dimension_names"
+            return Carried(replace(metadata, dimension_names=names), (remark,))
+        if same(told, names):
+            return Carried(metadata)  # they become dimension names anyway
+        return Carried(
+            metadata, (f"the attribute {_DIMENSIONS} is kept, though the axes of the image are {', '.join(names)}",)
+        )
     return _unnamed(metadata, path, nodes) if dialect == _V2 else Carried(metadata)
 
 
@@ -201,23 +213,6 @@ def _outside(carrying: _Carrying) -> Mapping[str, JSON]:
 
 
 # Levels
-
-
-def _named(array: ArrayMetadata, path: str, nodes: Nodes) -> Carried:
-    """Return a level with the names of its axes as names of its dimensions, which 0.5 requires."""
-    found = reading.level(path, nodes)
-    names = None if found is None else reading.axes(found.group, found.image, nodes)
-    if names is None or len(names) != len(array.shape) or array.dimension_names is not None:
-        return Carried(array)
-    told = array.attributes.get(_DIMENSIONS)
-    if told is None:
-        remark = "the names of the axes become dimension_names"
-        return Carried(replace(array, dimension_names=names), (remark,))
-    if same(told, names):
-        return Carried(array)  # they become dimension names anyway
-    return Carried(
-        array, (f"the attribute {_DIMENSIONS} is kept, though the axes of the image are {', '.join(names)}",)
-    )
 
 
 def _unnamed(array: ArrayMetadata, path: str, nodes: Nodes) -> Carried:

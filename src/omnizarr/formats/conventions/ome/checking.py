@@ -36,7 +36,17 @@ def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
         yield from _of_level(path, node, nodes)
         return
     within, without = reading.inside(node), reading.outside(path, nodes)
-    yield from _of_form(path, node, within, without)
+    first = join(_ATTRIBUTES, next(iter(without), ""))
+    if within and without:
+        message = f"metadata lie both in the attribute {OME!r} and outside of it"
+        yield Fault("ome-both-forms", path, first, message, sorted(without), "one of them")
+    elif node.dialect == _V3 and without:
+        message = "metadata as OME-Zarr 0.4 has them, which is for Zarr v2"
+        yield Fault("ome-wrong-form", path, first, message, sorted(without), f"the attribute {OME!r} of OME-Zarr 0.5")
+    elif node.dialect != _V3 and within:
+        message = "metadata as OME-Zarr 0.5 has them, which is for Zarr v3"
+        expected = f"attributes of OME-Zarr 0.4, outside of {OME!r}"
+        yield Fault("ome-wrong-form", path, join(_ATTRIBUTES, OME), message, OME, expected)
     found = reading.members(path, nodes)
     is_inside = found is within
     at = _Place(path, nodes, join(_ATTRIBUTES, OME) if is_inside else _ATTRIBUTES)
@@ -67,23 +77,6 @@ class _Place:
         if not isinstance(self.nodes.get(reading.resolve(self.path, relative)), GroupMetadata):
             message = "the path leads to no readable group"
             yield self.fault("ome-missing-group", below, message, relative, "the path of a group")
-
-
-def _of_form(
-    path: str, node: GroupMetadata, within: Mapping[str, JSON] | None, without: Mapping[str, JSON]
-) -> Iterator[Fault]:
-    """Yield violations in the place of the metadata."""
-    first = join(_ATTRIBUTES, next(iter(without), ""))
-    if within and without:
-        message = f"metadata lie both in the attribute {OME!r} and outside of it"
-        yield Fault("ome-both-forms", path, first, message, sorted(without), "one of them")
-    elif node.dialect == _V3 and without:
-        message = "metadata as OME-Zarr 0.4 has them, which is for Zarr v2"
-        yield Fault("ome-wrong-form", path, first, message, sorted(without), f"the attribute {OME!r} of OME-Zarr 0.5")
-    elif node.dialect != _V3 and within:
-        message = "metadata as OME-Zarr 0.5 has them, which is for Zarr v3"
-        expected = f"attributes of OME-Zarr 0.4, outside of {OME!r}"
-        yield Fault("ome-wrong-form", path, join(_ATTRIBUTES, OME), message, OME, expected)
 
 
 def _of_versions(at: _Place, found: Mapping[str, JSON], *, is_inside: bool) -> Iterator[Fault]:
@@ -134,7 +127,12 @@ def _of_images(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
         if known in _WITHOUT_AXES:
             yield from _of_count(at, image, FIRST_AXES, below)
         elif known == _WITH_NAMES:
-            yield from _of_names(at, image, below)
+            axes = image.get("axes")
+            if not is_list(axes) or list(axes) != [letter for letter in FIRST_AXES if letter in axes]:
+                message = "the axes are not letters in this order"
+                yield at.fault("ome-axes", (*below, "axes"), message, axes, f"some of {', '.join(FIRST_AXES)}")
+                continue
+            yield from _of_count(at, image, axes, below)
         else:
             yield from _of_axes(at, image, below)
             yield from _of_transformations(at, image, below)
@@ -179,16 +177,6 @@ def _of_count(
         if array is not None and len(array.shape) != len(names):
             message = f"the array {level['path']!r} has {len(array.shape)} dimensions, the image {len(names)} axes"
             yield at.fault("ome-axes-count", (*below, "axes"), message, list(names), f"{len(array.shape)} axes")
-
-
-def _of_names(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
-    """Yield violations in the axes of version 0.3, which are letters."""
-    axes = image.get("axes")
-    if not is_list(axes) or list(axes) != [letter for letter in FIRST_AXES if letter in axes]:
-        message = "the axes are not letters in this order"
-        yield at.fault("ome-axes", (*below, "axes"), message, axes, f"some of {', '.join(FIRST_AXES)}")
-        return
-    yield from _of_count(at, image, axes, below)
 
 
 def _of_axes(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
