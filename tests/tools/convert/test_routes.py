@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from omnizarr.model import grids
 from omnizarr.tools.convert import routes
-from omnizarr.tools.convert.routes import Wish, coarse, passes, route
+from omnizarr.tools.convert.routes import Constraints, coarse, passes, route
 
 
 def regular(shape, chunks):
@@ -53,9 +53,9 @@ SHAPES = st.integers(1, 3).flatmap(lambda ndim: st.tuples(*[st.tuples(*[st.integ
 def test_source_is_read_twice_at_most_and_blocks_are_made_of_whole_chunks(shapes, memory, compares):
     shape, before, after = shapes
     source, target = regular(shape, before), regular(shape, after)
-    wish = Wish(source, target, 1, memory, 2, compares=compares)
-    found = route(wish)
-    told = passes(found, wish)
+    given = Constraints(source, target, 1, memory, 2, compares=compares)
+    found = route(given)
+    told = passes(found, given)
     assert len(told) == len(found.blocks) == len(found.stages) + 1
     assert sum(each.bytes_read for each in told if each.reads == "source") <= 2 * math.prod(shape)
     for axis, whole in zip(found.blocks[-1].axes, target.axes, strict=True):
@@ -72,9 +72,9 @@ def test_source_is_read_twice_at_most_and_blocks_are_made_of_whole_chunks(shapes
 @pytest.mark.parametrize("planes", [64, 128, 256, 512, 4096, 2**20])
 def test_requests_grow_as_the_array_does(planes):
     shape = (planes, 256, 256)
-    wish = Wish(regular(shape, (4, 256, 256)), regular(shape, (min(planes, 4096), 16, 16)), 4, 2**23, 2)
-    found = route(wish)
-    told = passes(found, wish)
+    given = Constraints(regular(shape, (4, 256, 256)), regular(shape, (min(planes, 4096), 16, 16)), 4, 2**23, 2)
+    found = route(given)
+    told = passes(found, given)
     if not found.is_direct:
         nbytes = math.prod(shape) * 4
         requests = sum(each.requests_read + each.requests_written for each in told)
@@ -84,33 +84,33 @@ def test_requests_grow_as_the_array_does(planes):
 
 def test_more_passes_come_in_where_cells_would_be_tiny():
     shape = (10**6, 500, 500)
-    wish = Wish(regular(shape, (1, 500, 500)), regular(shape, (10**6, 1, 1)), 4, 2**23, 2)
-    found = route(wish)
+    given = Constraints(regular(shape, (1, 500, 500)), regular(shape, (10**6, 1, 1)), 4, 2**23, 2)
+    found = route(given)
     assert len(found.blocks) > 2
     assert min(stage.cell_bytes for stage in found.stages) > 2**14
 
 
 def test_one_pass_is_enough_where_the_array_fits_in_memory():
-    wish = Wish(regular((100, 100), (1, 100)), regular((100, 100), (100, 1)), 8, 10**6)
-    assert route(wish).is_direct
-    (only,) = passes(route(wish), wish)
+    given = Constraints(regular((100, 100), (1, 100)), regular((100, 100), (100, 1)), 8, 10**6)
+    assert route(given).is_direct
+    (only,) = passes(route(given), given)
     assert (only.reads, only.writes, only.times_read) == ("source", "target", 1)
 
 
 def test_without_a_place_for_temporary_objects_there_is_one_pass():
-    wish = Wish(regular((100, 100), (1, 100)), regular((100, 100), (100, 1)), 8, 1000)
-    assert not route(wish).is_direct
-    assert route(wish, may_stage=False).is_direct
+    given = Constraints(regular((100, 100), (1, 100)), regular((100, 100), (100, 1)), 8, 1000)
+    assert not route(given).is_direct
+    assert route(given, may_stage=False).is_direct
 
 
 def test_grid_too_large_to_count_is_planned_at_once():
     shape = (2**62, 2**62)
-    assert route(Wish(regular(shape, (1, 1)), regular(shape, (1000, 2)), 4, 2**23)).is_direct
+    assert route(Constraints(regular(shape, (1, 1)), regular(shape, (1000, 2)), 4, 2**23)).is_direct
 
 
 def test_blocks_stay_large_where_many_requests_are_on_their_way_at_once():
     shape, memory = (256, 512, 512), 2**26
-    found = route(Wish(regular(shape, (2, 512, 512)), regular(shape, (256, 16, 16)), 4, memory, 128))
+    found = route(Constraints(regular(shape, (2, 512, 512)), regular(shape, (256, 16, 16)), 4, memory, 128))
     assert not found.is_direct
     # each block waits for its requests, so there are few: 256 MiB in blocks of a quarter of the memory, or more
     assert all(blocks.nchunks <= 4 * math.prod(shape) * 4 // memory for blocks in found.blocks)

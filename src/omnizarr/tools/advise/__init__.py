@@ -74,17 +74,5 @@ def advise(
     >>> [(read.name, read.requests) for read in advice.reads()]
     [('maps', 1.0), ('all', 8760.0)]
     """
-    run = import_module("omnizarr.tools.advise.adviser").run
-    advice: Advice = run(
-        store,
-        path=path,
-        shape=shape,
-        dtype=dtype,
-        reads=reads,
-        place=place,
-        shards=shards,
-        ratio=ratio,
-        zarr_format=zarr_format,
-        storage_options=storage_options,
-    )
+    advice: Advice = import_module("omnizarr.tools.advise.adviser").run(**locals())
     return advice

@@ -87,17 +87,5 @@ def check(
     error: /: c/0: the chunk has the wrong size: found 3 bytes, expected 4 bytes [wrong-chunk-size]
     1 error · 1 node, 2 chunks looked at
     """
-    run = import_module("omnizarr.tools.check.checker").run
-    report: CheckReport = run(
-        store,
-        path=path,
-        zarr_format=zarr_format,
-        data=data,
-        strict=strict,
-        concurrency=concurrency,
-        progress=progress,
-        digest=digest,
-        scheduler=scheduler,
-        max_memory=max_memory,
-    )
+    report: CheckReport = import_module("omnizarr.tools.check.checker").run(**locals())
     return report

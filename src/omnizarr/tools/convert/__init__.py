@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from omnizarr.support.progress import Progress
     from omnizarr.tools.convert.report import Conversion
+    from omnizarr.tools.convert.task import Task
 
 
 def convert(
@@ -166,59 +167,7 @@ def convert(
     >>> omnizarr.open(new)["temp"][...]
     array([280.5, 281. ])
     """
-    options = {
-        "chunks": chunks,
-        "shards": shards,
-        "filters": filters,
-        "serializer": serializer,
-        "compressors": compressors,
-        "codecs": codecs,
-    }
-    if _may_be_files(source, target):
-        through_netcdf = import_module("omnizarr.tools.convert.netcdf")
-        if through_netcdf.concerns(source, target):
-            others = {"path": path, "source_format": source_format, "resume": resume, "in_place": in_place}
-            others.update(estimate=estimate, scheduler=scheduler, max_memory=max_memory, temporary=temporary)
-            account: Conversion = through_netcdf.run(
-                source,
-                target,
-                zarr_format=3 if zarr_format is None else zarr_format,
-                overwrite=overwrite,
-                verify=verify,
-                dry_run=dry_run,
-                strict=strict,
-                progress=progress,
-                references=references,
-                refused={**others, "remove_old": remove_old, "storage_options": storage_options, **options},
-            )
-            return account
-    if references is not None:
-        storage_options = {**(storage_options or {}), "references": references}
-    run = import_module("omnizarr.tools.convert.converter").run
-    report: Conversion = run(
-        source,
-        target,
-        zarr_format=zarr_format,
-        path=path,
-        source_format=source_format,
-        options=options,
-        overwrite=overwrite,
-        resume=resume,
-        verify=verify,
-        dry_run=dry_run,
-        estimate=estimate,
-        in_place=in_place,
-        remove_old=remove_old,
-        strict=strict,
-        allow_pickle=allow_pickle,
-        concurrency=concurrency,
-        scheduler=scheduler,
-        max_memory=max_memory,
-        temporary_place=temporary,
-        progress=progress,
-        storage_options=storage_options,
-    )
-    return report
+    return _run(locals())
 
 
 def rechunk(
@@ -287,24 +236,18 @@ def rechunk(
     """
     if chunks is None and shards is None:
         raise ValueError("give chunks, or shards, or both")
-    return convert(
-        source,
-        target,
-        zarr_format=zarr_format,
-        path=path,
-        chunks=chunks,
-        shards=shards,
-        overwrite=overwrite,
-        resume=resume,
-        verify=verify,
-        dry_run=dry_run,
-        concurrency=concurrency,
-        scheduler=scheduler,
-        max_memory=max_memory,
-        temporary=temporary,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    return _run(locals())
+
+
+def _run(keywords: dict[str, Any]) -> Conversion:
+    task: Task = import_module("omnizarr.tools.convert.task").Task(**keywords)
+    if _may_be_files(task.source, task.target):
+        through_netcdf = import_module("omnizarr.tools.convert.netcdf")
+        if through_netcdf.concerns(task.source, task.target):
+            of_file: Conversion = through_netcdf.run(task)
+            return of_file
+    report: Conversion = import_module("omnizarr.tools.convert.converter").run(task)
+    return report
 
 
 def _may_be_files(*places: Any) -> bool:

@@ -14,9 +14,10 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore
 from omnizarr.support.progress import Tick, silent
 from omnizarr.tools.convert.moving import Move
-from omnizarr.tools.convert.planning import Options, Step, plan
+from omnizarr.tools.convert.planning import Step, plan
 from omnizarr.tools.convert.report import would_be_lost
 from omnizarr.tools.streaming.executors import Executor, Local
+from omnizarr.tools.translate.coding import Encoding
 
 
 class Carrying:
@@ -44,7 +45,7 @@ class Carrying:
 
     def __init__(self, source: Found[Metadata], dialect: Dialect, depth: int | None) -> None:
         self._root = source.where
-        made = plan(source, dialect, Options(compressors="keep"))
+        made = plan(source, dialect, Encoding(compressors="keep"))
         self.files = made.files
         self._steps = {step.path: step for step in made.steps if depth is None or _depth(step.path) <= depth}
         whole = [step for step in self._steps.values() if not _is_read_and_written(step)]

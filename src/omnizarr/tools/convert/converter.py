@@ -28,7 +28,6 @@ from omnizarr.errors import (
     Remedy,
     SchedulerError,
     StoreError,
-    Wording,
 )
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
@@ -37,16 +36,16 @@ from omnizarr.netcdf.repairs import repairs
 from omnizarr.nodes import consolidated, detection, hierarchy, outside
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
-from omnizarr.settings import config as settings
 from omnizarr.stores import LocalStore
 from omnizarr.stores.resolve import refuse_other_format
-from omnizarr.support.progress import Progress, Tracker
+from omnizarr.support.progress import Tracker
 from omnizarr.tools.convert import files, inplace, journal, temporary
 from omnizarr.tools.convert.estimating import estimate as estimate_of
 from omnizarr.tools.convert.journal import Journal
 from omnizarr.tools.convert.moving import Move
-from omnizarr.tools.convert.planning import Options, Plan, Step, explicit, fitted, plan
+from omnizarr.tools.convert.planning import Plan, Step, explicit, fitted, plan
 from omnizarr.tools.convert.report import Conversion, NodeReport, would_be_lost
+from omnizarr.tools.convert.task import Task
 from omnizarr.tools.convert.transfer import copy_files
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
@@ -62,94 +61,61 @@ _UNFINISHED: Final = Remedy("continue it with {resume}", resume=True) | Remedy(
 )
 
 
-def run(
-    source: Any,
-    target: Any,
-    *,
-    zarr_format: int | str | None,
-    path: str | None,
-    source_format: int | str | None,
-    options: Mapping[str, Any],
-    overwrite: bool,
-    resume: bool,
-    verify: bool,
-    dry_run: bool,
-    estimate: bool,
-    in_place: bool,
-    remove_old: bool,
-    strict: bool,
-    allow_pickle: bool,
-    concurrency: int | None,
-    scheduler: Any,
-    max_memory: int | None,
-    temporary_place: Any,
-    progress: Progress,
-    storage_options: Mapping[str, Any] | None,
-) -> Conversion:
-    """Convert, as `omnizarr.convert` says; `options` are the wanted changes from the source.
-
-    Without `zarr_format` the format does not change.
-    """
-    dry_run = dry_run or estimate
-    _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
-    if max_memory is not None and max_memory < 1:
-        raise ValueError(Wording("{max_memory}: expected a number of bytes, of at least 1", max_memory=max_memory))
+def run(task: Task) -> Conversion:
+    """Convert, as `omnizarr.convert` says. Without `zarr_format` the format does not change."""
+    task.check()
     began = time.monotonic()
-    wishes = Options(**options)
-    if in_place:
-        _check_in_place(wishes, estimate=estimate, temporary=temporary_place, scheduler=scheduler)
-    for_source, for_target = _options_for(source, target, storage_options)
+    for_source, for_target = task.options_of_stores()
     with ExitStack() as opened:
-        source_mode: Mode = "r+" if in_place and not dry_run else "r"
-        found = detection.open_node(_place(opened, source, path, source_mode, for_source), source_format)
-        dialect = dialect_named(found.metadata.dialect) if zarr_format is None else dialects_for(zarr_format)[0]
-        if in_place and source_format is None:
+        source_mode: Mode = "r+" if task.in_place and not task.only_plans else "r"
+        place_of_source = _place(opened, task.source, task.path, source_mode, for_source)
+        found = detection.open_node(place_of_source, task.source_format)
+        is_same = task.zarr_format is None
+        dialect = dialect_named(found.metadata.dialect) if is_same else dialects_for(task.zarr_format)[0]
+        if task.in_place and task.source_format is None:
             found = _beside(found, dialect)
-        plans = plan(found, dialect, wishes, in_place=in_place)
-        if strict and plans.losses:
-            raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
-        place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
-        if place is not None:
-            if place.store is not target:
+        plans = plan(found, dialect, task.encoding, in_place=task.in_place)
+        _refuse_losses(task, plans)
+        place = None
+        if task.target is not None:
+            place = _place(opened, task.target, None, "r" if task.only_plans else "a", for_target)
+            if place.store is not task.target:
                 refuse_other_format(place.store)  # in a dry run, too
             _refuse_overlap(found.where, place)
             plans = fitted(plans, place)
-            if strict and plans.losses:
-                raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
+            _refuse_losses(task, plans)
         notes = repairs(found.where)
+        planned = (step.report(in_place=task.in_place) for step in plans.steps)
         report = Conversion(
-            source=shown(source, path, found.where),
+            source=shown(task.source, task.path, found.where),
             target="",
             source_format=found.metadata.dialect,
             target_format=dialect.name,
-            nodes=tuple(_with_repairs(found.where, notes, (step.report(in_place=in_place) for step in plans.steps))),
-            dry_run=dry_run,
-            in_place=in_place,
-            verify=verify and not in_place,
+            nodes=tuple(_with_repairs(found.where, notes, planned)),
+            dry_run=task.only_plans,
+            in_place=task.in_place,
+            verify=task.verify and not task.in_place,
             files=plans.files,
         )
-        if in_place:
-            removed = inplace.run(plans, remove_old=remove_old, overwrite=overwrite, dry_run=dry_run)
+        if task.in_place:
+            how = {"remove_old": task.remove_old, "overwrite": task.overwrite, "dry_run": task.only_plans}
+            removed = inplace.run(plans, **how)
             return replace(report, target=report.source, removed=removed, seconds=time.monotonic() - began)
-        move_options = {
-            "concurrency": settings.get("concurrency") if concurrency is None else concurrency,
-            "allow_pickle": allow_pickle,
-            "max_memory": max_memory,
-            "compares": verify,
-        }
         if place is None:
-            return replace(
-                report, nodes=_with_passes(report.nodes, plans, found.where, move_options, estimates=estimate)
-            )
-        report = replace(report, target=shown(target, None, place))
-        if dry_run:
+            return replace(report, nodes=_with_passes(report.nodes, plans, found.where, task))
+        report = replace(report, target=shown(task.target, None, place))
+        if task.only_plans:
             hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
-            return replace(report, nodes=_with_passes(report.nodes, plans, place, move_options, estimates=estimate))
-        workers = opened.enter_context(executor(scheduler))
-        elsewhere = _temporary(opened, temporary_place, place, storage_options)
-        work = _Work(plans, place, workers, move_options, overwrite, strict, elsewhere)
-        nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
+            return replace(report, nodes=_with_passes(report.nodes, plans, place, task))
+        workers = opened.enter_context(executor(task.scheduler))
+        work = _Work(task, plans, place, workers, _temporary(opened, task, place))
+        nodes = tuple(_with_repairs(found.where, notes, work.run()))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _refuse_losses(task: Task, plans: Plan) -> None:
+    if task.strict and plans.losses:
+        raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
 
 
 def _refuse_overlap(source: StorePath, target: StorePath) -> None:
@@ -193,32 +159,6 @@ def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
     return found
 
 
-def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool, in_place: bool) -> None:
-    if in_place and target is not None:
-        raise ValueError("in place there is no target: leave it out")
-    if target is None and not (in_place or dry_run):
-        raise ValueError(Wording("give a target, or {in_place}, or {dry_run}", in_place=True, dry_run=True))
-    if overwrite and resume:
-        raise ValueError(
-            Wording("{overwrite} begins again, {resume} continues: give one of them", overwrite=True, resume=True)
-        )
-    if resume and in_place:
-        raise ValueError("in place there is nothing to resume: convert again")
-
-
-def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, scheduler: Any) -> None:
-    """Raise ValueError for options without meaning where chunks stay in place."""
-    if wishes.given:
-        raise ValueError(f"in place, chunks stay unchanged: {', '.join(wishes.given)} cannot be given")
-    for is_given, what in (
-        (estimate, "to estimate"),
-        (temporary is not None, "temporary"),
-        (scheduler is not None, "for a scheduler to do"),
-    ):
-        if is_given:
-            raise ValueError(f"in place, chunks stay where they are: there is nothing {what}")
-
-
 def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_options: Any) -> StorePath:
     """Return the place that the user gave. A store that is opened for it is closed at the end."""
     where, _ = locate(store, path, mode, storage_options)
@@ -227,11 +167,12 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
     return where
 
 
-def _temporary(opened: ExitStack, given: Any, target: StorePath, storage_options: Any) -> StorePath | None:
+def _temporary(opened: ExitStack, task: Task, target: StorePath) -> StorePath | None:
     """Return the place of temporary objects if it is not below the target: the user's choice, or beside the file."""
+    given = task.temporary
     if given is not None:
         is_new = isinstance(given, (str, os.PathLike)) and "://" not in str(given) and not Path(given).exists()
-        options = storage_options if isinstance(given, str) and "://" in given else None
+        options = task.store_options if isinstance(given, str) and "://" in given else None
         place = _place(opened, given, None, "a", options)
         if is_new and isinstance(place.store, LocalStore):
             opened.callback(_remove_if_empty, place.store.root)
@@ -251,41 +192,28 @@ def _remove_if_empty(folder: str) -> None:
         Path(folder).rmdir()
 
 
-def _with_passes(
-    nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any], *, estimates: bool
-) -> tuple[NodeReport, ...]:
+def _with_passes(nodes: Iterable[NodeReport], plans: Plan, place: StorePath, task: Task) -> tuple[NodeReport, ...]:
     """Return the planned result for each node, with the passes that move its elements, and the estimated time."""
     made = []
     for step, node in zip(plans.steps, nodes, strict=True):
         if not step.is_array or step.found is None or step.translation is None:
             made.append(node)
             continue
-        move = Move(step.found.where, place, step.translation, temporary=place, **options)
+        move = Move(step.found.where, place, step.translation, temporary=place, **task.of_moves)
         passes = move.passes()
-        made.append(replace(node, passes=passes, estimate=estimate_of(move, passes) if estimates else None))
+        made.append(replace(node, passes=passes, estimate=estimate_of(move, passes) if task.estimate else None))
     return tuple(made)
-
-
-def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
-    """Return options for source and target. If only one of them is a URL, only that one gets the options."""
-    are_urls = [isinstance(place, str) and "://" in place for place in (source, target)]
-    if len(set(are_urls)) == 1:
-        return options, options
-    return (options, None) if are_urls[0] else (None, options)
 
 
 @dataclass
 class _Work:
     """A conversion under way."""
 
+    task: Task
     plan: Plan
     place: StorePath
     """The target, as the user gave it."""
     executor: Executor
-    options: Mapping[str, Any]
-    """Of each `Move`."""
-    overwrite: bool
-    strict: bool
     elsewhere: StorePath | None = None
     """Place of temporary objects, if not beside the target."""
     root: StorePath = field(init=False)
@@ -298,14 +226,9 @@ class _Work:
         try:
             self.root = self._settled()
         except NotRepresentableError:
-            if not self.overwrite or self.place.home is not None or self.place.path:
+            if not self.task.overwrite or self.place.home is not None or self.place.path:
                 raise
             self.root = self.place  # what is here, and would be hidden, is removed before
-
-    @property
-    def verify(self) -> bool:
-        """Whether all is read again."""
-        return bool(self.options["compares"])
 
     @property
     def temporary(self) -> StorePath:
@@ -327,7 +250,7 @@ class _Work:
                 )
         return root
 
-    def run(self, progress: Progress, *, resume: bool) -> tuple[NodeReport, ...]:
+    def run(self) -> tuple[NodeReport, ...]:
         """Write everything, and return the result for each node."""
         arrays = [step for step in self.plan.steps if step.is_array]
         for step in arrays:
@@ -335,12 +258,12 @@ class _Work:
         for place in (self.plan.source.where, self.root, self.temporary):
             self.executor.expect(place.store, ())
         self.record = self._journal()
-        is_complete = self._begin(self.record, resume=resume)
-        sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
+        is_complete = self._begin(self.record)
+        sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.task.verify) for step in arrays}
         chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
-        total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.verify
+        total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.task.verify
         try:
-            with Tracker(progress, "converting", total, chunks=number, times=times) as shown:
+            with Tracker(self.task.progress, "converting", total, chunks=number, times=times) as shown:
                 self._copy_files(is_complete=is_complete)
                 nodes = []
                 for step in self.plan.steps:
@@ -359,30 +282,30 @@ class _Work:
 
     def _journal(self) -> Journal:
         """Return the journal of what is to be done."""
-        ours = replace(self.plan.journal(verify=self.verify), began=time.time())
+        ours = replace(self.plan.journal(verify=self.task.verify), began=time.time())
         if self.elsewhere is None:
             return ours
         return replace(ours, options={**ours.options, "temporary": str(self.elsewhere)})
 
-    def _begin(self, ours: Journal, *, resume: bool) -> bool:
+    def _begin(self, ours: Journal) -> bool:
         """Make sure that the target is ours; return whether it is complete already."""
-        if self.overwrite:
+        if self.task.overwrite:
             self._clear()
             ours.write(self.root)
             return False
         with self.root.store.lock(self.root.prefix + journal.KEY):  # of several that begin at once, one does
-            is_complete = self._look(ours, resume=resume)
+            is_complete = self._look(ours)
             if self.resumed is None and not is_complete:
                 ours.write(self.root)
         return is_complete
 
     # -- what exists already ------------------------------------------------------
 
-    def _look(self, ours: Journal, *, resume: bool) -> bool:
+    def _look(self, ours: Journal) -> bool:
         """Find out whether the target is free, unfinished or (True) complete; refuse anything else."""
         found = journal.read(self.root)
         if found is not None:
-            if not resume:
+            if not self.task.resume:
                 raise NodeExistsError(
                     "there is an unfinished conversion",
                     store=str(self.root.store),
@@ -400,7 +323,7 @@ class _Work:
         if existing is None:
             self._refuse_strays()
             return False
-        if resume and all(self._is_there(step) for step in self.plan.steps if step.target is not None):
+        if self.task.resume and all(self._is_there(step) for step in self.plan.steps if step.target is not None):
             return True
         if isinstance(existing, OmnizarrError):
             raise existing
@@ -465,7 +388,7 @@ class _Work:
     def _copy_files(self, *, is_complete: bool) -> None:
         """Copy the files that are not Zarr; what is in a complete target stays."""
         source = self.plan.source.where
-        copy_files(source, self.root, self.plan.files, self.executor, verify=self.verify, keeps=is_complete)
+        copy_files(source, self.root, self.plan.files, self.executor, verify=self.task.verify, keeps=is_complete)
 
     def _node(self, step: Step, shown: Tracker) -> NodeReport:
         """Write a node, unless it exists, and return the result."""
@@ -481,7 +404,7 @@ class _Work:
         self._expect(step)
         is_changed = self._is_changed(step) if is_there else None
         broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
-        if is_changed and self.verify and not self._is_equal(move, replace(report, **broken), shown):
+        if is_changed and self.task.verify and not self._is_equal(move, replace(report, **broken), shown):
             hierarchy.clear(self._at(step))
             report = replace(report, remarks=(*report.remarks, _AGAIN))
             is_there = False
@@ -490,7 +413,7 @@ class _Work:
             report = replace(report, how="done before")
             if broken:
                 report = replace(report, **broken)
-            elif not self.verify or self.resumed is None or not self.resumed.verify:
+            elif not self.task.verify or self.resumed is None or not self.resumed.verify:
                 report = self._verified(move, report, shown)
             elif is_changed is not None:  # unchanged, or compared above
                 report = replace(report, verified="values")
@@ -533,7 +456,7 @@ class _Work:
 
     def _refuse_broken(self, step: Step, report: NodeReport) -> None:
         """Raise ChunkError if chunks of the source cannot be read, and nothing may be lost."""
-        if self.strict and report.unreadable and step.found is not None:
+        if self.task.strict and report.unreadable and step.found is not None:
             raise ChunkError(
                 report.unreadable_in_words(" of the source"),
                 store=str(step.found.where.store),
@@ -557,7 +480,7 @@ class _Work:
         )
 
     def _verified(self, move: Move, report: NodeReport, shown: Tracker) -> NodeReport:
-        if not self.verify:
+        if not self.task.verify:
             return report
         with shown.phase("comparing"):
             compared = move.compare(self.executor, shown.tick)
@@ -577,7 +500,7 @@ class _Work:
             step.translation,
             resume=self.resumed is not None,
             temporary=self.temporary,
-            **self.options,
+            **self.task.of_moves,
         )
 
     def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:

@@ -39,7 +39,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool
 from omnizarr.support.progress import Tick
 from omnizarr.tools.convert import temporary
-from omnizarr.tools.convert.routes import Pass, Route, Wish, coarse, passes, regions_of, route
+from omnizarr.tools.convert.routes import Constraints, Pass, Route, coarse, passes, regions_of, route
 from omnizarr.tools.convert.temporary import Shelf
 from omnizarr.tools.streaming.chunks import (
     Chunks,
@@ -198,8 +198,8 @@ class Move:
             sides = self.bound()
         except OmnizarrError:
             return ()
-        wish = self._wish(sides, width)
-        return passes(self._route(sides, width), wish)
+        given = self._constraints(sides, width)
+        return passes(self._route(sides, width), given)
 
     def count_written(self) -> int:
         """Return how many chunks of the target elements are written to, where they are encoded again."""
@@ -217,13 +217,13 @@ class Move:
 
     def _route(self, sides: Sides, width: int) -> Route:
         can_hold = temporary.can_hold(sides.writing.spec, sides.target.metadata)
-        return route(self._wish(sides, width), may_stage=self.temporary is not None and can_hold)
+        return route(self._constraints(sides, width), may_stage=self.temporary is not None and can_hold)
 
-    def _wish(self, sides: Sides, width: int) -> Wish:
+    def _constraints(self, sides: Sides, width: int) -> Constraints:
         is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
         memory = self.memory if is_same else self.memory // 2  # a change of the type takes another copy of elements
         source, target = self.smallest_read(sides), sides.target.grid
-        return Wish(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
+        return Constraints(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
 
     def _shelves(self, sides: Sides, found: Route) -> tuple[Shelf, ...]:
         if self.temporary is None or found.is_direct:

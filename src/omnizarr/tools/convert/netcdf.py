@@ -13,9 +13,9 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -36,12 +36,13 @@ from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores.trust import References
-from omnizarr.support.progress import Progress, Tick, Tracker
+from omnizarr.support.progress import Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.convert import netcdf_planning as planning
 from omnizarr.tools.convert.files import losses_of
 from omnizarr.tools.convert.netcdf_planning import Plan
 from omnizarr.tools.convert.report import Conversion, How, NodeReport
+from omnizarr.tools.convert.task import Task
 from omnizarr.tools.streaming import nodes as streamed
 from omnizarr.tools.translate.translation import Loss
 
@@ -50,7 +51,11 @@ SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf", ".h5", ".hdf5")
 _ZARR: Final = {2: "v2", 3: "v3"}
 _FILE: Final = "netCDF-4"
 _USUAL: Final = 3  # the default of convert, which a URL may override
-_NOTHING_SAID: Final = {"filters": "keep", "serializer": "keep", "compressors": "portable"}  # of other keywords None
+_MEANT: Final = frozenset({
+    "source", "target", "zarr_format", "overwrite", "verify", "dry_run", "strict", "allow_pickle", "concurrency",
+    "progress", "references",
+})  # fmt: skip
+"""Keywords that may be given."""
 _TOLD: Final = 3  # losses that an error tells
 
 
@@ -103,30 +108,19 @@ def _local(place: Any) -> Path | None:
 # -- the conversion -----------------------------------------------------------------------------------
 
 
-def run(
-    source: Any,
-    target: Any,
-    *,
-    zarr_format: int | str,
-    overwrite: bool,
-    verify: bool,
-    dry_run: bool,
-    strict: bool,
-    progress: Progress,
-    refused: Mapping[str, Any],
-    references: References | None = None,
-) -> Conversion:
-    """Convert, as `omnizarr.convert` says; `refused` are the keywords that mean nothing here."""
+def run(task: Task) -> Conversion:
+    """Convert, as `omnizarr.convert` says. Raises SettingError for keywords that mean nothing here."""
     began = time.monotonic()
+    source, target, verify = task.source, task.target, task.verify
     is_file_wanted = is_target(target)
-    wanted = _checked(refused, target, zarr_format, dry_run=dry_run)
+    wanted = _checked(task)
     _refuse_overlap(source, target)
-    with _opened(source, references) as (found, kind):
+    with _opened(source, task.references) as (found, kind):
         opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
         plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
         if kind != _FILE:
             plan = replace(plan, losses=(*plan.losses, *_lost_files(source)))
-        if strict and plan.losses:
+        if task.strict and plan.losses:
             raise _would_be_lost(source, plan.losses)
         report = Conversion(
             source=_shown(source),
@@ -134,26 +128,27 @@ def run(
             source_format=kind,
             target_format=_FILE if is_file_wanted else _ZARR[wanted],
             nodes=(),
-            dry_run=dry_run,
+            dry_run=task.dry_run,
             verify=verify,
         )
-        if dry_run:
+        if task.dry_run:
             return replace(report, nodes=tuple(_reports(found.root, plan)))
         total = sum(_sizes(found.root)) * (1 + verify)
-        with Tracker(progress, "converting", total) as shown:
+        with Tracker(task.progress, "converting", total) as shown:
             shown.begin(total)
             work = _write_file if is_file_wanted else _write_zarr
-            plan = work(target, found, plan, wanted, shown.tick, overwrite=overwrite, verify=verify)
+            plan = work(target, found, plan, wanted, shown.tick, overwrite=task.overwrite, verify=verify)
     nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
-def _checked(refused: Mapping[str, Any], target: Any, zarr_format: int | str, *, dry_run: bool) -> int:
+def _checked(task: Task) -> int:
     """Return the format of Zarr that is wanted. Raises ValueError for keywords that are not valid."""
-    given = [name for name, value in refused.items() if value not in (_NOTHING_SAID.get(name), False)]
-    if given:
+    others = [each for each in fields(task) if each.name not in _MEANT]
+    if given := [each.name for each in others if getattr(task, each.name) not in (each.default, False)]:
         raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
-    if target is None and not dry_run:
+    target, zarr_format = task.target, _USUAL if task.zarr_format is None else task.zarr_format
+    if target is None and not task.dry_run:
         raise ValueError(Wording("give a target, or {dry_run}", dry_run=True))
     if is_target(target):
         return 2

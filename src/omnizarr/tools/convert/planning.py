@@ -23,53 +23,10 @@ from omnizarr.tools.convert import files, journal
 from omnizarr.tools.convert.report import How, NodeReport
 from omnizarr.tools.convert.sources import Node, Source, is_failure, is_implied
 from omnizarr.tools.streaming.chunks import Chunks, read
-from omnizarr.tools.translate.coding import is_kept
+from omnizarr.tools.translate.coding import Encoding
 from omnizarr.tools.translate.elements import as_text, value_kind
 from omnizarr.tools.translate.losses import shown
-from omnizarr.tools.translate.translation import KEEP, PORTABLE, Loss, Translation, translate
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The user's changes from the source; see `omnizarr.convert`."""
-
-    chunks: Any = None
-    shards: Any = None
-    filters: Any = KEEP
-    serializer: Any = KEEP
-    compressors: Any = PORTABLE
-    codecs: Any = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Those that are given."""
-        layout = {"chunks": self.chunks, "shards": self.shards, "codecs": self.codecs}
-        coding = {"filters": self.filters, "serializer": self.serializer, "compressors": self.compressors}
-        return {
-            **{name: value for name, value in layout.items() if value is not None},
-            **{name: value for name, value in coding.items() if not is_kept(value)},
-        }
-
-    @property
-    def compressors_left(self) -> Any:
-        """The treatment of compressors if the user gives none."""
-        return self.compressors if is_kept(self.compressors) else PORTABLE
-
-    def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
-        """Return keywords of `translate`: in a hierarchy, lengths of chunks are for arrays of that many dimensions."""
-        given = self.given
-        layout = [given.get("chunks"), _shape_in(given.get("shards"))]
-        if not is_alone and any(_is_row(lengths) and len(lengths) != ndim for lengths in layout):
-            return {name: value for name, value in given.items() if name not in ("chunks", "shards")}
-        return given
-
-
-def _shape_in(shards: Any) -> Any:
-    return shards.get("shape") if isinstance(shards, Mapping) else shards
-
-
-def _is_row(lengths: object) -> bool:
-    return isinstance(lengths, Sequence) and not isinstance(lengths, str)
+from omnizarr.tools.translate.translation import Loss, Translation, translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +83,7 @@ class Plan(NamedTuple):
 
     source: Found[Metadata]
     dialect: Dialect
-    options: Options
+    options: Encoding
     steps: tuple[Step, ...]
     files: tuple[str, ...] = ()
 
@@ -167,7 +124,7 @@ def explicit(metadata: GroupMetadata) -> GroupMetadata:
     return replace(metadata, implicit=False, consolidated=None)
 
 
-def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_place: bool = False) -> Plan:
+def plan(source: Found[Metadata], dialect: Dialect, options: Encoding, *, in_place: bool = False) -> Plan:
     """Return the plan for a node and everything below it. Reads documents only.
 
     Raises
@@ -266,7 +223,7 @@ def step_of(
     node: Node,
     nodes: Nodes,
     dialect: Dialect,
-    options: Options,
+    options: Encoding,
     *,
     is_alone: bool = False,
     in_place: bool = False,
@@ -281,7 +238,7 @@ def step_of(
         Of the whole hierarchy, for conventions.
     dialect : Dialect
         The target.
-    options : Options
+    options : Encoding
     is_alone : bool
         The array is not a part of a hierarchy.
     in_place : bool
@@ -312,7 +269,7 @@ def _step(
     found: Found[Metadata],
     nodes: Nodes,
     dialect: Dialect,
-    options: Options,
+    options: Encoding,
     *,
     is_alone: bool,
     in_place: bool,

@@ -108,7 +108,7 @@ class Route:
         return not self.stages
 
 
-class Wish(NamedTuple):
+class Constraints(NamedTuple):
     """The constraints of a route.
 
     Attributes
@@ -138,7 +138,7 @@ class Wish(NamedTuple):
     compares: bool = False
 
 
-def route(wish: Wish, *, may_stage: bool = True) -> Route:
+def route(given: Constraints, *, may_stage: bool = True) -> Route:
     """Return the route that moves least, of those that read the source twice at most.
 
     Examples
@@ -146,25 +146,25 @@ def route(wish: Wish, *, may_stage: bool = True) -> Route:
     >>> from omnizarr.model import grids
     >>> shape = (4096, 256, 256)
     >>> days, points = (grids.bind(grids.regular(chunks), shape) for chunks in [(4, 256, 256), (4096, 16, 16)])
-    >>> len(route(Wish(days, points, 4, 2**31)).blocks), len(route(Wish(days, points, 4, 2**24)).blocks)
+    >>> len(route(Constraints(days, points, 4, 2**31)).blocks), len(route(Constraints(days, points, 4, 2**24)).blocks)
     (1, 2)
     """
-    direct = _direct(wish)
-    if not may_stage or _times_read(wish.source, direct.blocks[0]) <= _MOST_READ:
+    direct = _direct(given)
+    if not may_stage or _times_read(given.source, direct.blocks[0]) <= _MOST_READ:
         return direct
-    found = [_staged(wish, between) for between in range(_MOST_STAGES)]
-    return min(found, key=lambda each: _cost(each, wish))
+    found = [_staged(given, between) for between in range(_MOST_STAGES)]
+    return min(found, key=lambda each: _cost(each, given))
 
 
-def passes(found: Route, wish: Wish) -> tuple[Pass, ...]:
+def passes(found: Route, given: Constraints) -> tuple[Pass, ...]:
     """Return what each pass of a route does at most."""
-    nbytes = math.prod(wish.target.shape) * wish.item_bytes
+    nbytes = math.prod(given.target.shape) * given.item_bytes
     made = []
     for number, blocks in enumerate(found.blocks):
         before = found.stages[number - 1] if number else None
         after = found.stages[number] if number < len(found.stages) else None
-        times = _times_read(wish.source, blocks) if before is None else 1.0
-        read = _count(wish.source, blocks) if before is None else _count(before.before, before.after)
+        times = _times_read(given.source, blocks) if before is None else 1.0
+        read = _count(given.source, blocks) if before is None else _count(before.before, before.after)
         buffers = max((stage.cell_bytes * stage.joined for stage in (before, after) if stage), default=0)
         made.append(
             Pass(
@@ -174,8 +174,8 @@ def passes(found: Route, wish: Wish) -> tuple[Pass, ...]:
                 bytes_read=round(nbytes * times),
                 bytes_written=nbytes,
                 requests_read=read,
-                requests_written=wish.target.nchunks if after is None else _objects(after),
-                memory=min(_largest(blocks) * wish.item_bytes + max(buffers, min(found.room, 2 * buffers)), nbytes),
+                requests_written=given.target.nchunks if after is None else _objects(after),
+                memory=min(_largest(blocks) * given.item_bytes + max(buffers, min(found.room, 2 * buffers)), nbytes),
             )
         )
     return tuple(made)
@@ -184,18 +184,18 @@ def passes(found: Route, wish: Wish) -> tuple[Pass, ...]:
 # -- direct ------------------------------------------------------------------------
 
 
-def _direct(wish: Wish) -> Route:
+def _direct(given: Constraints) -> Route:
     """Return the route of one pass."""
-    memory = wish.memory * 3 // 4 if wish.compares else wish.memory
-    regions = plan(wish.target, wish.source, wish.item_bytes, _for_each(memory, wish), wish.workers)
-    return Route((coarse(wish.target, regions.per_axis),), room=max(wish.memory - memory, 1))
+    memory = given.memory * 3 // 4 if given.compares else given.memory
+    regions = plan(given.target, given.source, given.item_bytes, _for_each(memory, given), given.workers)
+    return Route((coarse(given.target, regions.per_axis),), room=max(given.memory - memory, 1))
 
 
-def _for_each(memory: int, wish: Wish) -> int:
+def _for_each(memory: int, given: Constraints) -> int:
     """Return the memory for one block, if all workers need some."""
-    if wish.width == 1:
+    if given.width == 1:
         return memory
-    share = math.prod(wish.target.shape) * wish.item_bytes // (2 * wish.width)
+    share = math.prod(given.target.shape) * given.item_bytes // (2 * given.width)
     return min(memory, max(_LEAST_SHARE, share))
 
 
@@ -211,26 +211,26 @@ def _times_read(source: Grid, blocks: Grid) -> float:
 # -- staged --------------------------------------------------------------------------
 
 
-def _staged(wish: Wish, between: int) -> Route:
+def _staged(given: Constraints, between: int) -> Route:
     """Return the route through temporary objects with so many passes between the first and the last."""
-    memory, workers = _for_each(wish.memory, wish), min(wish.workers, _MOST_BESIDE)
-    reading, writing = _Side(wish.source), _Side(wish.target)
-    _grow(reading, writing, wish.item_bytes, memory, workers, between)
+    memory, workers = _for_each(given.memory, given), min(given.workers, _MOST_BESIDE)
+    reading, writing = _Side(given.source), _Side(given.target)
+    _grow(reading, writing, given.item_bytes, memory, workers, between)
     first, last = reading.blocks(), writing.blocks()
     grids_of_all = [first, *_between(first, last, between), last]
     stages = []
     for before, after in pairwise(grids_of_all):
-        cell = _largest_cell(before, after) * wish.item_bytes
-        room = max(memory - max(_largest(before), _largest(after)) * wish.item_bytes, cell)
+        cell = _largest_cell(before, after) * given.item_bytes
+        room = max(memory - max(_largest(before), _largest(after)) * given.item_bytes, cell)
         joined = max(1, max(min(room // (2 * workers), memory // 8), _LEAST_OBJECT) // max(cell, 1))
         stages.append(Stage(before, after, joined if joined * cell <= room else 1, cell))
-    largest = max(map(_largest, grids_of_all)) * wish.item_bytes
+    largest = max(map(_largest, grids_of_all)) * given.item_bytes
     return Route(tuple(grids_of_all), tuple(stages), max(memory - largest, 1))
 
 
-def _cost(found: Route, wish: Wish) -> int:
+def _cost(found: Route, given: Constraints) -> int:
     """Return bytes moved through temporary objects, with those that requests are worth."""
-    nbytes = math.prod(wish.target.shape) * wish.item_bytes
+    nbytes = math.prod(given.target.shape) * given.item_bytes
     requests = sum(_count(stage.before, stage.after) + _objects(stage) for stage in found.stages)
     return 2 * nbytes * len(found.stages) + requests * _REQUEST
 

@@ -28,10 +28,11 @@ from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
 from omnizarr.tools.convert.encoded import MOST_SOURCES, EncodedChunks
 from omnizarr.tools.convert.moving import Move, Sides, recompressing
-from omnizarr.tools.convert.planning import Options, Step, explicit, plan, step_of
+from omnizarr.tools.convert.planning import Step, explicit, plan, step_of
 from omnizarr.tools.convert.report import would_be_lost
 from omnizarr.tools.convert.sources import Node, Source
 from omnizarr.tools.streaming.regions import Regions
+from omnizarr.tools.translate.coding import Encoding
 
 _REMEMBERED: Final = 5.0
 """Seconds for which the view remembers a parsed document, unless the document itself is requested."""
@@ -213,7 +214,7 @@ class Wishes:
 
     format: str
     source_format: int | str | None
-    options: Options
+    options: Encoding
     strict: bool
     allow_pickle: bool
     most_copied: int | None = 0

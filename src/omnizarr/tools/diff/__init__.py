@@ -84,20 +84,5 @@ def diff(
     /temp: values: 1 of 3 elements differs, first at [1]: 281.0 and 281.25; by 0.25 at most
     1 difference · 2 nodes, 3 elements compared
     """
-    run = import_module("omnizarr.tools.diff.comparer").run
-    effort = import_module("omnizarr.tools.streaming.walking").Effort(max_memory, concurrency, allow_pickle)
-    found: Diff = run(
-        left,
-        right,
-        left_path=left_path,
-        right_path=right_path,
-        rtol=rtol,
-        atol=atol,
-        storage=storage,
-        values=values,
-        effort=effort,
-        scheduler=scheduler,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    found: Diff = import_module("omnizarr.tools.diff.comparer").run(**locals())
     return found

@@ -46,12 +46,15 @@ def run(
     atol: float,
     storage: bool,
     values: bool,
-    effort: Effort,
+    allow_pickle: bool,
+    concurrency: int | None,
     scheduler: Any,
+    max_memory: int | None,
     progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Diff:
     """Return the differences of two hierarchies; see `omnizarr.diff`."""
+    effort = Effort(max_memory, concurrency, allow_pickle)
     if not (rtol >= 0 and atol >= 0):
         raise ValueError(Wording("{rtol}, {atol}: expected numbers that are not negative", rtol=rtol, atol=atol))
     with ExitStack() as opened:

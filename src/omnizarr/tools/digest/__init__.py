@@ -77,18 +77,7 @@ def digest(
     >>> omnizarr.digest(new).digest[:17]
     'omnizarr1:sha256:'
     """
-    run = import_module("omnizarr.tools.digest.digester").run
-    effort = import_module("omnizarr.tools.streaming.walking").Effort(max_memory, concurrency, allow_pickle)
-    found: Digest = run(
-        store,
-        path=path,
-        zarr_format=zarr_format,
-        algorithm=algorithm,
-        effort=effort,
-        scheduler=scheduler,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    found: Digest = import_module("omnizarr.tools.digest.digester").run(**locals())
     return found
 
 
@@ -116,6 +105,5 @@ def digest_of_bytes(
     >>> omnizarr.digest_of_bytes({})
     '481a2f77ab786a0f45aafd5db0971caa-0--0'
     """
-    of_bytes = import_module("omnizarr.tools.digest.digester").of_bytes
-    found: str = of_bytes(store, path, concurrency, storage_options, progress)
+    found: str = import_module("omnizarr.tools.digest.digester").of_bytes(**locals())
     return found

@@ -42,12 +42,15 @@ def run(
     path: str | None,
     zarr_format: int | str | None,
     algorithm: str,
-    effort: Effort,
+    allow_pickle: bool,
+    concurrency: int | None,
     scheduler: Any,
+    max_memory: int | None,
     progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Digest:
     """Return the digests of a hierarchy; see `omnizarr.digest`."""
+    effort = Effort(max_memory, concurrency, allow_pickle)
     hashing(algorithm)
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)

@@ -58,6 +58,5 @@ def du(
     >>> usage.total.chunks.nbytes
     16
     """
-    run = import_module("omnizarr.tools.du.measuring").run
-    usage: Usage = run(store, path=path, progress=progress, storage_options=storage_options)
+    usage: Usage = import_module("omnizarr.tools.du.measuring").run(**locals())
     return usage

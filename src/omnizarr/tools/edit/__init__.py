@@ -85,19 +85,7 @@ def copy_node(
     >>> omnizarr.open(backup)["temp"][...]
     array([280.5, 281. ])
     """
-    outcome: Edited = import_module("omnizarr.tools.edit.cp").run(
-        source,
-        target,
-        path=path,
-        target_path=target_path,
-        overwrite=overwrite,
-        resume=resume,
-        verify=verify,
-        dry_run=dry_run,
-        scheduler=scheduler,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    outcome: Edited = import_module("omnizarr.tools.edit.cp").run(**locals())
     return outcome
 
 
@@ -144,15 +132,7 @@ def move_node(
     >>> sorted(path for path, _ in omnizarr.open(values).members(None))
     ['ocean', 'ocean/temperature']
     """
-    outcome: Edited = import_module("omnizarr.tools.edit.mv").run(
-        source,
-        target,
-        path=path,
-        target_path=target_path,
-        dry_run=dry_run,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    outcome: Edited = import_module("omnizarr.tools.edit.mv").run(**locals())
     return outcome
 
 
@@ -205,12 +185,5 @@ def delete_node(
     >>> sorted(values)
     ['zarr.json']
     """
-    outcome: Edited = import_module("omnizarr.tools.edit.rm").run(
-        store,
-        path=path,
-        recursive=recursive,
-        dry_run=dry_run,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    outcome: Edited = import_module("omnizarr.tools.edit.rm").run(**locals())
     return outcome

@@ -27,7 +27,7 @@ _BATCH: Final = 1000
 
 
 def run(
-    given: Any,
+    store: Any,
     *,
     path: str | None,
     recursive: bool,
@@ -36,14 +36,14 @@ def run(
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Like `omnizarr.delete_node`."""
-    with places.opened(given, path, "r+", storage_options) as where:
+    with places.opened(store, path, "r+", storage_options) as where:
         found = node_at(where)
         if found is None:
             outcome = finish(where, dry_run=dry_run, progress=progress)
         else:
             refuse(found, recursive=recursive)
             outcome = delete(found, dry_run=dry_run, progress=progress)
-    if not dry_run and not where.path and isinstance(given, str | os.PathLike):
+    if not dry_run and not where.path and isinstance(store, str | os.PathLike):
         _remove_empty(where.store)
     return outcome
 

@@ -65,6 +65,5 @@ def missing(
     >>> next(absent.keys())
     'c/1/0'
     """
-    run = import_module("omnizarr.tools.missing.absent").run
-    found: MissingChunks = run(store, path=path, inner=inner, progress=progress, storage_options=storage_options)
+    found: MissingChunks = import_module("omnizarr.tools.missing.absent").run(**locals())
     return found

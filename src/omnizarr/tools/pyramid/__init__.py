@@ -102,18 +102,7 @@ def pyramid(
     array([[ 2.5,  4.5],
            [10.5, 12.5]])
     """
+    keywords = locals()
     building = import_module("omnizarr.tools.pyramid.building")
-    made: Pyramid = building.run(
-        source,
-        target,
-        building.Wish(method, levels, factor, axes, scale or {}, unit or {}),
-        path=path,
-        overwrite=overwrite,
-        resume=resume,
-        dry_run=dry_run,
-        scheduler=scheduler,
-        max_memory=max_memory,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    made: Pyramid = building.run(building.Task(**keywords))
     return made

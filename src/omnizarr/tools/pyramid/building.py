@@ -92,15 +92,25 @@ class Pyramid:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """The requested options; see `omnizarr.pyramid`."""
+class Task:
+    """All keywords of `omnizarr.pyramid`, as the user gave them."""
 
+    source: Any
+    target: Any
+    path: str | None
     method: str | None
     levels: int | None
     factor: int | Mapping[str, int]
     axes: Sequence[str] | None
-    scale: Mapping[str, float]
-    unit: Mapping[str, str]
+    scale: Mapping[str, float] | None
+    unit: Mapping[str, str] | None
+    overwrite: bool
+    resume: bool
+    dry_run: bool
+    scheduler: Any
+    max_memory: int | None
+    progress: Progress
+    storage_options: Mapping[str, Any] | None
 
     def factors(self, image: Image) -> tuple[int, ...]:
         """Return the factors of all axes: 1 for axes that are not spatial."""
@@ -123,64 +133,43 @@ class Wish:
         return factors
 
 
-def run(
-    source: Any,
-    target: Any,
-    wish: Wish,
-    *,
-    path: str | None,
-    overwrite: bool,
-    resume: bool,
-    dry_run: bool,
-    scheduler: Any,
-    max_memory: int | None,
-    progress: Progress,
-    storage_options: Mapping[str, Any] | None,
-) -> Pyramid:
+def run(task: Task) -> Pyramid:
     """Like `omnizarr.pyramid`."""
-    _check(wish)
-    with executors.executor(scheduler) as executor:
-        if target is not None:
-            with places.opened(source, path, "r", storage_options) as old:
+    _check(task)
+    given = task.axes, task.scale or {}, task.unit or {}
+    source, path, options = task.source, task.path, task.storage_options
+    with executors.executor(task.scheduler) as executor:
+        if task.target is not None:
+            with places.opened(source, path, "r", options) as old:
                 found = detection.open_array(old)
-                if dry_run:
-                    return _Building(images.of_new(found, wish.axes, wish.scale, wish.unit), wish, _MEMORY).result(
-                        dry_run=True
-                    )
-                images.of_new(found, wish.axes, wish.scale, wish.unit)  # raises before anything is written
-                with places.opened(target, None, "a", storage_options) as new:
-                    _copy_first(found, new, executor, progress, overwrite=overwrite, resume=resume)
-            source, path = target, "0"
-        with places.opened(source, path, "r+", storage_options) as where:
-            image = images.find(where, wish.axes, wish.scale, wish.unit)
-            building = _Building(image, wish, max_memory or _MEMORY)
-            if not dry_run:
-                building.run(executor, progress, overwrite=overwrite, resume=resume)
-            return building.result(dry_run=dry_run)
+                if task.dry_run:
+                    return _Building(images.of_new(found, *given), task).result()
+                images.of_new(found, *given)  # raises before anything is written
+                with places.opened(task.target, None, "a", options) as new:
+                    _copy_first(found, new, executor, task)
+            source, path = task.target, "0"
+        with places.opened(source, path, "r+", options) as where:
+            building = _Building(images.find(where, *given), task)
+            if not task.dry_run:
+                building.run(executor)
+            return building.result()
 
 
-def _check(wish: Wish) -> None:
-    if wish.method is not None and wish.method not in METHODS:
-        raise ValueError(Wording(f"{{method}}: expected one of {', '.join(METHODS)}", method=wish.method))
-    if wish.levels is not None and wish.levels < 1:
-        raise ValueError(Wording("{levels}: an image has at least one level", levels=wish.levels))
-    factors = list(wish.factor.values()) if isinstance(wish.factor, Mapping) else [wish.factor]
-    if any(factor < 1 for factor in factors) or wish.factor == 1:
+def _check(task: Task) -> None:
+    if task.method is not None and task.method not in METHODS:
+        raise ValueError(Wording(f"{{method}}: expected one of {', '.join(METHODS)}", method=task.method))
+    if task.levels is not None and task.levels < 1:
+        raise ValueError(Wording("{levels}: an image has at least one level", levels=task.levels))
+    factors = list(task.factor.values()) if isinstance(task.factor, Mapping) else [task.factor]
+    if any(factor < 1 for factor in factors) or task.factor == 1:
         raise ValueError(
-            Wording("{factor}: expected numbers from 2 on, or 1 for an axis that does not change", factor=wish.factor)
+            Wording("{factor}: expected numbers from 2 on, or 1 for an axis that does not change", factor=task.factor)
         )
 
 
-def _copy_first(
-    found: Found[ArrayMetadata],
-    new: StorePath,
-    executor: Executor,
-    progress: Progress,
-    *,
-    overwrite: bool,
-    resume: bool,
-) -> None:
+def _copy_first(found: Found[ArrayMetadata], new: StorePath, executor: Executor, task: Task) -> None:
     """Create the group of a new image, and copy the full resolution into it."""
+    overwrite, resume = task.overwrite, task.resume
     place = new / "0"
     there = detection.detect(new)
     if there is not None and not (resume or overwrite or _is_new(there)):
@@ -199,7 +188,7 @@ def _copy_first(
     try:
         if detection.detect(place) is None or unfinished.is_left(place):
             copy = cp.Copy(found.where, place, resume=resume, executor=executor)
-            copy.run(dry_run=False, progress=progress)
+            copy.run(dry_run=False, progress=task.progress)
     except BaseException:
         with suppress(OmnizarrError):
             if there is None and next(holdings.keys(place), None) is None:  # nothing to continue with
@@ -227,11 +216,11 @@ def _unfinished(where: StorePath) -> NodeExistsError:
 class _Building:
     """The creation of one image."""
 
-    def __init__(self, image: Image, wish: Wish, memory: int) -> None:
-        self.image, self.memory = image, memory
-        self.factors = wish.factors(image)
-        self.method = wish.method or ("mode" if image.is_label else "mean")
-        self.levels = image.levels(self.factors, self.method, wish.levels)
+    def __init__(self, image: Image, task: Task) -> None:
+        self.image, self.task, self.memory = image, task, task.max_memory or _MEMORY
+        self.factors = task.factors(image)
+        self.method = task.method or ("mode" if image.is_label else "mean")
+        self.levels = image.levels(self.factors, self.method, task.levels)
         self.where = image.group.where
         self.remarks: tuple[str, ...] = ()
 
@@ -245,7 +234,7 @@ class _Building:
         shapes = [getattr(each.metadata, "shape", None) if each is not None else None for each in there]
         return shapes == [level.shape for level in self.levels]
 
-    def result(self, *, dry_run: bool) -> Pyramid:
+    def result(self) -> Pyramid:
         """Return the result."""
         axes = tuple(axis.name for axis in self.image.axes)
         remarks = self.remarks
@@ -254,13 +243,15 @@ class _Building:
                 *remarks,
                 f"chunks of level {self.image.first.path!r} are not in directories, as OME-Zarr 0.4 has them",
             )
+        dry_run = self.task.dry_run
         return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
 
-    def run(self, executor: Executor, progress: Progress, *, overwrite: bool, resume: bool) -> None:
+    def run(self, executor: Executor) -> None:
         """Make the levels, and write their metadata."""
         first = detection.open_array(self.where / self.image.first.path)
         note = self._journal(first.metadata)
-        continues = self._continues(note, overwrite=overwrite, resume=resume)
+        overwrite, resume = self.task.overwrite, self.task.resume
+        continues = not overwrite and unfinished.check(self.where, note, resume=resume)
         if resume and not continues and self._is_complete():
             self.remarks = ("the pyramid was complete already",)
             return
@@ -268,7 +259,7 @@ class _Building:
         note.write(self.where)
         source = Array(first.where, first.metadata)
         total = sum(math.prod(level.shape) for level in self.levels[:-1]) * source.dtype.itemsize
-        with Tracker(progress, f"pyramid {self.where.path or self.where.store}", total) as shown:
+        with Tracker(self.task.progress, f"pyramid {self.where.path or self.where.store}", total) as shown:
             for above, level in pairwise(self.levels):
                 source = self._make(source, above, level, executor, shown.tick, continues=continues)
         self._name_dimensions(self.where / self.image.first.path)
@@ -281,12 +272,6 @@ class _Building:
         wanted = {"pyramid": self.method, "levels": repr([(level.path, level.shape) for level in self.levels])}
         name = first.dialect
         return Journal(f"{self.where}/{self.image.first.path}", name, name, wanted, digest, digest, verify=False)
-
-    def _continues(self, note: Journal, *, overwrite: bool, resume: bool) -> bool:
-        """Return whether to continue unfinished levels. Raises NodeExistsError if they must not be continued."""
-        if overwrite:
-            return False
-        return unfinished.check(self.where, note, resume=resume)
 
     def _clear(self, *, overwrite: bool, continues: bool) -> None:
         """Remove levels that are to be made again. Raises an error if there are some and they must not be replaced."""

@@ -100,20 +100,7 @@ def repair(
     >>> omnizarr.repair(values, codes=["empty-filters"], dry_run=False, backup=False).ok
     True
     """
-    run = import_module("omnizarr.tools.repair.repairer").run
-    account: Account = run(
-        store,
-        path=path,
-        zarr_format=zarr_format,
-        dry_run=dry_run,
-        codes=codes,
-        data=data,
-        adopt=adopt,
-        backup=backup,
-        older_than=older_than,
-        concurrency=concurrency,
-        progress=progress,
-    )
+    account: Account = import_module("omnizarr.tools.repair.repairer").run(**locals())
     return account
 
 
@@ -156,6 +143,5 @@ def undo_repair(account: Account | str | os.PathLike[str], store: Any = None, *,
     (True, b'"order": "C"}')
     >>> folder.cleanup()
     """
-    undo = import_module("omnizarr.tools.repair.repairer").undo
-    put_back: Account = undo(account, store, dry_run=dry_run)
+    put_back: Account = import_module("omnizarr.tools.repair.repairer").undo(**locals())
     return put_back

@@ -63,7 +63,7 @@ def run(
 
         at = where
         found = look()
-        kept = _backup(where.store, wish=backup, dry_run=dry_run)
+        kept = _backup(where.store, given=backup, dry_run=dry_run)
         if dry_run:
             at = replace(where, store=Overlay(where.store))
         bench = Bench(at, chosen, kept)
@@ -88,10 +88,10 @@ def run(
             where.store.close()
 
 
-def _backup(store: Store, *, wish: str | os.PathLike[str] | bool | None, dry_run: bool) -> backups.Backup | None:
-    if dry_run or wish is False:
+def _backup(store: Store, *, given: str | os.PathLike[str] | bool | None, dry_run: bool) -> backups.Backup | None:
+    if dry_run or given is False:
         return None
-    return backups.Backup(store, None if wish is None or wish is True else Path(wish))
+    return backups.Backup(store, None if given is None or given is True else Path(given))
 
 
 def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None, *, adopt: bool) -> None:

@@ -70,16 +70,5 @@ def stat(
     >>> omnizarr.stat(array, skip_fill=True)[0].minimum
     7
     """
-    run = import_module("omnizarr.tools.stat.counter").run
-    effort = import_module("omnizarr.tools.streaming.walking").Effort(max_memory, concurrency, allow_pickle)
-    found: Stat = run(
-        store,
-        path=path,
-        zarr_format=zarr_format,
-        skip_fill=skip_fill,
-        effort=effort,
-        scheduler=scheduler,
-        progress=progress,
-        storage_options=storage_options,
-    )
+    found: Stat = import_module("omnizarr.tools.stat.counter").run(**locals())
     return found

@@ -30,12 +30,15 @@ def run(
     path: str | None,
     zarr_format: int | str | None,
     skip_fill: bool,
-    effort: Effort,
+    allow_pickle: bool,
+    concurrency: int | None,
     scheduler: Any,
+    max_memory: int | None,
     progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Stat:
     """Return statistics of the arrays of a hierarchy; see `omnizarr.stat`."""
+    effort = Effort(max_memory, concurrency, allow_pickle)
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)
         workers = opened.enter_context(executor(scheduler))

@@ -50,8 +50,8 @@ _ADDED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the user wants otherwise; see `create_array`."""
+class Encoding:
+    """How the user wants arrays to be encoded, where not as in the source; see `omnizarr.convert`."""
 
     chunks: Any = None
     shards: Any = None
@@ -77,16 +77,49 @@ class Wishes:
         parts = (self.filters, self.serializer, self.compressors)
         return self.codecs is not None or not all(is_kept(part) for part in parts)
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return the keywords that ask for something else than the source has."""
+        layout = {"chunks": self.chunks, "shards": self.shards, "codecs": self.codecs}
+        coding = {"filters": self.filters, "serializer": self.serializer, "compressors": self.compressors}
+        return {
+            **{name: value for name, value in layout.items() if value is not None},
+            **{name: value for name, value in coding.items() if not is_kept(value)},
+        }
 
-def is_kept(wish: object) -> bool:
-    """Whether the user wishes nothing else than there is."""
-    return isinstance(wish, str) and wish in (KEEP, PORTABLE)
+    @property
+    def compressors_left(self) -> Any:
+        """The treatment of compressors if the user gives none."""
+        return self.compressors if is_kept(self.compressors) else PORTABLE
+
+    def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
+        """Return keywords of `translate`: in a hierarchy, lengths of chunks are for arrays of that many dimensions."""
+        given = self.given
+        layout = [given.get("chunks"), _shape_in(given.get("shards"))]
+        if not is_alone and any(_is_row(lengths) and len(lengths) != ndim for lengths in layout):
+            return {name: value for name, value in given.items() if name not in ("chunks", "shards")}
+        return given
+
+
+def _shape_in(shards: Any) -> Any:
+    return shards.get("shape") if isinstance(shards, Mapping) else shards
+
+
+def _is_row(lengths: object) -> bool:
+    return isinstance(lengths, Sequence) and not isinstance(lengths, str)
+
+
+def is_kept(option: object) -> bool:
+    """Whether an option says to keep what there is."""
+    return isinstance(option, str) and option in (KEEP, PORTABLE)
 
 
 # Chunks
 
 
-def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
+def with_nearest_grid(
+    target: ArrayMetadata, source: ArrayMetadata, encoding: Encoding, account: Account
+) -> ArrayMetadata:
     """Return `target` with the chunks of `source`, or with chunks of one shape where it can have no other."""
     if len(target.shape) != len(source.shape):
         return target
@@ -100,20 +133,20 @@ def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wish
     lengths = []
     for axis, length in zip(grid.axes, source.shape, strict=True):
         lengths.append(min(max((*axis.sizes, 1)), max(length, 1)))
-    if not wishes.any_layout:
+    if not encoding.any_layout:
         shape = tuple(lengths)
         account.remark(f"chunks of different shapes become chunks of one shape, {shape}, and are encoded again")
     return replace(target, chunk_grid=grids.regular(lengths))
 
 
-def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
+def without_shards(source: ArrayMetadata, encoding: Encoding, account: Account) -> ArrayMetadata:
     """Return an array as it is if the target has shards; else as if each inner chunk of a shard were a chunk."""
     flat = source
     while account.dialect.new_arrays.has_filters and (inner := chunking.inner_chunk_shape(flat.codecs)) is not None:
         if len(inner) != len(flat.shape) or not all(is_integer(size) and size > 0 for size in inner):
             break  # no shards that could be read
         flat = replace(flat, chunk_grid=grids.regular(inner), codecs=within_shards(flat.codecs))
-    if flat is not source and not wishes.any_layout:
+    if flat is not source and not encoding.any_layout:
         grid = grids.bind(flat.chunk_grid, flat.shape)
         account.remark(
             f"{account.title} has no shards: their inner chunks, {grid.chunk_shape}, become chunks, encoded again, "
@@ -135,23 +168,23 @@ def within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
 
 
 def with_nearest_codecs(
-    target: ArrayMetadata, flat: ArrayMetadata, source: ArrayMetadata, wishes: Wishes, account: Account
+    target: ArrayMetadata, flat: ArrayMetadata, source: ArrayMetadata, encoding: Encoding, account: Account
 ) -> ArrayMetadata:
     """Return `target` with the codecs nearest to the codecs of `flat` (the source without shards) that it can have.
 
     Raises CannotCarryError if chunks cannot be decoded here, and cannot stay unchanged either.
     """
-    if wishes.codecs is not None:
+    if encoding.codecs is not None:
         _check_readable(source, account)
         return target
-    wanted = tuple(codec for codec in flat.codecs if not _is_replaced(codec, wishes))
-    if account.dialect.name == "v3" and source.dialect != "v3" and not wishes.keeps_chunks:
+    wanted = tuple(codec for codec in flat.codecs if not _is_replaced(codec, encoding))
+    if account.dialect.name == "v3" and source.dialect != "v3" and not encoding.keeps_chunks:
         chunk_size = math.prod(max((*axis.sizes, 1)) for axis in grids.bind(target.chunk_grid, target.shape).axes)
         wanted = for_readers(wanted, _item_size(target), chunk_size, account)
     if target.data_type.name == "structured":
         wanted = tuple(map(_little, wanted))  # zarr-python 3.1 takes no notice of another order
     found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=False)
-    has_new = wishes.any_layout or wishes.any_coding
+    has_new = encoding.any_layout or encoding.any_coding
     if found is not None:
         kept = replace(target, codecs=found)
         if same(target.data_type, source.data_type):
@@ -193,12 +226,12 @@ def _pointer_of(source: ArrayMetadata, at: int, account: Account) -> str:
     return "/compressor" if source.dialect == "v2" and is_last else account.pointer("codecs")
 
 
-def _is_replaced(codec: Named, wishes: Wishes) -> bool:
+def _is_replaced(codec: Named, encoding: Encoding) -> bool:
     """Whether the user puts something else in place of a codec."""
     kind = _kind(codec)
     if kind == "bytes to bytes":
-        return not is_kept(wishes.compressors)
-    return kind == "array to array" and not is_kept(wishes.filters) and codec.name != "transpose"
+        return not is_kept(encoding.compressors)
+    return kind == "array to array" and not is_kept(encoding.filters) and codec.name != "transpose"
 
 
 def _search(target: ArrayMetadata, source: ArrayMetadata, dialect: Dialect, *, exact: bool) -> tuple[Named, ...] | None:
@@ -403,9 +436,9 @@ def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Acc
 # What the user wants otherwise
 
 
-def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
+def with_encoding(target: ArrayMetadata, encoding: Encoding, account: Account) -> ArrayMetadata:
     """Return `target` with the layout and the codecs that the user wants. Raises what `create_array` raises."""
-    if not (wishes.any_layout or wishes.any_coding):
+    if not (encoding.any_layout or encoding.any_coding):
         return target
     inner = chunking.inner_chunk_shape(target.codecs)
     grid = grids.bind(target.chunk_grid, target.shape)
@@ -414,8 +447,8 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
         stored = [_lengths(axis) for axis in grid.axes]
     data_type = datatypes.bind(target.data_type, target.byte_order)
     item_size = new_metadata.size_of(data_type)
-    chunks = _within(wishes.chunks, target.shape, item_size, "chunks")
-    shards = wishes.shards
+    chunks = _within(encoding.chunks, target.shape, item_size, "chunks")
+    shards = encoding.shards
     if inner is not None and chunks is None and shards is None:
         shards = stored
     if chunks is None:
@@ -430,7 +463,7 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
         dtype=data_type,
         chunks=chunks,
         shards=shards,
-        coding=_coding(within_shards(target.codecs), wishes, account.dialect),
+        coding=_coding(within_shards(target.codecs), encoding, account.dialect),
         fill_value=None,
     )
     found = replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
@@ -491,15 +524,15 @@ def _lengths(axis: grids.Axis) -> list[int]:
     return [min(size, axis.length - start) for start, size in found] or [1]
 
 
-def _coding(kept: tuple[Named, ...], wishes: Wishes, dialect: Dialect) -> Coding:
-    if wishes.codecs is not None:
-        return Coding(codecs=wishes.codecs)
+def _coding(kept: tuple[Named, ...], encoding: Encoding, dialect: Dialect) -> Coding:
+    if encoding.codecs is not None:
+        return Coding(codecs=encoding.codecs)
     at = next(at for at, codec in enumerate(kept) if _kind(codec) not in ("array to array", None))
     transposes = [codec for codec in kept[:at] if codec.name == "transpose"]
-    filters = list(kept[:at]) if is_kept(wishes.filters) else [*transposes, *_listed(wishes.filters)]
-    serializer = kept[at] if is_kept(wishes.serializer) else wishes.serializer
-    compressors = list(kept[at + 1 :]) if is_kept(wishes.compressors) else wishes.compressors
-    if not dialect.new_arrays.has_filters or not is_kept(wishes.serializer):
+    filters = list(kept[:at]) if is_kept(encoding.filters) else [*transposes, *_listed(encoding.filters)]
+    serializer = kept[at] if is_kept(encoding.serializer) else encoding.serializer
+    compressors = list(kept[at + 1 :]) if is_kept(encoding.compressors) else encoding.compressors
+    if not dialect.new_arrays.has_filters or not is_kept(encoding.serializer):
         return Coding(filters, serializer, compressors)
     if isinstance(compressors, str):  # "auto"
         compressors = dialect.new_arrays.compressor

@@ -27,8 +27,8 @@ from omnizarr.stores.base import (
     listing,
     parts_of,
 )
-from omnizarr.tools.convert.planning import Options
 from omnizarr.tools.convert.showing import Shown, ShownArray, ShownHierarchy, Wishes
+from omnizarr.tools.translate.coding import Encoding
 from omnizarr.tools.translate.translation import KEEP, PORTABLE
 
 _FORMATS: Final = ("v2", "v3")
@@ -128,7 +128,7 @@ class TranslatedStore(Store):
             raise ValueError(
                 Wording("{consolidated}: expected True, False or a number of nodes", consolidated=consolidated)
             )
-        options, most = Options(compressors=compressors), None if consolidated is True else int(consolidated)
+        options, most = Encoding(compressors=compressors), None if consolidated is True else int(consolidated)
         self._wishes = Wishes(dialect.name, source_format, options, strict, allow_pickle, most)
         self._names = frozenset(dialect.keyspace.documents(""))
         where, _ = locate(source, path, "r", storage_options)

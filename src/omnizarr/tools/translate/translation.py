@@ -30,11 +30,11 @@ from omnizarr.stores.base import invalid_key, is_key
 from omnizarr.tools.translate.coding import (
     KEEP,
     PORTABLE,
-    Wishes,
+    Encoding,
     remark_parameters,
+    with_encoding,
     with_nearest_codecs,
     with_nearest_grid,
-    with_wishes,
     without_shards,
 )
 from omnizarr.tools.translate.elements import (
@@ -175,14 +175,14 @@ def translate(
     True
     """
     account = Account(metadata, dialect, path)
-    wishes = Wishes(chunks, shards, filters, serializer, compressors, codecs, in_place)
+    encoding = Encoding(chunks, shards, filters, serializer, compressors, codecs, in_place)
     carried = conventions.carry(path, nodes or Nodes({path: metadata}), metadata, dialect.name)
     account.losses += carried.losses
     try:
         _check_names(account, siblings)
         if isinstance(carried.metadata, ArrayMetadata):
             keys = carried.chunk_key_encoding
-            found = _translate_array(carried.metadata, wishes, account, keys=keys, in_place=in_place)
+            found = _translate_array(carried.metadata, encoding, account, keys=keys, in_place=in_place)
             found = replace(found, same_fill=found.same_fill and reads_alike(metadata, carried.metadata))
         else:
             found = _translate_group(carried.metadata, account)
@@ -321,7 +321,7 @@ def _lose_extensions(source: Metadata, account: Account) -> None:
 
 
 def _translate_array(
-    source: ArrayMetadata, wishes: Wishes, account: Account, *, keys: Named | None, in_place: bool
+    source: ArrayMetadata, encoding: Encoding, account: Account, *, keys: Named | None, in_place: bool
 ) -> Translation:
     _refuse_transformers(source, account)
     try:
@@ -329,14 +329,14 @@ def _translate_array(
     except OmnizarrError as error:
         return _translate_unknown(source, error, account, keys=keys)
     shape = _nearest_shape(source, account)
-    flat = without_shards(source, wishes, account)
-    target, values = with_nearest_type(source, before, shape, account, keeps_chunks=wishes.keeps_chunks)
+    flat = without_shards(source, encoding, account)
+    target, values = with_nearest_type(source, before, shape, account, keeps_chunks=encoding.keeps_chunks)
     if values == "text":  # in v3 each text is encoded by vlen-utf8, as zarr-python does
         flat = replace(flat, codecs=tuple(named for named in flat.codecs if named.name not in VALUE_CODECS))
-    target = with_nearest_grid(target, flat, wishes, account)
-    target = with_nearest_codecs(target, flat, source, wishes, account)
-    target = with_wishes(target, wishes, account)
-    if wishes.any_layout or wishes.any_coding:
+    target = with_nearest_grid(target, flat, encoding, account)
+    target = with_nearest_codecs(target, flat, source, encoding, account)
+    target = with_encoding(target, encoding, account)
+    if encoding.any_layout or encoding.any_coding:
         account.dialect.dump(target)  # what the user wants has to be possible
     target, same_fill = with_fill_value(target, source, before, values, account)
     target = _with_keys(target, source, account, keys=keys, in_place=in_place)
@@ -347,12 +347,12 @@ def _translate_array(
         raise account.fail("", "the array", f"{account.title} cannot hold it: {why}")
     remark_byte_order(source, read, before, account)
     remark_parameters(source, read, account)
-    if read.dialect == "v3" and (source.dialect != "v3" or wishes.any_coding):
+    if read.dialect == "v3" and (source.dialect != "v3" or encoding.any_coding):
         remark_readers(read, account)
     same_bytes = have_same_bytes(source, read)
     if not same_bytes:
         _lose_values(source, read, account)
-    is_as_asked = wishes.any_layout or wishes.any_coding
+    is_as_asked = encoding.any_layout or encoding.any_coding
     same_elements = same_bytes or (not is_as_asked and have_same_elements(source, read))
     if not same_elements and not any("again" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)

@@ -1,0 +1,107 @@
+"""A conversion as it was asked for: the keywords of `omnizarr.convert`, which documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnizarr.errors import Wording
+from omnizarr.settings import config as settings
+from omnizarr.support.progress import Progress
+from omnizarr.tools.translate.coding import KEEP, PORTABLE, Encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """All keywords of `omnizarr.convert`, as the user gave them."""
+
+    source: Any
+    target: Any = None
+    zarr_format: int | str | None = 3
+    path: str | None = None
+    source_format: int | str | None = None
+    chunks: Any = None
+    shards: Any = None
+    filters: Any = KEEP
+    serializer: Any = KEEP
+    compressors: Any = PORTABLE
+    codecs: Any = None
+    overwrite: bool = False
+    resume: bool = False
+    verify: bool = True
+    dry_run: bool = False
+    estimate: bool = False
+    in_place: bool = False
+    remove_old: bool = False
+    strict: bool = False
+    allow_pickle: bool = False
+    concurrency: int | None = None
+    scheduler: Any = None
+    max_memory: int | None = None
+    temporary: Any = None
+    progress: Progress = None
+    storage_options: Any = None
+    references: Literal["inside", "trusted"] | Sequence[str] | None = None
+
+    @property
+    def encoding(self) -> Encoding:
+        """How arrays are to be encoded."""
+        return Encoding(self.chunks, self.shards, self.filters, self.serializer, self.compressors, self.codecs)
+
+    @property
+    def only_plans(self) -> bool:
+        """Whether nothing is to be written."""
+        return self.dry_run or self.estimate
+
+    @property
+    def of_moves(self) -> dict[str, Any]:
+        """Keywords of each `omnizarr.tools.convert.moving.Move`."""
+        concurrency = settings.get("concurrency") if self.concurrency is None else self.concurrency
+        how = {"allow_pickle": self.allow_pickle, "max_memory": self.max_memory, "compares": self.verify}
+        return {"concurrency": concurrency, **how}
+
+    @property
+    def store_options(self) -> Any:
+        """Options of stores, with the files that these may use."""
+        if self.references is None:
+            return self.storage_options
+        return {**(self.storage_options or {}), "references": self.references}
+
+    def options_of_stores(self) -> tuple[Any, Any]:
+        """Return options for source and target. If only one of them is a URL, only that one gets the options."""
+        options = self.store_options
+        are_urls = [isinstance(place, str) and "://" in place for place in (self.source, self.target)]
+        if len(set(are_urls)) == 1:
+            return options, options
+        return (options, None) if are_urls[0] else (None, options)
+
+    def check(self) -> None:
+        """Raise ValueError for keywords that exclude each other, or have no meaning together."""
+        if self.in_place and self.target is not None:
+            raise ValueError("in place there is no target: leave it out")
+        if self.target is None and not (self.in_place or self.only_plans):
+            raise ValueError(Wording("give a target, or {in_place}, or {dry_run}", in_place=True, dry_run=True))
+        if self.overwrite and self.resume:
+            raise ValueError(
+                Wording("{overwrite} begins again, {resume} continues: give one of them", overwrite=True, resume=True)
+            )
+        if self.resume and self.in_place:
+            raise ValueError("in place there is nothing to resume: convert again")
+        if self.max_memory is not None and self.max_memory < 1:
+            raise ValueError(
+                Wording("{max_memory}: expected a number of bytes, of at least 1", max_memory=self.max_memory)
+            )
+        if self.in_place:
+            self._check_in_place()
+
+    def _check_in_place(self) -> None:
+        if given := self.encoding.given:
+            raise ValueError(f"in place, chunks stay unchanged: {', '.join(given)} cannot be given")
+        for is_given, what in (
+            (self.estimate, "to estimate"),
+            (self.temporary is not None, "temporary"),
+            (self.scheduler is not None, "for a scheduler to do"),
+        ):
+            if is_given:
+                raise ValueError(f"in place, chunks stay where they are: there is nothing {what}")
