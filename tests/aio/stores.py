@@ -7,7 +7,7 @@ import obstore
 import obstore.store
 
 from omnizarr.stores import LocalStore, MemoryStore, ZipStore
-from omnizarr.stores import asynchronous as module
+from omnizarr.stores.remote import object_coroutines
 from omnizarr.stores.remote.object import ObjectStore
 from omnizarr.stores.wrap.faults import FaultyStore
 
@@ -47,7 +47,7 @@ class Counting:
         self.delay = delay
         self.in_flight = self.most = 0
         self.failures = {}
-        monkeypatch.setattr(module, "obstore", self)
+        monkeypatch.setattr(object_coroutines, "obstore", self)
 
     def __getattr__(self, name):
         assert name.endswith("_async")

@@ -175,7 +175,7 @@ def test_one_array_opens_in_one_request_and_without_a_thread(monkeypatch):
 
 
 def test_array_of_v2_opens_in_two_rounds(monkeypatch):
-    store = objects()
+    store = objects(concurrency=8)
     omnizarr.create_array(store, name="a", shape=(4,), dtype="i4", zarr_format=2, attributes={"k": 1})
     counting = Counting(monkeypatch, delay=0.001)
     assert run(aio.open_array(store, path="a")).attrs == {"k": 1}

@@ -17,7 +17,7 @@ import pytest
 import omnizarr
 from omnizarr import aio, engine
 from omnizarr.errors import ConflictError, StoreAccessError, StoreError, StoreLimitError
-from omnizarr.stores import asynchronous, conflicts
+from omnizarr.stores import conflicts
 from omnizarr.stores.remote import object as objects
 from omnizarr.stores.remote.object import ObjectStore
 from tests.concurrency import crews, scenarios
@@ -100,9 +100,8 @@ def without_python(monkeypatch):
 
         monkeypatch.setattr(where, verb, ask)
 
-    for where in (ObjectStore, asynchronous.ObjectVerbs):
-        for verb in ("set", "delete", "update"):
-            refuse(where, verb)
+    for verb in ("set", "delete", "update"):
+        refuse(ObjectStore, verb)
 
 
 # -- values ----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import pytest
 import omnizarr
 from omnizarr import aio, engine
 from omnizarr.errors import StoreError
-from omnizarr.stores import asynchronous
 from omnizarr.stores.remote.object import ObjectStore
 from tests.engine.remote import ZSTD, failure, needs_remote
 from tests.faultproxy import Answer, Hang
@@ -47,7 +46,6 @@ def without_python(monkeypatch):
         monkeypatch.setattr(where, "set", ask)
 
     refuse(ObjectStore)
-    refuse(asynchronous.ObjectVerbs)
 
 
 def create(place, **how):

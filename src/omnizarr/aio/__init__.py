@@ -6,11 +6,10 @@ decoded in as many threads as there are cores, and do not use a `chunk_cache`. F
 waits in one of a few threads. Errors, results and guarantees are those of the synchronous functions of the same
 names.
 
-The asynchronous functions share the code of the synchronous ones. Chunks: a codec chain leaves fetching to its
-caller, which here is a coroutine (`omnizarr.aio.transfer`). Metadata: a function that only reads is called with a
-store that has no data, and again with the answers to its requests, until it makes no new request
-(`omnizarr.aio.replay`). Object stores: their methods are replayed in the same way with the requests to obstore
-(`omnizarr.stores.asynchronous`). Functions that write documents run in a thread.
+The asynchronous functions share the code of the synchronous ones. Functions that read from an object store are called
+in the loop's thread, in greenlets, which let the loop continue while they wait (`omnizarr.stores.asynchronous`). A
+codec chain leaves fetching to its caller, which here is a coroutine (`omnizarr.aio.transfer`), so that large chunks
+are decoded in a thread. Functions that write documents run in a thread.
 
 A cancelled task leaves no other task behind. What it has written stays, and each chunk and document is whole. If
 a thread is working for the task, the task waits for its end.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omnizarr import engine, indexing
 from omnizarr.aio import transfer
-from omnizarr.aio.nodes import array_on, reading, writing
+from omnizarr.aio.nodes import reading, writing
 from omnizarr.aio.opening import opened
 from omnizarr.api import opening
 from omnizarr.engine import budget
@@ -18,7 +18,6 @@ from omnizarr.errors import ReadOnlyError
 from omnizarr.formats import dialect_named
 from omnizarr.indexing import Plan
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import detection
 from omnizarr.nodes.array import AppendedShape, Array
 from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
@@ -26,7 +25,6 @@ from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.reading import prepare_many
 from omnizarr.nodes.writing import converted_value
-from omnizarr.stores import Store
 from omnizarr.stores.tasks import run, turn, waited
 
 if TYPE_CHECKING:
@@ -235,15 +233,10 @@ class AsyncArray(ArrayProperties):
 
     async def refresh(self) -> None:
         """Read the metadata again, in case another program resized the array or changed its attributes."""
-        where, dialect = self.array.store_path, self.array._metadata.dialect  # noqa: SLF001
-
-        def found(store: Store) -> Any:
-            return detection.open_array(array_on(self.array, store).store_path, dialect).metadata
-
         since = None
         while since is not self.array._state:  # noqa: SLF001 - until nothing else has changed it meanwhile
             since = self.array._state  # noqa: SLF001
-            metadata = await reading(where.store, found)
+            metadata = await reading(self.array.store, self.array._stored)  # noqa: SLF001
         self.array._adopt(metadata)  # noqa: SLF001
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> AsyncArray:

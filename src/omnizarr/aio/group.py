@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVa
 
 from omnizarr import metadata as public
 from omnizarr.aio.array import AsyncArray
-from omnizarr.aio.nodes import copies_on, group_on, on, place_on, unreplayed, writing
+from omnizarr.aio.nodes import reading, writing
 from omnizarr.aio.opening import opened
-from omnizarr.aio.replay import Answers, replay
 from omnizarr.api import opening
-from omnizarr.engine import budget
 from omnizarr.errors import NodeNotFoundError
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import NodeProperties
-from omnizarr.stores import Store
-from omnizarr.stores.async_verbs import AsyncVerbs
-from omnizarr.stores.asynchronous import asynchronous
-from omnizarr.stores.tasks import run, waited
+from omnizarr.stores.tasks import waited
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import GroupInfo
@@ -129,7 +123,7 @@ class AsyncGroup(NodeProperties):
 
     async def info_complete(self) -> GroupInfo:
         """Return the summary of `info` with the number of members at all depths."""
-        complete = await self._read(lambda group: group.info_complete(), depth=None)
+        complete = await self._read(lambda group: group.info_complete())
         counts = {name: getattr(complete, name) for name in ("members", "arrays", "groups")}
         return replace(await self.info(), **counts)
 
@@ -139,35 +133,13 @@ class AsyncGroup(NodeProperties):
 
     # -- members ------------------------------------------------------------------
 
-    async def _read(self, function: Callable[[Group], T], depth: int | None = -1) -> T:
-        """Return the result of `function` for the group. Fetch members to this depth first (None: all depths)."""
-        store = self.group.store
-        verbs = asynchronous(store)
-        if verbs is None:
-            return await unreplayed(store, lambda _: function(self.group))
-        answers = Answers(store)
+    async def _read(self, function: Callable[[Group], T]) -> T:
+        """Return the result of `function` for the group."""
+        return await reading(self.group.store, function, self.group)
 
-        def call(here: Store) -> tuple[T, Group]:
-            group = group_on(self.group, here)
-            return function(group), group
-
-        if depth != -1 and not await replay(answers, verbs, lambda here: group_on(self.group, here).is_consolidated):
-            await _bring(answers, verbs, self.group.store_path, self.zarr_format, depth)
-        result, group = await replay(answers, verbs, call)
-        if callable(self.group._copies):  # noqa: SLF001 - consolidated metadata has not been read yet
-            self.group._copies = copies_on(group._copies, store)  # noqa: SLF001
-        return result
-
-    async def _nodes(self, function: Callable[[Group], Any], depth: int | None = -1) -> Any:
-        """Return the result of `function` for the group. Nodes in it are bound to the store, and asynchronous."""
-        return self._own(await self._read(function, depth))
-
-    def _own(self, found: Any) -> Any:
-        if isinstance(found, list | tuple):
-            return type(found)(map(self._own, found))
-        if isinstance(found, Array | Group | UnreadableNode) and isinstance(found.store_path.store, Answers):
-            found = on(found, self.group.store, self.group._copies)  # noqa: SLF001 - which all below a group share
-        return awaited(found)
+    async def _nodes(self, function: Callable[[Group], Any]) -> Any:
+        """Return the result of `function` for the group, with asynchronous nodes."""
+        return _awaited_all(await self._read(function))
 
     async def getitem(self, key: str) -> AnyNode:
         """Return the array or group at a path below this one. Raises NodeNotFoundError (a KeyError)."""
@@ -201,7 +173,7 @@ class AsyncGroup(NodeProperties):
 
     async def nmembers(self, max_depth: int | None = 0) -> int:
         """Return the number of nodes below. `max_depth` is that of `members`."""
-        return await self._read(lambda group: group.nmembers(max_depth), max_depth)
+        return await self._read(lambda group: group.nmembers(max_depth))
 
     async def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
@@ -211,17 +183,17 @@ class AsyncGroup(NodeProperties):
         def members(group: Group) -> list[tuple[str, object]]:
             return list(group.members(max_depth, use_consolidated_for_children=use_consolidated_for_children))
 
-        for member in await self._nodes(members, max_depth):
+        for member in await self._nodes(members):
             yield member
 
     async def keys(self) -> AsyncIterator[str]:
         """Yield the names of the direct members."""
-        for name in await self._read(lambda group: list(group.keys()), 0):
+        for name in await self._read(lambda group: list(group.keys())):
             yield name
 
     async def groups(self) -> AsyncIterator[tuple[str, AsyncGroup]]:
         """Yield name and group of each direct member that is a group."""
-        for name, node in await self._nodes(lambda group: list(group.groups()), 0):
+        for name, node in await self._nodes(lambda group: list(group.groups())):
             yield name, node
 
     async def group_keys(self) -> AsyncIterator[str]:
@@ -236,7 +208,7 @@ class AsyncGroup(NodeProperties):
 
     async def arrays(self) -> AsyncIterator[tuple[str, AsyncArray]]:
         """Yield name and array of each direct member that is an array."""
-        for name, node in await self._nodes(lambda group: list(group.arrays()), 0):
+        for name, node in await self._nodes(lambda group: list(group.arrays())):
             yield name, node
 
     async def array_keys(self) -> AsyncIterator[str]:
@@ -251,7 +223,7 @@ class AsyncGroup(NodeProperties):
 
     async def tree(self, level: int | None = None, *, max_nodes: int = 500) -> Tree:
         """Return a drawing of the nodes below. See `omnizarr.Group.tree`."""
-        return await self._read(lambda group: group.tree(level=level, max_nodes=max_nodes), level)
+        return await self._read(lambda group: group.tree(level=level, max_nodes=max_nodes))
 
     # -- creating and removing ----------------------------------------------------------
 
@@ -314,14 +286,9 @@ class AsyncGroup(NodeProperties):
 
     async def refresh(self) -> None:
         """Read the metadata again, in case another program changed it."""
-
-        def found(group: Group) -> GroupMetadata:
-            group.refresh()
-            return group._metadata  # noqa: SLF001 - its other half
-
         while True:
             since = self.group._metadata  # noqa: SLF001
-            metadata = await self._read(found)
+            metadata = await self._read(Group._stored)  # noqa: SLF001
             if self.group._metadata is since or self.group._metadata is metadata:  # noqa: SLF001
                 break  # otherwise something else has changed it meanwhile
         self.group._metadata = metadata  # noqa: SLF001
@@ -352,6 +319,10 @@ class AsyncGroup(NodeProperties):
         return hash((AsyncGroup, self.group))
 
 
+def _awaited_all(found: Any) -> Any:
+    return type(found)(map(_awaited_all, found)) if isinstance(found, list | tuple) else awaited(found)
+
+
 def _sync(value: Any) -> Any:
     """Return the synchronous array of an asynchronous one; other arrays unchanged."""
     return value.array if isinstance(value, AsyncArray) else value
@@ -359,30 +330,3 @@ def _sync(value: Any) -> Any:
 
 def _at_hand(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _sync(value) for name, value in options.items()}
-
-
-async def _bring(
-    answers: Answers, verbs: AsyncVerbs, where: StorePath, zarr_format: int | str, depth: int | None
-) -> None:
-    """Fetch concurrently everything about the members below a place.
-
-    Failed requests raise their errors when they are needed.
-    """
-    here = place_on(where, answers)
-    prefer = str(zarr_format)
-
-    def listed(_: Store) -> list[str]:
-        return detection.children(here)
-
-    groups: list[StorePath] = []
-
-    async def one(name: str) -> None:
-        found = await replay(answers, verbs, lambda _: list(detection.load_children(here, [name], prefer)))
-        for _, node in found:
-            if isinstance(node, detection.Found) and isinstance(node.metadata, GroupMetadata):
-                groups.append(node.where)
-
-    await run(one, await replay(answers, verbs, listed), budget.MOST_REQUESTS)
-    if depth is None or depth > 0:
-        below = None if depth is None else depth - 1
-        await run(lambda group: _bring(answers, verbs, group, zarr_format, below), groups, budget.MOST_REQUESTS)

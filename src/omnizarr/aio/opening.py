@@ -1,4 +1,4 @@
-"""Opening nodes in event loops: the functions of `omnizarr.api.opening`, by replay or in a thread."""
+"""Opening nodes in event loops: the functions of `omnizarr.api.opening`, in the loop or in a thread."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from omnizarr.aio.nodes import on, place_on, reading, writing
+from omnizarr.aio.nodes import reading, writing
 from omnizarr.api import opening
 from omnizarr.api.opening import Mode
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import Store
 from omnizarr.stores.tasks import waited
 
 
@@ -24,14 +23,8 @@ async def opened(
 ) -> Any:
     """Return the array or group that a function of `omnizarr.api.opening` opens."""
     where, mode = await _located(store, path, mode, storage_options)
-    if mode not in {"r", "r+"}:
-        return await writing(where.store, function, where, mode=mode, **options)
-
-    def opened_in(here: Store) -> Any:
-        return function(where if here is where.store else place_on(where, here), mode=mode, **options)
-
-    node = await reading(where.store, opened_in)
-    return node if node.store is where.store else on(node, where.store)
+    call = reading if mode in {"r", "r+"} else writing
+    return await call(where.store, function, where, mode=mode, **options)
 
 
 async def _located(

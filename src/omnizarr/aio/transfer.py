@@ -8,7 +8,7 @@ left to the engine of the array, in one thread for each call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -22,14 +22,14 @@ from omnizarr.codecs.contract import AnyArray, Buffer, Reading, Span
 from omnizarr.engine import Binding, reference
 from omnizarr.errors import ConflictError, OmnizarrError
 from omnizarr.indexing import Piece, Pieces, Plan
-from omnizarr.stores import LocalStore, MemoryStore, Store
-from omnizarr.stores.async_verbs import AsyncVerbs
-from omnizarr.stores.asynchronous import asynchronous
+from omnizarr.stores import LocalStore, MemoryStore, Store, waiting
+from omnizarr.stores.asynchronous import called, is_awaitable
+from omnizarr.stores.base import Change
 from omnizarr.stores.tasks import computed, near, run, waited
 
 T = TypeVar("T")
 
-_Fetch = Callable[[Sequence[Span] | None], Awaitable[Sequence[Buffer] | None]]
+_Fetch = Callable[[Sequence[Span] | None], Sequence[Buffer] | None]
 
 # Chunks up to this size are decoded in the loop, because passing them to a thread takes as long.
 _SMALL: Final = 128 * 1024
@@ -47,9 +47,8 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
         if is_complete:
             wanted = set(left)
             pieces = [piece for piece in plan if piece.coords in wanted]
-    verbs = asynchronous(binding.store)
-    if verbs is not None:
-        await run(partial(_read_piece, verbs, binding, out), pieces, _at_once(binding, pieces, concurrency))
+    if is_awaitable(binding.store):
+        await run(partial(_read_piece, binding, out), pieces, _at_once(binding, pieces, concurrency))
     elif isinstance(binding.store, MemoryStore) and out.nbytes <= _SMALL:
         engine.read(binding, plan, out, concurrency)
     elif binding.store.concurrency <= 1:
@@ -105,9 +104,8 @@ async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int 
 
 async def _write(binding: Binding, plan: Plan, pieces: Pieces, value: AnyArray, concurrency: int | None) -> None:
     """Store the elements of `value` that some pieces of a plan select, or more of them."""
-    verbs = asynchronous(binding.store)
-    if verbs is not None:
-        await run(partial(_write_piece, verbs, binding, value), pieces, _at_once(binding, pieces, concurrency))
+    if is_awaitable(binding.store):
+        await run(partial(_write_piece, binding, value), pieces, _at_once(binding, pieces, concurrency))
     elif isinstance(binding.store, MemoryStore) and value.nbytes <= _SMALL:
         engine.write(binding, plan, value, concurrency)
     elif binding.store.concurrency <= 1 and not _waits_for_disk(binding.store):
@@ -129,7 +127,7 @@ def _at_once(binding: Binding, plan: Pieces, concurrency: int | None) -> int:
 # -- reading --------------------------------------------------------------------------
 
 
-async def _read_piece(verbs: AsyncVerbs, binding: Binding, out: AnyArray, piece: Piece) -> None:
+async def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.key_of(coords)
     chain = binding.chain_for(coords)
@@ -138,30 +136,29 @@ async def _read_piece(verbs: AsyncVerbs, binding: Binding, out: AnyArray, piece:
     view = _like(out, out_selection) if is_scattered else out[(*out_selection, ...)]
     is_whole = whole and not is_scattered and view.shape == chain.spec.shape
     try:
-        await _fill(verbs, key, chain, None if is_whole else chunk_selection, view)
+        await _fill(binding.store, key, chain, None if is_whole else chunk_selection, view)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     if is_scattered:
         out[out_selection] = view
 
 
-async def _fill(verbs: AsyncVerbs, key: str, chain: Chain, selection: tuple[Any, ...] | None, out: AnyArray) -> None:
+async def _fill(store: Store, key: str, chain: Chain, selection: tuple[Any, ...] | None, out: AnyArray) -> None:
     """Set `out` to the selected part of a chunk, stored or not; with None, set all of it."""
     is_small = (chain.spec.nbytes or _SMALL + 1) <= _SMALL
-    most = chain.most_stored
-    whole = partial(_fetch_whole, verbs, key, most)
+    fetch: _Fetch = partial(_fetch, store, key, chain.most_stored)
     if selection is None:
-        is_there = await _drive(_reading_whole(chain, out), whole, is_small=is_small)
+        is_there = await _drive(_reading_whole(chain, out), fetch, is_small=is_small)
     elif not chain.reads_part:
-        is_there = await _drive(chain.reading_all(selection, out), whole, is_small=is_small)
+        is_there = await _drive(chain.reading_all(selection, out), fetch, is_small=is_small)
     else:
-        pinned = verbs.pinned(key)
+        pinned = await called(store.pinned, key)
         reading = chain.reading(selection, out, is_pinned=pinned is not None)
         try:
-            is_there = await _drive(reading, pinned or partial(_fetch, verbs, key, most), is_small=is_small)
+            is_there = await _drive(reading, pinned or fetch, is_small=is_small)
         except ConflictError:
             # The chunk was replaced meanwhile. One request for the whole chunk returns one version.
-            is_there = await _drive(chain.reading_all(selection, out), whole, is_small=is_small)
+            is_there = await _drive(chain.reading_all(selection, out), fetch, is_small=is_small)
     if not is_there:
         chain.fill_missing(out)
 
@@ -184,7 +181,7 @@ async def _drive(reading: Reading, fetch: _Fetch, *, is_small: bool) -> bool:
         )
         if is_done:
             return wanted is True
-        answer = await fetch(wanted)
+        answer = await called(fetch, wanted)
 
 
 def _step(reading: Reading, answer: Sequence[Buffer] | None) -> tuple[bool, Any]:
@@ -195,14 +192,10 @@ def _step(reading: Reading, answer: Sequence[Buffer] | None) -> tuple[bool, Any]
         return True, end.value
 
 
-async def _fetch(verbs: AsyncVerbs, key: str, most: int, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
-    return await _fetch_whole(verbs, key, most) if spans is None else await verbs.get_spans(key, spans)
-
-
-async def _fetch_whole(
-    verbs: AsyncVerbs, key: str, most: int, _: Sequence[Span] | None = None
-) -> Sequence[Buffer] | None:
-    value = await verbs.get_within(key, most)
+def _fetch(store: Store, key: str, most: int, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+    if spans is not None:
+        return store.get_spans(key, spans)
+    value = store.get_within(key, most)
     return None if value is None else [value]
 
 
@@ -215,20 +208,24 @@ def _like(out: AnyArray, selection: tuple[Any, ...]) -> AnyArray:
 # -- writing --------------------------------------------------------------------------
 
 
-async def _write_piece(verbs: AsyncVerbs, binding: Binding, value: AnyArray, piece: Piece) -> None:
+async def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.key_of(coords)
     chain = binding.chain_for(coords)
+    store = binding.store
     part = value[(*out_selection, ...)]
     try:
         if whole and part.shape == chain.spec.shape:
             data = await _made(part, chain.encode_unless_empty, part)
-            await (verbs.delete(key) if data is None else verbs.set(key, data))
+            await (called(store.delete, key) if data is None else called(store.set, key, data))
         else:
             # A chunk at the array's edge may hold more by now, because another writer may have enlarged the
             # array.
-            change = partial(reference._changed, binding.store, chain, chunk_selection, part)  # noqa: SLF001 - the other half
-            await verbs.update(key, change)
+            change = partial(reference._changed, store, chain, chunk_selection, part)  # noqa: SLF001 - the other half
+            if store.exclusion == "condition":
+                await called(store.update, key, partial(_changed, change))
+            else:
+                await waited(store.update, key, change)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
 
@@ -236,3 +233,10 @@ async def _write_piece(verbs: AsyncVerbs, binding: Binding, value: AnyArray, pie
 async def _made(part: AnyArray, function: Callable[..., T], *args: Any) -> T:
     """Return the result of `function`, called here or, for much work, in a thread."""
     return function(*args) if part.nbytes <= _SMALL else await computed(function, *args)
+
+
+def _changed(change: Change, old: Buffer | None) -> Buffer | None:
+    """Return the result of `change`, made in a thread."""
+    call = waiting.here.call
+    assert call is not None  # noqa: S101 - see `called`
+    return call.ask(partial(computed, change, old))

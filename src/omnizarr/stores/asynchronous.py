@@ -1,64 +1,174 @@
-"""Stores with asynchronous methods: the methods of a store as coroutines, without threads.
+"""Functions that ask a store, called in an event loop without a thread.
 
-Only object stores and some wrappers around them have such methods. For all others, `asynchronous` returns None,
-and their methods are called in threads. The code of `omnizarr.stores.remote.object` is shared: its methods are
-*rehearsed*. A coroutine sends the requests to obstore, and the method is called again with the answers, until it
-makes no new request. Most methods make one.
+`called` runs a function in a greenlet of the loop's thread. Where the function would wait, it passes a coroutine to
+the loop, which continues with other tasks meanwhile (`omnizarr.stores.waiting`). So a store, its wrappers and all code
+above them are written once. Only requests of obstore have coroutines: for other stores, and without the package
+greenlet, functions are called in threads (`omnizarr.stores.tasks`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import random
+import contextvars
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, cast
+from itertools import islice
+from typing import Any, Final, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from omnizarr.errors import ConflictError
-from omnizarr.stores import conflicts, loops
-from omnizarr.stores.async_verbs import AsyncReader, AsyncVerbs
-from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Stamped, Store
+from omnizarr.stores import loops, waiting
+from omnizarr.stores.base import Store
 from omnizarr.stores.interrupts import contextmanager
-from omnizarr.stores.remote import object as objects
-from omnizarr.stores.remote import object_errors
 from omnizarr.stores.remote.object import ObjectStore
-from omnizarr.stores.remote.object_answers import Write, grouped, of_length
-from omnizarr.stores.tasks import computed, run, waited
-from omnizarr.stores.wrap.awaited import WRAPPERS
-from omnizarr.support.lazy import Lazy
+from omnizarr.stores.tasks import settled
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
-if TYPE_CHECKING:
-    import obstore
-else:
-    obstore = Lazy("obstore")
+try:
+    from greenlet import getcurrent, greenlet
+except ImportError:  # it needs a compiler, or a wheel
+    greenlet = None
 
 T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
 
 
-def asynchronous(store: Store) -> AsyncVerbs | None:
-    """Return the asynchronous methods of a store; None if they need a thread.
+def is_awaitable(store: Store) -> bool:
+    """Return whether functions that ask a store can be called in an event loop (`called`).
 
     >>> from omnizarr.stores import MemoryStore
-    >>> asynchronous(MemoryStore())
+    >>> is_awaitable(MemoryStore())
+    False
     """
-    if type(store) is ObjectStore:
-        if not store.is_of_obstore:
-            return None
-        _rest_at_exit()
-        return ObjectVerbs(store)
-    wrapped = WRAPPERS.get(type(store))
-    below = None if wrapped is None else asynchronous(store.store)  # type: ignore[attr-defined]
-    return None if wrapped is None or below is None else wrapped(store, below)
+    if greenlet is None:
+        return False
+    while isinstance(store, WrapperStore) and "runs_in_event_loops" in vars(type(store)):
+        if not store.runs_in_event_loops:
+            return False
+        store = store.store
+    if type(store) is not ObjectStore or not store.is_of_obstore:
+        return False
+    _rest_at_exit()
+    return True
 
 
 @cache
 def _rest_at_exit() -> None:
     # If a thread of obstore has just answered a coroutine while the interpreter ends, it aborts the process.
     atexit.register(time.sleep, 0.05)
+
+
+async def called(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return the result of `function`, called here. The loop continues while the function waits.
+
+    A cancelled task raises CancelledError in the function, where it waits. The function may clean up and wait again.
+    """
+    call = _Call(partial(function, *args, **kwargs))
+    resume: Callable[[], Any] = call.greenlet.switch
+    while True:
+        try:
+            asked = call.enter(resume)
+        finally:
+            del resume  # it may hold an error, whose traceback holds this frame
+        if call.greenlet.dead:
+            return cast("T", asked)
+        try:
+            answer = await asked()
+        except GeneratorExit as error:  # the loop has been given up
+            call.is_given_up = True
+            resume = partial(call.greenlet.throw, error)
+        except BaseException as error:  # noqa: BLE001 - the function says what becomes of it
+            resume = partial(call.greenlet.throw, error)
+        else:
+            resume = partial(call.greenlet.switch, answer)
+
+
+class _Call:
+    """A function in a greenlet: `omnizarr.stores.waiting.Call`."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.own: dict[Any, Any] = {}
+        self.is_given_up = False
+        self.greenlet = greenlet(function)
+        self.greenlet.gr_context = contextvars.copy_context()
+        self._held: set[asyncio.Lock] = set()
+
+    def enter(self, resume: Callable[[], Any]) -> Any:
+        """Continue until the function returns, or asks: then return what is to be awaited."""
+        before, waiting.here.call = waiting.here.call, self
+        self.greenlet.parent = getcurrent()
+        try:
+            return resume()
+        finally:
+            waiting.here.call = before
+
+    def ask(self, request: Callable[[], Awaitable[T]], limit: waiting.Limit | None = None) -> T:
+        """Let the loop await a request, and return the answer."""
+        if self.is_given_up:
+            raise GeneratorExit
+        return cast("T", self.greenlet.parent.switch(request if limit is None else partial(_limited, limit, request)))
+
+    def gather(self, task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:
+        """Call `task` on up to `workers` items at a time, each in a task of the loop."""
+        numbered = enumerate(items)
+        under_way: dict[asyncio.Task[R], int] = {}
+        landed: deque[tuple[int, asyncio.Task[R]]] = deque()
+        bell = asyncio.Event()
+
+        def land(done: asyncio.Task[R]) -> None:
+            landed.append((under_way.pop(done), done))
+            bell.set()
+
+        try:
+            while True:
+                room = min(workers, 2 * workers - len(landed)) - len(under_way)
+                for position, item in islice(numbered, room):
+                    begun = asyncio.ensure_future(called(task, item))
+                    under_way[begun] = position
+                    begun.add_done_callback(land)
+                if not landed and not under_way:
+                    return
+                while not landed:
+                    bell.clear()
+                    _wait(bell.wait)
+                position, done = landed.popleft()
+                yield position, done.result()
+        finally:
+            left = [*under_way, *(done for _, done in landed)]
+            for each in left:
+                each.cancel()
+            if left:
+                _wait(partial(settled, left))
+
+    @contextmanager
+    def lock(self, name: Hashable) -> Iterator[None]:
+        """Exclude the other tasks of the loop, which would only get in each other's way."""
+        lock = _here(_turns).setdefault(name, asyncio.Lock())
+        if lock in self._held:
+            yield
+            return
+        try:
+            self.ask(lock.acquire)
+            self._held.add(lock)
+            yield
+        finally:
+            if lock in self._held:
+                self._held.remove(lock)
+                lock.release()
+
+    def sleep(self, seconds: float) -> None:
+        """Let the loop go on for some time."""
+        self.ask(partial(asyncio.sleep, seconds))
+
+
+def _wait(request: Callable[[], Awaitable[object]]) -> None:
+    # Not necessarily the call that asks first: an iterator may be passed on.
+    call = waiting.here.call
+    if call is not None:
+        call.ask(request)
 
 
 # -- how many requests are under way ------------------------------------------------------
@@ -79,334 +189,15 @@ def _here(table: _OfLoops[T]) -> _Named[T]:
     return table.setdefault(loop, WeakValueDictionary())
 
 
-def _gate(store: Store) -> asyncio.Semaphore:
-    """Return the semaphore that limits requests to what a store wants. All objects for the same data share it."""
-    name = store.origin()[0], store.concurrency
-    return _here(_gates).setdefault(name, asyncio.Semaphore(max(store.concurrency, _LEAST)))
+def _gate(limit: waiting.Limit) -> asyncio.Semaphore:
+    """Return the semaphore that limits requests. All objects for the same data share it."""
+    gates = _here(_gates)
+    return gates.get(limit) or gates.setdefault(limit, asyncio.Semaphore(max(limit[1], _LEAST)))
 
 
-def _turn(store: Store, key: str) -> asyncio.Lock:
-    """Return the lock of the task that changes a value: others would only get in its way."""
-    return _here(_turns).setdefault((store.origin(), key), asyncio.Lock())
+async def _limited(limit: waiting.Limit, request: Callable[[], Awaitable[T]]) -> T:
+    async with _gate(limit):
+        return await request()
 
 
 _LEAST: Final = 8  # requests at once, if answers are so fast that threads do not pay
-
-
-# -- rehearsing -----------------------------------------------------------------------------
-
-_TWINS: Final = frozenset({"get", "get_range", "get_ranges", "head", "put", "delete", "list_with_delimiter"})
-"""Functions of obstore that also exist as coroutines, with "_async" appended to the name."""
-
-
-class _Question(BaseException):
-    """A request whose answer is not known yet. Not an Exception, because methods handle those."""
-
-    def __init__(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self.name, self.args, self.kwargs = name, args, kwargs
-
-    @property
-    def identity(self) -> Hashable:
-        """The identity of the request. How a value is stored may differ, because marks are random."""
-        how = () if self.name == "put" else tuple(self.kwargs.items())
-        return self.name, self.args[1], how if self.name == "get_range" else repr(how)
-
-
-class _Fetched(NamedTuple):
-    """The result of a read of obstore, with the bytes already in memory."""
-
-    meta: Mapping[str, Any]
-    attributes: Mapping[str, Any]
-    range: tuple[int, int]
-    data: Any
-
-    def stream(self, _: int) -> Iterator[Any]:
-        return iter([self.data])
-
-
-class _Given:
-    """An answer that is not an error."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
-
-
-_Answer: TypeAlias = Callable[[], Any]
-"""Returns or raises what obstore would."""
-
-_Known: TypeAlias = dict[Hashable, list[_Answer]]
-"""Answers by request; several if a request was repeated."""
-
-
-class _Rehearsed(ObjectStore):
-    """An object store that returns the known answers, and raises every other request."""
-
-    def __init__(self, store: ObjectStore, known: _Known) -> None:  # a copy, so that nothing is created again
-        self.__dict__.update(store.__dict__, known=known, _asked={}, _writes=[], _written=0, _original=store)
-
-    known: _Known
-    _asked: dict[Hashable, int]
-    _writes: list[Write]
-    _written: int
-    _original: ObjectStore
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Pass on to the store what is learned about the server."""
-        self.__dict__[name] = value
-        setattr(self._original, name, value)
-
-    def begin(self) -> None:
-        """Start again with the first request."""
-        self._asked.clear()
-        self.__dict__["_written"] = 0
-
-    def _new_write(self) -> Write:
-        """Return the value that the same write got when it was rehearsed before."""
-        if self._written == len(self._writes):
-            self._writes.append(super()._new_write())
-        self.__dict__["_written"] += 1
-        return self._writes[self._written - 1]
-
-    def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        name = getattr(function, "__name__", "")
-        return super()._call(self._answer(name, args, kwargs) if name in _TWINS else partial(function, *args, **kwargs))
-
-    def _list_below(self, full: str | None) -> Any:
-        return self._answer("list_with_delimiter", (self._store, full), {})()
-
-    def _answer(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Answer:
-        """Return the known answer; raise the request if there is none."""
-        question = _Question(name, args, kwargs)
-        identity = question.identity
-        answers = self.known.get(identity, ())
-        number = self._asked.get(identity, 0)
-        if number >= len(answers):
-            raise question
-        self._asked[identity] = number + 1
-        return answers[number]
-
-    @contextmanager
-    def _remembering(self) -> Iterator[None]:
-        record = objects._record  # noqa: SLF001 - a part of ObjectStore
-        record.depth += 1
-        try:
-            yield
-        finally:
-            record.depth -= 1
-            if not record.depth:
-                record.seen.clear()
-
-    def lock(self, key: str) -> AbstractContextManager[object]:
-        """Remember what is read, so that `set` is conditional. This prevents lost changes without waiting."""
-        self.check_writable()
-        self._path(key)
-        return self._remembering()
-
-
-class ObjectVerbs:
-    """The methods of an object store as coroutines, based on those of obstore.
-
-    Parameters
-    ----------
-    store : ObjectStore
-    """
-
-    def __init__(self, store: ObjectStore) -> None:
-        self._store = store
-        self._gate: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
-
-    async def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return the value, or the part of it within `span`."""
-        store = self._store
-        wanted = store._in_one_call(span)  # noqa: SLF001 - a part of ObjectStore
-        if wanted is None:
-            return await self._rehearse(lambda store: store.get(key, span))
-        start, stop = wanted
-        question = _Question("get_range", (store._store, store._path(key)), {"start": start, "end": stop})  # noqa: SLF001
-        object_errors.check_fork()
-        answer = await self._ask(question)
-        if isinstance(answer, _Given) and len(answer.value) < min(stop - start, store._max_value_bytes + 1):  # noqa: SLF001
-            return memoryview(answer.value)
-        # Other answers have the usual meaning for the store.
-        return await self._perform(_Rehearsed(store, {question.identity: [answer]}), lambda store: store.get(key, span))
-
-    async def get_within(self, key: str, most: int) -> Buffer | None:
-        """Return the value, and receive no more than its head if that announces too much."""
-        return await ObjectVerbs(self._store._at_most(most)).get(key)  # noqa: SLF001 - a part of ObjectStore
-
-    async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return several parts of one version of a value, fetched concurrently."""
-        store = _Rehearsed(self._store, {})
-        return await self._read(store, partial(store.get_spans, key), key, spans)
-
-    def pinned(self, key: str) -> AsyncReader | None:
-        """Return a function that reads parts of the version that it read first."""
-        store = _Rehearsed(self._store, {})
-        read = store.pinned(key)
-        if read is None:
-            return None
-
-        async def reader(spans: Sequence[Span] | None) -> Buffers | None:
-            store.known.clear()
-            return await self._read(store, read, key, spans)
-
-        return reader
-
-    async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return value and stamp in one request; None if the stamp is still `unless`."""
-        return await self._rehearse(lambda store: store.get_stamped(key, unless))
-
-    async def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
-        """Return value and stamp in one request."""
-        return await ObjectVerbs(self._store._at_most(most)).get_stamped(key, unless)  # noqa: SLF001 - as above
-
-    async def exists(self, key: str) -> bool:
-        """Return whether `key` has a value."""
-        return await self._rehearse(lambda store: store.exists(key))
-
-    async def size(self, key: str) -> int | None:
-        """Return the size of the value of `key` in bytes."""
-        return await self._rehearse(lambda store: store.size(key))
-
-    async def list_dir(self, prefix: str) -> Listing:
-        """Return the keys and prefixes directly under `prefix`."""
-        return await self._rehearse(lambda store: store.list_dir(prefix))
-
-    async def set(self, key: str, value: Buffer) -> None:
-        """Send the value."""
-        await self._rehearse(lambda store: store.set(key, value))
-
-    async def delete(self, key: str) -> None:
-        """Ask the server to delete it."""
-        await self._rehearse(lambda store: store.delete(key))
-
-    async def update(self, key: str, change: Change) -> None:
-        """Store the result of `change`, on condition that the value has not changed meanwhile.
-
-        If it has, start again.
-        """
-        if self._store.exclusion != "condition":
-            await waited(partial(self._store.update, key, change))
-            return
-        start, pause = time.monotonic(), 0.005
-        while True:
-            try:
-                async with _turn(self._store, key):
-                    await self._update_once(key, change)
-            except ConflictError as error:
-                if time.monotonic() - start > conflicts.PATIENCE:
-                    raise conflicts.given_up(error)
-                await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
-                pause = min(2 * pause, 1.0)
-            else:
-                return
-
-    async def _update_once(self, key: str, change: Change) -> None:
-        made: list[Buffer | None] = []
-
-        def once(store: Store) -> None:
-            with store.lock(key):
-                old = store.get(key)
-                if not made:
-                    made.append(change(old))
-                    if made[0] is old:
-                        made[0] = _SAME
-                new = made[0]
-                if new is _SAME:
-                    return
-                if new is None:
-                    store.delete(key)
-                else:
-                    store.set(key, new)
-
-        await self._rehearse(once, in_thread=True)
-
-    # -- requests -------------------------------------------------------------------
-
-    async def _rehearse(self, verb: Callable[[_Rehearsed], T], *, in_thread: bool = False) -> T:
-        return await self._perform(_Rehearsed(self._store, {}), verb, in_thread=in_thread)
-
-    async def _perform(self, store: _Rehearsed, verb: Callable[[_Rehearsed], T], *, in_thread: bool = False) -> T:
-        """Call a method until it makes no new request. If there are too many, call it directly in a thread."""
-        for _ in range(_MOST_QUESTIONS):
-            asked = await computed(_attempt, store, verb) if in_thread else _attempt(store, verb)
-            if not isinstance(asked, _Question):
-                return asked
-            store.known.setdefault(asked.identity, []).append(await self._ask(asked))
-        return await waited(verb, cast("Any", self._store))
-
-    async def _ask(self, question: _Question) -> _Answer:
-        """Return the answer or error of obstore, as a function."""
-        function = getattr(obstore, f"{question.name}_async")
-        try:
-            async with self._own_gate():
-                asked = function(*question.args, **question.kwargs)
-                is_listing = question.name == "list_with_delimiter"  # the answer may never end
-                answer = await (asyncio.wait_for(asked, self._store._list_timeout) if is_listing else asked)  # noqa: SLF001
-                if question.name == "get":
-                    answer = await self._fetched(answer, question.kwargs.get("options") or {})
-        except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
-            return partial(_raise, error)
-        return _Given(answer)
-
-    def _own_gate(self) -> asyncio.Semaphore:
-        loop = asyncio.get_running_loop()
-        if self._gate is None or self._gate[0] is not loop:
-            self._gate = loop, _gate(self._store)
-        return self._gate[1]
-
-    async def _fetched(self, answer: Any, options: Mapping[str, Any]) -> _Fetched:
-        start, stop = answer.range
-        # A value that is too large is refused before its bytes are requested.
-        is_wanted = not options.get("head") and stop - start <= self._store._max_value_bytes  # noqa: SLF001
-        data = await _body(answer) if is_wanted else b""
-        return _Fetched(answer.meta, answer.attributes, (start, stop), data)
-
-    async def _read(
-        self,
-        store: _Rehearsed,
-        read: Callable[[Any], Buffers | None],
-        key: str,
-        spans: Sequence[Span] | None,
-    ) -> Buffers | None:
-        """Return the result of `read` for `spans`. Its requests are sent in advance, concurrently."""
-        groups = [] if spans is None else grouped(spans)
-        if len(groups) > 1:
-            asked = _attempt(store, lambda _: read(spans))
-            if isinstance(asked, _Question) and asked.name == "get":
-                conditions = {name: value for name, value in asked.kwargs["options"].items() if name != "range"}
-
-                async def fetch(group: Span | None) -> None:
-                    await self._perform(
-                        _Rehearsed(self._store, store.known),
-                        lambda part: part._part(key, group, **conditions),  # noqa: SLF001 - a part of ObjectStore
-                    )
-
-                await run(fetch, groups, len(groups))
-        return await self._perform(store, lambda _: read(spans))
-
-
-_MOST_QUESTIONS: Final = 64
-_SAME: Final = cast("bytes", object())
-
-
-def _attempt(store: _Rehearsed, verb: Callable[[_Rehearsed], T]) -> T | _Question:
-    store.begin()
-    try:
-        return verb(store)
-    except _Question as question:
-        return question
-
-
-async def _body(result: obstore.GetResult) -> Buffer:
-    start, stop = result.range
-    return of_length(await anext(result.stream(stop - start), b""), stop - start)
-
-
-def _raise(error: Exception) -> Any:
-    raise error

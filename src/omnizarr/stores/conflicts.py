@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Final, ParamSpec, TypeVar
 
 from omnizarr.errors import ConflictError
+from omnizarr.stores import waiting
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -49,7 +50,7 @@ def _again(run: Callable[[], T]) -> T:
     pause = _FIRST_PAUSE
     while True:
         # Of random length, so that writers that met once do not meet again.
-        time.sleep(uniform(0, pause))
+        waiting.sleep(uniform(0, pause))
         pause = min(2 * pause, _LONGEST_PAUSE)
         try:
             return run()

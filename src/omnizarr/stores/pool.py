@@ -13,6 +13,7 @@ from operator import itemgetter
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar, cast
 
+from omnizarr.stores import waiting
 from omnizarr.support.locks import RLock
 from omnizarr.support.workers import Job, Pool, rest
 
@@ -100,6 +101,9 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
     early. Keep this iterator in no variable, and so in no comprehension: after Ctrl-C, the traceback would keep it, and
     the tasks would go on.
     """
+    if workers > 1 and waiting.here.call is not None:
+        yield from waiting.here.call.gather(task, items, workers)
+        return
     iterator = iter(items)
     first = list(islice(iterator, workers)) if workers > 1 else []
     if len(first) <= 1:

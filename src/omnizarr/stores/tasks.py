@@ -259,13 +259,13 @@ async def run(task: Callable[[T], Awaitable[object]], items: Iterable[T], worker
     finally:
         for each in tasks:
             each.cancel()
-        await _settled(tasks)
+        await settled(tasks)
     for each in tasks:
         if not each.cancelled():
             each.result()
 
 
-async def _settled(futures: Iterable[asyncio.Future[T]]) -> None:
+async def settled(futures: Iterable[asyncio.Future[T]]) -> None:
     """Wait until all tasks are done, even if the caller is cancelled again.
 
     Their exceptions are marked as retrieved.

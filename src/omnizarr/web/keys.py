@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from omnizarr.errors import ConflictError, InvalidKeyError, NodeNotFoundError, OmnizarrError, StoreTimeoutError
 from omnizarr.stores import Buffer, Store
-from omnizarr.stores.asynchronous import asynchronous
+from omnizarr.stores.asynchronous import called, is_awaitable
 from omnizarr.stores.base import cut, is_key
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.tasks import waited
@@ -67,7 +67,7 @@ class Keys:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._verbs = asynchronous(store)
+        self._is_awaitable = is_awaitable(store)
         self._marks = _Marks()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,8 +84,8 @@ class Keys:
             return _missing(key)
         asked = Asked.of(method, headers)
         try:
-            if self._verbs is not None and method == "GET" and asked.is_plain:
-                stamped = await self._verbs.get_stamped(key)
+            if self._is_awaitable and method == "GET" and asked.is_plain:
+                stamped = await called(self.store.get_stamped, key)
                 if stamped is None or stamped.value is None:
                     return _missing(key)
                 value = self._in_memory(key, stamped.value, stamped.stamp)

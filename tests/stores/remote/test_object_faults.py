@@ -16,7 +16,7 @@ import pytest
 import omnizarr
 from omnizarr import aio
 from omnizarr.errors import StoreError
-from omnizarr.stores.asynchronous import asynchronous
+from omnizarr.stores.asynchronous import called
 from omnizarr.stores.remote.object import ObjectStore
 from tests import servers
 from tests.faultproxy import Answer, Delay, FaultProxy, Hang, Refuse, Reset, Slow, Truncate
@@ -241,7 +241,7 @@ def test_updates_whose_answer_is_lost_are_made_once(url, near, far, proxy, fault
     straight, store = ObjectStore.from_url(url, near), ObjectStore.from_url(url, far)
 
     def awaited(key, change):
-        asyncio.run(asynchronous(store).update(key, change))
+        asyncio.run(called(store.update, key, change))
 
     # When it is first written to, the server is asked whether it keeps conditions.
     for update, keys in ((store.update, "ab"), (awaited, "b")):

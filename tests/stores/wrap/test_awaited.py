@@ -12,7 +12,7 @@ import omnizarr
 from omnizarr import aio
 from omnizarr.errors import ReadOnlyError, StoreError
 from omnizarr.stores import CacheStore, MetricsStore, PrefixStore, ReadOnlyStore
-from omnizarr.stores.asynchronous import asynchronous
+from omnizarr.stores.asynchronous import called, is_awaitable
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.logged import LoggingStore
 from tests.aio.stores import Counting, objects, run
@@ -76,12 +76,13 @@ def test_metrics_count_what_is_awaited(monkeypatch):
     Counting(monkeypatch, delay=0.02)
 
     async def main():
-        verbs = asynchronous(store)
-        await verbs.set("a", b"0123456789")
-        await asyncio.gather(verbs.get("a"), verbs.get("a", (2, 5)), verbs.get_spans("a", [(0, 1), (8, None)]))
-        await verbs.pinned("a")(None)
-        await verbs.exists("b")
-        await verbs.delete("a")
+        await called(store.set, "a", b"0123456789")
+        await asyncio.gather(
+            called(store.get, "a"), called(store.get, "a", (2, 5)), called(store.get_spans, "a", [(0, 1), (8, None)])
+        )
+        await called(store.pinned("a"), None)
+        await called(store.exists, "b")
+        await called(store.delete, "a")
 
     run(main())
     report = store.report()
@@ -96,7 +97,7 @@ def test_metrics_count_failures(monkeypatch):
     counting = Counting(monkeypatch)
     counting.failures["some/where/a"] = OSError("no")
     with pytest.raises(StoreError):
-        run(asynchronous(store).get("a"))
+        run(called(store.get, "a"))
     assert store.report().verbs["get"].failed == 1
     assert store.report().max_in_flight == 1
 
@@ -108,7 +109,7 @@ def test_read_only_stores_are_not_written(verb, wrap):
     below.set("a", b"1")
     arguments = {"set": ("a", b"2"), "update": ("a", lambda _: b"2"), "delete": ("a",)}[verb]
     with pytest.raises(ReadOnlyError):
-        run(getattr(asynchronous(wrap(below)), verb)(*arguments))
+        run(called(getattr(wrap(below), verb), *arguments))
     assert below.get("a") == b"1"
 
 
@@ -116,7 +117,7 @@ def test_nothing_above_a_prefix_can_be_reached():
     below = objects()
     below.set("outside", b"1")
     with pytest.raises(StoreError):
-        run(asynchronous(PrefixStore(below, "a")).get("../outside"))
+        run(called(PrefixStore(below, "a").get, "../outside"))
 
 
 def test_cache_asks_whether_a_value_is_the_same(monkeypatch):
@@ -126,15 +127,14 @@ def test_cache_asks_whether_a_value_is_the_same(monkeypatch):
     store = CacheStore(metrics)
 
     async def main():
-        verbs = asynchronous(store)
-        assert await verbs.get("a") == await verbs.get("a") == b"old"
+        assert await called(store.get, "a") == await called(store.get, "a") == b"old"
         below.set("a", b"new")
-        assert bytes(await verbs.get("a", (1, 3))) == b"ew"
-        assert [bytes(part) for part in await verbs.pinned("a")([(0, 1)])] == [b"n"]
-        await verbs.update("a", lambda old: bytes(old) + b"er")
-        assert await verbs.get("a") == b"newer"
-        await verbs.delete("a")
-        assert await verbs.get("a") is None
+        assert bytes(await called(store.get, "a", (1, 3))) == b"ew"
+        assert [bytes(part) for part in await called(store.pinned("a"), [(0, 1)])] == [b"n"]
+        await called(store.update, "a", lambda old: bytes(old) + b"er")
+        assert await called(store.get, "a") == b"newer"
+        await called(store.delete, "a")
+        assert await called(store.get, "a") is None
 
     run(main())
     assert store.info()[:3] == (0, 2, 4)
@@ -146,14 +146,13 @@ def test_cache_that_need_not_ask_sends_no_requests():
     store = CacheStore(metrics, max_age=math.inf)
 
     async def main():
-        verbs = asynchronous(store)
-        await verbs.set("a", b"0123456789")
+        await called(store.set, "a", b"0123456789")
         metrics.reset()
-        assert await verbs.get("a") == b"0123456789"
-        assert await verbs.get_spans("a", [(0, 1), (8, None)]) == [b"0", b"89"]
-        assert await verbs.pinned("a")([(2, 4)]) == [b"23"]
-        assert await verbs.exists("a")
-        assert await verbs.size("a") == 10
+        assert await called(store.get, "a") == b"0123456789"
+        assert await called(store.get_spans, "a", [(0, 1), (8, None)]) == [b"0", b"89"]
+        assert await called(store.pinned("a"), [(2, 4)]) == [b"23"]
+        assert await called(store.exists, "a")
+        assert await called(store.size, "a") == 10
 
     run(main())
     assert metrics.report().total.requests == 0
@@ -165,14 +164,13 @@ def test_cache_forgets_what_could_not_be_written(monkeypatch):
     counting = Counting(monkeypatch)
 
     async def main():
-        verbs = asynchronous(store)
-        await verbs.set("a", b"old")
+        await called(store.set, "a", b"old")
         counting.failures["some/where/a"] = OSError("no")
         with pytest.raises(StoreError):
-            await verbs.set("a", b"new")
+            await called(store.set, "a", b"new")
         counting.failures.clear()
         below.set("a", b"other")
-        return await verbs.get("a")
+        return await called(store.get, "a")
 
     assert run(main()) == b"other"
 
@@ -192,8 +190,7 @@ def test_cache_does_not_keep_an_answer_older_than_a_write(monkeypatch):
     counting.get_async = overtaken
 
     async def main():
-        verbs = asynchronous(store)
-        return await verbs.get("a"), await verbs.get("a")
+        return await called(store.get, "a"), await called(store.get, "a")
 
     assert run(main()) == (b"old", b"new")
 
@@ -208,4 +205,4 @@ def test_wrappers_that_do_more_are_waited_for_in_threads(tmp_path):
         FaultyStore(objects()),
         MetricsStore(CacheStore(objects(), tmp_path)),
     ):
-        assert asynchronous(store) is None
+        assert not is_awaitable(store)

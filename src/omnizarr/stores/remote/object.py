@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -29,7 +28,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import conflicts, pool, threads
+from omnizarr.stores import conflicts, pool, threads, waiting
 from omnizarr.stores.access import Access
 from omnizarr.stores.base import (
     Buffer,
@@ -59,7 +58,6 @@ from omnizarr.stores.remote.object_answers import (
     Read,
     Seen,
     Version,
-    Write,
     are_same,
     body_of,
     grouped,
@@ -70,11 +68,19 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     import obstore
 
-    from omnizarr.stores.remote import deadlines, object_access, object_errors, object_urls, web_requests
+    from omnizarr.stores.remote import (
+        deadlines,
+        object_access,
+        object_coroutines,
+        object_errors,
+        object_urls,
+        web_requests,
+    )
 else:
     obstore = Lazy("obstore")
     deadlines = Lazy("omnizarr.stores.remote.deadlines")
     object_access = Lazy("omnizarr.stores.remote.object_access")
+    object_coroutines = Lazy("omnizarr.stores.remote.object_coroutines")
     object_errors = Lazy("omnizarr.stores.remote.object_errors")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
     web_requests = Lazy("omnizarr.stores.remote.web_requests")
@@ -113,15 +119,18 @@ class _Learned:
     ignores_ranges = False
 
 
-class _Record(threading.local):
-    """What this thread has read since it locked a key; by data and path, because stores may share both."""
+class _Record:
+    """What a thread has read since it locked a key; by data and path, because stores may share both."""
 
     def __init__(self) -> None:
         self.depth = 0
         self.seen: dict[Hashable, Seen] = {}
 
+    def __bool__(self) -> bool:
+        return self.depth > 0
 
-_record = _Record()
+
+_record: Final = waiting.Local(_Record)
 
 
 _in_memory: Final = Gate(close=lambda: None, abandon=lambda: None)
@@ -279,9 +288,10 @@ class ObjectStore(Store):
 
     def remembered(self) -> Sequence[str]:
         """Return what this thread remembers, in all of the bucket: keys in it without the prefix of this store."""
-        if not _record.depth:
+        record = _record.get()
+        if not record:
             return ()
-        seen = (path for data, path in cast("dict[tuple[Hashable, str], Seen]", _record.seen) if data == self._data)
+        seen = (path for data, path in cast("dict[tuple[Hashable, str], Seen]", record.seen) if data == self._data)
         return [path.removeprefix(self._prefix) for path in seen]
 
     def answered(self, kind: str, text: str, key: str | None) -> StoreError:
@@ -320,10 +330,14 @@ class ObjectStore(Store):
     def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if self._kind != "MemoryStore":
             object_errors.check_fork()
+        name = getattr(function, "__name__", "")
+        call = waiting.here.call
         if self._web is not None:
-            function = getattr(self._web, getattr(function, "__name__", ""), function)
+            function = getattr(self._web, name, function)
+        elif call is not None:
+            function = self._awaited(call, name) or function
         try:
-            if self._kind == "MemoryStore":
+            if self._kind == "MemoryStore" and call is None:
                 with _in_memory.enter():
                     return function(*args, **kwargs)
             return function(*args, **kwargs)
@@ -343,6 +357,12 @@ class ObjectStore(Store):
         # Raised outside the block: obstore's message, which may contain secrets, must not be shown as the
         # context.
         raise failure.add(store=repr(self))
+
+    def _awaited(self, call: waiting.Call, name: str) -> Callable[..., Any] | None:
+        """Return the function of obstore with this name, so that its answer is awaited; None if it sends no request."""
+        send = object_coroutines.coroutine_of(name, self._max_value_bytes, self._list_timeout)
+        limit = self._data, self._concurrency
+        return None if send is None else lambda *args, **kwargs: call.ask(partial(send, *args, **kwargs), limit)
 
     def _fetch(self, key: str, wanted: Any = None, part: Span | None = None, /, **conditions: str) -> Answer | None:
         """Return the answer to a request for `wanted` (None: everything), with conditions as in RFC 9110.
@@ -440,7 +460,7 @@ class ObjectStore(Store):
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Request the value or the part, in one request if it is not empty."""
-        if _record.depth:
+        if _record.get():
             answer = self._part(key, span)
             self._remember(key, answer and answer.meta)
             return None if answer is None else self._cut(key, span or _ALL, [answer])
@@ -490,7 +510,7 @@ class ObjectStore(Store):
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Request all values concurrently."""
-        return self._get_many_remembered(requests) if _record.depth else super().get_many(requests)
+        return self._get_many_remembered(requests) if _record.get() else super().get_many(requests)
 
     def _get_many_remembered(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         # Other threads send the requests; this thread, which holds the lock, remembers the answers.
@@ -618,7 +638,7 @@ class ObjectStore(Store):
         """Send the value; within a lock, only if it has not changed since this thread read it."""
         self.check_writable()
         path = self._path(key)
-        seen = _record.seen.get((self._data, path)) if self._has_conditions else None
+        seen = _record.get().seen.get((self._data, path)) if self._has_conditions else None
         if seen == "unknown":
             raise StoreError(
                 "the server does not say which version a value is, so a change by another writer cannot be noticed",
@@ -631,7 +651,7 @@ class ObjectStore(Store):
             told = self._put(key, value, mode)
         except ConflictError:
             # A retry reads again, even within a longer lock of another key.
-            _record.seen.pop((self._data, path), None)
+            _record.get().seen.pop((self._data, path), None)
             raise
         self._remember(key, told, always=True)
 
@@ -655,19 +675,20 @@ class ObjectStore(Store):
 
     def _put_if(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any]:
         """Send the value on a condition. Raises ConflictError if it does not hold."""
-        told = self._put_marked(key, data, condition, self._new_write())
+        told = self._put_marked(key, data, condition)
         if told is None:  # "not found"
             raise ConflictError("the value has been deleted since it was read", store=repr(self), key=key)
         self._check_conditions(key, data)
         return told
 
-    def _put_marked(self, key: str, data: Buffer, condition: Any, write: Write) -> Mapping[str, Any] | None:
+    def _put_marked(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any] | None:
         """Send the value with a mark, which identifies it as ours if the answer is lost.
 
         Then it is unknown whether it was written. It is sent again, by obstore or by omnizarr; if it was written,
         that request fails because of the first one.
         """
-        options: dict[str, Any] = {"mode": condition, "attributes": {_MARK: write.mark}, "use_multipart": False}
+        mark, begun = import_module("uuid").uuid4().hex, time.monotonic()
+        options: dict[str, Any] = {"mode": condition, "attributes": {_MARK: mark}, "use_multipart": False}
         for is_last in (False, True):
             try:
                 return cast("Mapping[str, Any] | None", self._ask(key, obstore.put, data, **options))
@@ -677,17 +698,14 @@ class ObjectStore(Store):
                 raise
             except StoreError as error:
                 is_conflict = isinstance(error, ConflictError)
-                if is_conflict and time.monotonic() - write.begun < self._soonest_repetition:
+                if is_conflict and time.monotonic() - begun < self._soonest_repetition:
                     raise
                 found = self._ask(key, obstore.get, options={"head": True})
-                if found is not None and found.attributes.get(_MARK) == write.mark:
+                if found is not None and found.attributes.get(_MARK) == mark:
                     return cast("Mapping[str, Any]", found.meta)
                 if is_conflict or is_last:
                     raise
         return None
-
-    def _new_write(self) -> Write:
-        return Write(import_module("uuid").uuid4().hex, time.monotonic())
 
     def _check_conditions(self, key: str, data: Buffer) -> None:
         """Raise if the server ignores conditions, as some S3-compatible servers do. Checked once.
@@ -770,7 +788,7 @@ class ObjectStore(Store):
             return super().copy_value(key, target)
         if copied is None:
             return False
-        _record.seen.pop((self._data, path), None)
+        _record.get().seen.pop((self._data, path), None)
         if does_copy is None:
             _copies[self._data] = self.size(target) == size
             return _copies[self._data] or super().copy_value(key, target)
@@ -783,25 +801,30 @@ class ObjectStore(Store):
 
     @contextmanager
     def _lock(self, name: Hashable) -> Iterator[None]:
-        with threads.lock(name):
-            _record.depth += 1
+        call, record = waiting.here.call, _record.get()
+        if call is not None and not self._has_conditions:
+            raise RuntimeError("a lock without conditions must exclude threads, so it needs a thread")
+        # Of tasks, conditions alone prevent lost changes.
+        with threads.lock(name) if call is None else call.lock(name):
+            record.depth += 1
             try:
                 yield
             finally:
-                _record.depth -= 1
-                if not _record.depth:
-                    _record.seen.clear()
+                record.depth -= 1
+                if not record.depth:
+                    record.seen.clear()
 
     def _remember(self, key: str, meta: Mapping[str, Any] | None, *, always: bool = False) -> None:
         """Remember what this thread first read of `key`, or has written since."""
-        if not _record.depth:
+        record = _record.get()
+        if not record:
             return
         seen: Seen = "absent" if meta is None else Version.of(meta) or "unknown"
         name = self._data, self._prefix + key
         if always:
-            _record.seen[name] = seen
+            record.seen[name] = seen
         else:
-            _record.seen.setdefault(name, seen)
+            record.seen.setdefault(name, seen)
 
     # -- listing ------------------------------------------------------------------
 
@@ -846,7 +869,7 @@ class ObjectStore(Store):
         prefix = as_prefix(prefix)
         full = self._prefix + prefix
         self._check_lists()
-        found = self._call(self._list_below, full or None)
+        found = self._list_below(full or None)
         if found is None:
             return Listing([], [])
         skip = len(self._prefix)
@@ -854,11 +877,12 @@ class ObjectStore(Store):
         return listing((path[skip:] for path in paths if path.startswith(full)), prefix)
 
     def _list_below(self, full: str | None) -> Any:
-        if self._kind == "MemoryStore":
-            return obstore.list_with_delimiter(self._store, full)
+        if self._kind == "MemoryStore" or waiting.here.call is not None:
+            return self._call(obstore.list_with_delimiter, self._store, full)
         # obstore requests all pages before it answers, so keys are not counted, and only a coroutine can be
         # cancelled.
-        return deadlines.within(self._list_timeout, lambda: obstore.list_with_delimiter_async(self._store, full))
+        ask = partial(obstore.list_with_delimiter_async, self._store, full)
+        return self._call(lambda: deadlines.within(self._list_timeout, ask))
 
     def _check_lists(self) -> None:
         if not self.supports_listing:

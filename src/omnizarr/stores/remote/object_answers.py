@@ -68,13 +68,6 @@ class Answer(NamedTuple):
         return memoryview(self.data)[start : start + length]
 
 
-class Write(NamedTuple):
-    """A conditional write: its mark, and when it was first sent."""
-
-    mark: str
-    begun: float
-
-
 class Read(NamedTuple):
     """Parts of one version of a value, with their metadata."""
 

@@ -22,22 +22,17 @@ from __future__ import annotations
 import math
 import operator
 import os
-import threading
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import SettingError
-from omnizarr.stores import threads
+from omnizarr.stores import threads, waiting
 from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill, parts_of
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.wrap.cache_backends import Entry, MemoryShelf, Name, Shelf, StoreShelf, namespace_of
 from omnizarr.stores.wrap.wrappers import WrapperStore
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[tuple[Any, ...], Any, T]
-"""A method that yields its requests to the store, each a method with its arguments."""
 
 Place: TypeAlias = "Store | str | os.PathLike[str] | None"
 
@@ -119,6 +114,11 @@ class CacheStore(WrapperStore):
         self._state = _State(store, self.cache, self.max_bytes)
 
     @property
+    def runs_in_event_loops(self) -> bool:  # type: ignore[override]
+        """Whether the cache is in memory."""
+        return self.cache is None
+
+    @property
     def is_immutable(self) -> bool:
         """Whether values are assumed never to change."""
         return self.max_age == math.inf
@@ -134,14 +134,6 @@ class CacheStore(WrapperStore):
 
     # -- the cache ------------------------------------------------------------------
 
-    def keeps(self, key: str) -> bool:
-        """Return whether a value is cached. The store may have to confirm that it is current."""
-        return self._kept((key, None)) is not None
-
-    def forget(self, key: str) -> None:
-        """Note that a value may have changed."""
-        self._state.change(key)
-
     def _kept(self, name: Name) -> Entry | None:
         """Return the cached entry, if it is current or the store can confirm it."""
         entry = self._state.shelf.get(name)
@@ -153,7 +145,7 @@ class CacheStore(WrapperStore):
         # If a clock was set back, ages are negative and mean nothing.
         return entry.checked > state.changed_at(key) and 0 <= state.shelf.clock() - entry.checked < self.max_age
 
-    def _true(self, key: str, entry: Entry | None, most: int | None = None) -> Steps[Entry]:
+    def _true(self, key: str, entry: Entry | None, most: int | None = None) -> Entry:
         """Return the whole value, from the cache if it is still current, otherwise from the store.
 
         A value of the store that has more than `most` bytes raises StoreLimitError.
@@ -164,13 +156,19 @@ class CacheStore(WrapperStore):
             return entry
         asked = state.shelf.clock()
         known = None if entry is None else entry.stamp
-        found = yield ("get_stamped", key, known) if most is None else ("get_stamped_within", key, known, most)
+        found = self._stamped(key, known, most)
         if found is None and entry is not None:
             state.revalidated += 1
             entry = entry._replace(checked=asked)
             state.shelf.touch((key, None), entry)
             return entry
         return self._keep(key, found or Stamped(None, None), asked)
+
+    def _stamped(self, key: str, unless: Hashable | None, most: int | None) -> Stamped | None:
+        """Return value and stamp from the store."""
+        if most is None:
+            return self.store.get_stamped(key, unless)
+        return self.store.get_stamped_within(key, unless, most)
 
     def _keep(self, key: str, found: Stamped, asked: float) -> Entry:
         """Cache what the store has sent, if it can be used later."""
@@ -181,7 +179,7 @@ class CacheStore(WrapperStore):
             state.shelf.put((key, None), Entry(_settled(found.value), stamp, asked))
         return Entry(found.value, found.stamp, asked)
 
-    def _parts(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
+    def _parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Return parts of a value that never changes, and cache them."""
         state = self._state
         entries = {span: self._kept((key, span)) for span in spans}
@@ -190,7 +188,7 @@ class CacheStore(WrapperStore):
             state.hits += 1
             return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
         asked = state.shelf.clock()
-        parts = [(yield "get", key, wanted[0])] if len(wanted) == 1 else (yield "get_spans", key, wanted)
+        parts = [self.store.get(key, wanted[0])] if len(wanted) == 1 else self.store.get_spans(key, wanted)
         if parts is None or parts[0] is None:
             self._keep(key, Stamped(None, None), asked)
             return None
@@ -200,110 +198,28 @@ class CacheStore(WrapperStore):
             state.shelf.put((key, span), entries[span])  # type: ignore[arg-type]
         return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
 
-    # -- methods in steps: each yields its requests to the store and receives the answers, from `_run` or
-    # coroutines ---
-
-    def _run(self, steps: Steps[T]) -> T:
-        """Return the result of a method, after sending its requests to the store."""
-        try:
-            verb, *args = next(steps)
-            while True:
-                try:
-                    answer = getattr(self.store, verb)(*args)
-                except BaseException as error:  # noqa: BLE001 - the verb says what becomes of it
-                    verb, *args = steps.throw(error)
-                else:
-                    verb, *args = steps.send(answer)
-        except StopIteration as end:
-            return cast("T", end.value)
-
-    def get_steps(self, key: str, span: Span | None) -> Steps[Buffer | None]:
-        """Return the cached value, or ask the store."""
-        if not self._state.holds():
-            entry = self._kept((key, None))
-            if span is None or entry is not None:
-                value = (yield from self._true(key, entry)).value
-                return None if value is None else cut(value, span)
-            if self.is_immutable:
-                parts = yield from self._parts(key, [span])
-                return None if parts is None else parts[0]
-        found: Buffer | None = yield "get", key, span
-        return found
-
-    def get_within_steps(self, key: str, most: int) -> Steps[Buffer | None]:
-        """Return the cached value, or ask the store."""
-        if self._state.holds():
-            found: Buffer | None = yield "get_within", key, most
-            return found
-        value = (yield from self._true(key, self._kept((key, None)), most)).value
-        if value is not None:
-            self.check_limit(key, len(value), most)
-        return value
-
-    def get_spans_steps(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
-        """Cut the parts from the cached value, or ask the store."""
-        if not self._state.holds():
-            entry = self._kept((key, None))
-            if entry is not None:
-                value = (yield from self._true(key, entry)).value
-                return None if value is None else parts_of(value, spans)
-            if self.is_immutable and spans:
-                return (yield from self._parts(key, spans))
-        found: Buffers | None = yield "get_spans", key, spans
-        return found
-
-    def exists_steps(self, key: str) -> Steps[bool]:
-        """Return what is known, or ask the store."""
-        entry = self._fresh(key)
-        return (yield "exists", key) if entry is None else entry.value is not None
-
-    def size_steps(self, key: str) -> Steps[int | None]:
-        """Return what is known, or ask the store."""
-        entry = self._fresh(key)
-        if entry is None:
-            size: int | None = yield "size", key
-            return size
-        return None if entry.value is None else len(entry.value)
-
-    def get_stamped_steps(self, key: str, unless: Hashable | None, most: int | None = None) -> Steps[Stamped | None]:
-        """Return the cached value, or ask the store."""
-        entry = None if self._state.holds() else self._kept((key, None))
-        if entry is not None and entry.stamp is not None:
-            value, stamp, _ = yield from self._true(key, entry, most)
-            return None if stamp is not None and stamp == unless else Stamped(value, stamp)
-        asked = self._state.shelf.clock()
-        found: Stamped | None = yield (
-            ("get_stamped", key, unless) if most is None else ("get_stamped_within", key, unless, most)
-        )
-        if found is not None and not self._state.holds():
-            self._keep(key, found, asked)
-        return found
-
-    def set_steps(self, key: str, value: Buffer) -> Steps[None]:
-        """Write to the store, and cache the value if it can be used without asking."""
-        self.check_writable()
-        state = self._state
-        before = state.changed_at(key)
-        try:
-            yield "set", key, value
-        except BaseException:
-            state.change(key)
-            raise
-        now = state.change(key, before)
-        if now is not None and self.max_age and self.cache_set_data:
-            # Later than this change, and earlier than anything after it.
-            entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
-            state.shelf.put((key, None), entry)
-
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the cached value, or ask the store."""
-        return self._run(self.get_steps(key, span))
+        if not self._state.holds():
+            entry = self._kept((key, None))
+            if span is None or entry is not None:
+                value = self._true(key, entry).value
+                return None if value is None else cut(value, span)
+            if self.is_immutable:
+                parts = self._parts(key, [span])
+                return None if parts is None else parts[0]
+        return self.store.get(key, span)
 
     def get_within(self, key: str, most: int) -> Buffer | None:
         """Return the cached value, or ask the store."""
-        return self._run(self.get_within_steps(key, most))
+        if self._state.holds():
+            return self.store.get_within(key, most)
+        value = self._true(key, self._kept((key, None)), most).value
+        if value is not None:
+            self.check_limit(key, len(value), most)
+        return value
 
     def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Request each value with `get_within`, concurrently; within a lock, ask the store directly."""
@@ -317,7 +233,14 @@ class CacheStore(WrapperStore):
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Cut the parts from the cached value, or ask the store."""
-        return self._run(self.get_spans_steps(key, spans))
+        if not self._state.holds():
+            entry = self._kept((key, None))
+            if entry is not None:
+                value = self._true(key, entry).value
+                return None if value is None else parts_of(value, spans)
+            if self.is_immutable and spans:
+                return self._parts(key, spans)
+        return self.store.get_spans(key, spans)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Copy the cached value, or the whole value once it has been read.
@@ -327,7 +250,7 @@ class CacheStore(WrapperStore):
         entry = None if self._state.holds() else self._kept((key, None))
         if self._state.holds() or (entry is None and start):
             return self.store.read_into(key, out, start)
-        value = self._run(self._true(key, entry)).value
+        value = self._true(key, entry).value
         return None if value is None else fill(out, memoryview(value)[start:])
 
     def _fresh(self, key: str) -> Entry | None:
@@ -339,11 +262,15 @@ class CacheStore(WrapperStore):
 
     def exists(self, key: str) -> bool:
         """Return what is known, or ask the store."""
-        return self._run(self.exists_steps(key))
+        entry = self._fresh(key)
+        return self.store.exists(key) if entry is None else entry.value is not None
 
     def size(self, key: str) -> int | None:
         """Return what is known, or ask the store."""
-        return self._run(self.size_steps(key))
+        entry = self._fresh(key)
+        if entry is None:
+            return self.store.size(key)
+        return None if entry.value is None else len(entry.value)
 
     def stamp(self, key: str) -> Hashable | None:
         """Return what is known, or ask the store."""
@@ -352,13 +279,24 @@ class CacheStore(WrapperStore):
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return the cached value, or ask the store."""
-        return self._run(self.get_stamped_steps(key, unless))
+        return self._get_stamped(key, unless)
 
     def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
         """Return the cached value, or ask the store."""
-        found = self._run(self.get_stamped_steps(key, unless, most))
+        found = self._get_stamped(key, unless, most)
         if found is not None and found.value is not None:
             self.check_limit(key, len(found.value), most)
+        return found
+
+    def _get_stamped(self, key: str, unless: Hashable | None, most: int | None = None) -> Stamped | None:
+        entry = None if self._state.holds() else self._kept((key, None))
+        if entry is not None and entry.stamp is not None:
+            value, stamp, _ = self._true(key, entry, most)
+            return None if stamp is not None and stamp == unless else Stamped(value, stamp)
+        asked = self._state.shelf.clock()
+        found = self._stamped(key, unless, most)
+        if found is not None and not self._state.holds():
+            self._keep(key, found, asked)
         return found
 
     def pinned(self, key: str) -> Reader | None:
@@ -367,7 +305,7 @@ class CacheStore(WrapperStore):
             return self.store.pinned(key)
         entry = self._kept((key, None))
         if entry is not None:
-            return reader_of(self._run(self._true(key, entry)).value)
+            return reader_of(self._true(key, entry).value)
         if self.is_immutable:
             return lambda spans: reader_of(self.get(key))(None) if spans is None else self.get_spans(key, spans)
         below = self.store.pinned(key)
@@ -377,7 +315,19 @@ class CacheStore(WrapperStore):
 
     def set(self, key: str, value: Buffer) -> None:
         """Write to the store, and cache the value if it can be used without asking."""
-        self._run(self.set_steps(key, value))
+        self.check_writable()
+        state = self._state
+        before = state.changed_at(key)
+        try:
+            self.store.set(key, value)
+        except BaseException:
+            state.change(key)
+            raise
+        now = state.change(key, before)
+        if now is not None and self.max_age and self.cache_set_data:
+            # Later than this change, and earlier than anything after it.
+            entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
+            state.shelf.put((key, None), entry)
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Set each with `set`."""
@@ -467,7 +417,7 @@ class _State:
         )
         self.hits = self.revalidated = self.misses = 0
         self._changed = [-math.inf] * _SLOTS
-        self._local = threading.local()
+        self._depth: waiting.Local[list[None]] = waiting.Local(list)
 
     def changed_at(self, key: str) -> float:
         """Return the latest possible time at which a key was last written through this store."""
@@ -495,16 +445,17 @@ class _State:
 
     def holds(self) -> bool:
         """Return whether this thread holds a lock on any key, because one lock may protect several documents."""
-        return getattr(self._local, "depth", 0) > 0
+        return bool(self._depth.get())
 
     @contextmanager
     def holding(self) -> Iterator[None]:
         """Note that this thread holds a lock."""
-        self._local.depth = getattr(self._local, "depth", 0) + 1
+        held = self._depth.get()
+        held.append(None)
         try:
             yield
         finally:
-            self._local.depth -= 1
+            held.pop()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _State, self._made_of

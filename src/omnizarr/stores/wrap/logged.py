@@ -38,6 +38,8 @@ class LoggingStore(ObservedStore):
     set 'zarr.json' 2 bytes ... s
     """
 
+    runs_in_event_loops = True
+
     def __init__(
         self, store: Store, log_level: int | str = "DEBUG", log_handler: logging.Handler | None = None
     ) -> None:

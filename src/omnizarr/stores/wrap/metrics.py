@@ -111,6 +111,8 @@ class MetricsStore(ObservedStore):
     True
     """
 
+    runs_in_event_loops = True
+
     def __init__(self, store: Store, *, on_request: Callable[[Traced], object] | None = None) -> None:
         super().__init__(store)
         self.on_request = on_request

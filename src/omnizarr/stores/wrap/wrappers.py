@@ -31,6 +31,13 @@ class WrapperStore(Store):
         The store to wrap. Closing the wrapper closes it.
     """
 
+    runs_in_event_loops = False
+    """Whether the methods do nothing but ask the wrapped store and, briefly, compute.
+
+    `omnizarr.aio` then needs no threads for them. They must hold no lock while they ask. Set it to True in your class;
+    a subclass does not inherit it.
+    """
+
     def __init__(self, store: Store) -> None:
         self.store = store
         self.read_only = store.read_only
@@ -225,6 +232,8 @@ class ReadOnlyStore(WrapperStore):
     omnizarr.errors.ReadOnlyError: ReadOnlyStore(MemoryStore(<0 keys at 0x...>)): the store is read-only; ...
     """
 
+    runs_in_event_loops = True
+
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.read_only = True
@@ -253,6 +262,7 @@ class PrefixStore(WrapperStore):
     """
 
     lists_everything = WrapperStore.lists_everything
+    runs_in_event_loops = True
 
     def __init__(self, store: Store, prefix: str) -> None:
         super().__init__(store)

@@ -1,0 +1,82 @@
+"""How synchronous code waits: its thread blocks or, in an event loop, the loop continues with other tasks.
+
+Stores, wrappers and `omnizarr.nodes` are written once, as functions that return when they are done.
+`omnizarr.stores.asynchronous` calls such a function in a greenlet of the loop's thread. Where it would block, it passes
+a coroutine to the loop instead (`Call.ask`), and continues with the result. Few places do so: requests and locks of
+`ObjectStore`, `pool.gather`, and `sleep`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Limit: TypeAlias = tuple[Hashable, int]
+"""A name, and how many requests with it may be under way at the same time."""
+
+
+class Call(Protocol):
+    """A call of a function in a greenlet. Its methods are for the function itself."""
+
+    own: dict[Any, Any]
+    """What `Local` keeps."""
+
+    def ask(self, request: Callable[[], Awaitable[T]], limit: Limit | None = None) -> T:
+        """Return what the loop gets from a coroutine function."""
+
+    def gather(self, task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:
+        """Do what `pool.gather` does."""
+
+    def lock(self, name: Hashable) -> AbstractContextManager[object]:
+        """Exclude the other tasks of the loop that lock `name`. The same call may enter twice."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+
+
+class _Here(threading.local):
+    call: Call | None = None
+    """The call that this thread is in, if it is in one."""
+
+
+here = _Here()
+
+
+def sleep(seconds: float) -> None:
+    """Let time pass."""
+    (time if here.call is None else here.call).sleep(seconds)
+
+
+class Local(Generic[T]):
+    """An object for each thread, and for each call in an event loop. It is made at first use.
+
+    If that of the thread is true (the thread holds a lock, and runs a loop meanwhile), calls share it.
+
+    >>> names = Local(list)
+    >>> names.get().append("a")
+    >>> names.get()
+    ['a']
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._thread = threading.local()
+
+    def get(self) -> T:
+        """Return the object."""
+        call = here.call
+        if call is None:
+            try:
+                return cast("T", self._thread.value)
+            except AttributeError:
+                value = self._thread.value = self._make()
+                return value
+        if self not in call.own:
+            call.own[self] = getattr(self._thread, "value", None) or self._make()
+        return cast("T", call.own[self])
