@@ -67,6 +67,7 @@ MODULES = [
     if path != Path(__file__)
 ]
 CRATE = [*(ROOT / "rust" / "src").rglob("*.rs")]
+TABLES = [*(ROOT / "tests" / "conformance").glob("*.toml")]
 
 
 def of_page(text: str) -> Iterator[tuple[int, str]]:
@@ -99,6 +100,13 @@ def of_crate(text: str) -> Iterator[tuple[int, str]]:
     yield from paragraphs([(number, found[1] if found else "") for number, found in lines])
 
 
+def of_table(text: str) -> Iterator[tuple[int, str]]:
+    """Yield what a table of requirements says, and the reasons in it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := re.match(r"(?:says|reason) = (.*)", line):
+            yield number, found[1].strip('"')
+
+
 def paragraphs(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield runs of lines as one line each, with the number of the first."""
     begun, run = 0, []
@@ -113,7 +121,7 @@ def paragraphs(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 def problems(path: Path) -> Iterator[str]:
     """Yield where a file has a banned construction."""
-    read = {".md": of_page, ".py": of_module, ".rs": of_crate}[path.suffix]
+    read = {".md": of_page, ".py": of_module, ".rs": of_crate, ".toml": of_table}[path.suffix]
     for number, text in read(path.read_text("utf-8")):
         for pattern, advice in BANNED:
             for found in re.finditer(pattern, text):
@@ -121,7 +129,7 @@ def problems(path: Path) -> Iterator[str]:
                 yield f"{path.relative_to(ROOT)}:{number}: {found[0]!r} in '...{near}...': {advice}"
 
 
-@pytest.mark.parametrize("files", [PAGES, MODULES, CRATE], ids=["pages", "modules", "crate"])
+@pytest.mark.parametrize("files", [PAGES, MODULES, CRATE, TABLES], ids=["pages", "modules", "crate", "tables"])
 def test_text_has_no_construction_that_needs_a_second_reading(files):
     assert files
     found = [problem for path in sorted(files) for problem in problems(path)]

@@ -84,7 +84,7 @@ def test_urls_name_a_directory_and_an_archive(tmp_path, name, is_archive):
 
 @pytest.mark.parametrize("storage", ["file", "zip"])
 @pytest.mark.parametrize("mode", ["nczarr", "zarr"])
-def test_who_creates_says_format_and_storage(tmp_path, mode, storage):
+def test_caller_states_format_and_storage(tmp_path, mode, storage):
     with Dataset(f"file://{tmp_path.as_posix()}/x#mode={mode},{storage},v2", "w") as ds:
         ds.title = "test"
     place = tmp_path / "x"
