@@ -5,12 +5,15 @@ from itertools import islice
 
 import numpy as np
 import pytest
+import xarray
 
 import omnizarr
 from omnizarr import netcdf
 from omnizarr.errors import MetadataError, StoreError
+from omnizarr.nodes.group import UnreadableNode
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import walk
+from omnizarr.storage import TranslatedStore
 from omnizarr.stores import MemoryStore, Store, WrapperStore
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.edit import mentions
@@ -220,10 +223,67 @@ def by_convert(store):
     return arrays, {node.path for node in found.nodes if node.how == "left out"}
 
 
-VERBS = [by_tree, by_page, by_du, by_digest, by_stat, by_diff, by_convert]
+def by_members(store):
+    nodes = dict(omnizarr.open_group(store, mode="r").members(max_depth=None))
+    arrays = {path for path, node in nodes.items() if isinstance(node, omnizarr.Array)}
+    return arrays, {path for path, node in nodes.items() if isinstance(node, UnreadableNode)}
+
+
+def by_search(store):
+    dataset = Dataset(omnizarr.open_group(store, mode="r"), "here")
+    nodes = dataset.search("")["nodes"]
+    if any("error" in node and not node["path"] for node in nodes):
+        raise StoreError(nodes[0]["error"])
+    arrays = {node["path"] for node in nodes if node["kind"] == "array"}
+    return arrays, {node["path"] for node in nodes if "error" in node}
+
+
+def by_view(store):
+    arrays, unreadable = by_members(TranslatedStore(store, 3))
+    assert unreadable == set()  # the view leaves them out
+    return arrays, {"g/t", "x"} - arrays
+
+
+def by_check(store):
+    found = omnizarr.check(store)
+    problems = {each.path for each in found.findings if each.path and each.severity == "error"}
+    if any("members of this group, which nothing names" in each.message for each in found.findings):
+        raise StoreError("nothing names them")
+    assert found.nodes == 4
+    return {"g/t", "x"} - problems, problems
+
+
+def by_copy_node(store):
+    target = MemoryStore({})
+    omnizarr.copy_node(store, target)
+    return by_members(target)
+
+
+def by_xarray(store):
+    found = xarray.open_datatree(store, engine="omnizarr", mask_and_scale=False)
+    arrays = {f"{node.path}/{name}".strip("/") for node in found.subtree for name in node.ds.variables}
+    return arrays, {"g/t", "x"} - arrays
+
+
+def by_netcdf(store):
+    root = netcdf.Dataset(store)
+    arrays = {f"{group.path}/{name}".strip("/") for group in [root, *root.groups.values()] for name in group.variables}
+    return arrays, {"g/t", "x"} - arrays
+
+
+VERBS = [
+    *(by_members, by_tree, by_page, by_search, by_du, by_digest, by_stat, by_diff, by_convert, by_view, by_check),
+    *(by_copy_node, by_xarray, by_netcdf),
+]
 OTHERWISE = {
     **{(by_digest, name): MetadataError for name, (_, expected) in SITUATIONS.items() if expected == REST},
-    **{(verb, name): StoreError for verb in (by_digest, by_stat, by_diff) for name in SITUATIONS if "OME" in name},
+    **{
+        (verb, name): StoreError
+        for verb in (by_digest, by_stat, by_diff, by_copy_node)
+        for name in SITUATIONS
+        if "OME" in name
+    },
+    (by_copy_node, "unlistable, named by NCZarr, one node is broken"): MetadataError,
     **{(verb, "unlistable, named by nothing"): StoreError for verb in VERBS},
     (by_du, "copies alone"): (set(), set()),
 }

@@ -32,6 +32,7 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.naming import Named, children
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -201,7 +202,7 @@ class Group(Node):
     @property
     def is_consolidated(self) -> bool:
         """Whether members come from consolidated metadata."""
-        return self._snapshot is not None
+        return self._snapshot is not None and not isinstance(self._snapshot, Named)
 
     @property
     def info(self) -> info_card.GroupInfo:
@@ -238,9 +239,12 @@ class Group(Node):
         return self._node(found)
 
     def _find(self, where: StorePath) -> Found[Metadata] | None:
-        if self._snapshot is None:
-            return detection.look(where, self._metadata.dialect)
-        metadata = self._snapshot.load_at(where)
+        snapshot = self._snapshot
+        if snapshot is None or isinstance(snapshot, Named):  # there may be others than documents name
+            found = detection.look(where, self._metadata.dialect)
+            if found is not None or snapshot is None:
+                return found
+        metadata = snapshot.load_at(where)
         return None if metadata is None else Found(where, metadata)
 
     def _node(self, found: Found[Metadata]) -> AnyNode:
@@ -293,11 +297,14 @@ class Group(Node):
 
     def _children(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each direct member."""
-        where, snapshot = self._where, self._snapshot
+        where = self._where
+        known = self._snapshot or children(where, self._metadata)
+        if isinstance(known, Named):
+            self._copies = known  # for all nodes below, too
         for name, found in (  # in no variable, as `pool.gather` says
-            detection.load_children(where, detection.children(where), self._metadata.dialect)
-            if snapshot is None
-            else _from_snapshot(snapshot, where)
+            _from_snapshot(known, where)
+            if isinstance(known, Snapshot)
+            else detection.load_children(where, known, self._metadata.dialect)
         ):
             if isinstance(found, OmnizarrError):
                 yield name, UnreadableNode(where.at(f"{where.prefix}{name}"), found)

@@ -78,7 +78,10 @@ def _by_level(
 
 
 def by_name(
-    top: StorePath, dialect: str, named: Iterable[str], names: Callable[[StorePath, GroupMetadata], Iterable[str]]
+    top: StorePath,
+    dialect: str,
+    named: Iterable[str],
+    names: Callable[[StorePath, GroupMetadata], Iterable[str] | None],
 ) -> Iterator[tuple[StorePath, Metadata | OmnizarrError]]:
     """Yield place, and metadata or error, of each node below a group that documents name, level by level.
 
@@ -92,7 +95,7 @@ def by_name(
     named : iterable of str
         The paths, relative to the group, of the nodes that its own documents name.
     names : callable
-        Returns the same of each group below.
+        Returns the same of each group below; None for none.
     """
     dialects = [dialect_named(dialect)]
 
@@ -109,7 +112,7 @@ def by_name(
         if found is None:
             return None, []
         metadata = found.metadata
-        return metadata, places(where, names(where, metadata)) if isinstance(metadata, GroupMetadata) else []
+        return metadata, places(where, names(where, metadata) or ()) if isinstance(metadata, GroupMetadata) else []
 
     level, seen = places(top, named), set[str]()
     while level:

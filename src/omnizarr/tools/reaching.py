@@ -1,29 +1,14 @@
-"""Nodes of a hierarchy whose store cannot list its keys: the nodes that documents name.
-
-Consolidated metadata names all nodes below a group; NCZarr those directly below each; OME-Zarr images, labels and
-wells.
-"""
+"""Where the names of the nodes below a group come from, in words: a listing, or documents where a store cannot list."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
-from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.errors import StoreError
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.group import Group
-from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.walk import by_name
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.formats.conventions.ome import naming
-    from omnizarr.netcdf import layouts
-else:  # most stores can list
-    naming = Lazy("omnizarr.formats.conventions.ome.naming")
-    layouts = Lazy("omnizarr.netcdf.layouts")
+from omnizarr.nodes.naming import Named, named_below
 
 Source: TypeAlias = Literal["listing", "consolidated", "nczarr", "ome", "nothing"]
 """The source of the names of nodes."""
@@ -40,36 +25,6 @@ _WORDS: Mapping[Source, str] = {
     "ome": "members as OME-Zarr names them, there may be others",
     "nothing": "its members are not known",
 }
-
-_Found: TypeAlias = Mapping[str, Metadata | OmnizarrError]
-_Names: TypeAlias = Callable[[StorePath, GroupMetadata], list[str]]
-
-
-class Named(Snapshot):
-    """The nodes below a group that documents name, and the convention that names them."""
-
-    def __init__(self, root: StorePath, found: _Found, source: Source) -> None:
-        super().__init__(root, nodes={path: {} for path in found})
-        self.source = source
-        self._found = found
-
-    def load_at(self, where: StorePath) -> Metadata | None:
-        """Return the node at a place; None if it is not named. Raises the error of a node that cannot be read."""
-        found = self._found.get(self._relative(where.path))
-        if isinstance(found, OmnizarrError):
-            raise found
-        if found is None and self.children(where.path):
-            return GroupMetadata(dialect=self.root_dialect, implicit=True)
-        return found
-
-    @property
-    def root_dialect(self) -> str:
-        """The dialect of the group."""
-        found = self._found[""]
-        return found.dialect if isinstance(found, GroupMetadata) else "v3"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Named, (self.root, self._found, self.source)
 
 
 def source_of(node: Array | Group) -> Source:
@@ -98,18 +53,6 @@ def with_members(node: Array | Group) -> Array | Group:
     return node if named is None else Group(where, metadata, node._config, named)  # noqa: SLF001 - as above
 
 
-def named_below(where: StorePath, metadata: GroupMetadata) -> Named | None:
-    """Return the nodes below a group that OME-Zarr or NCZarr names, read level by level; None if neither names any."""
-    ways: Iterable[tuple[Source, _Names]] = ("ome", lambda _, group: naming.named(group)), ("nczarr", _named_by_nczarr)
-    for source, names in ways:
-        if named := names(where, metadata):
-            found: dict[str, Metadata | OmnizarrError] = {"": metadata}
-            for place, answer in by_name(where, metadata.dialect, named, names):
-                found[place.path[len(where.prefix) :]] = answer
-            return Named(where, found, source)
-    return None
-
-
 def remark(node: Array | Group) -> str:
     """Return a line about what is unknown because the store cannot list; "" if everything is known."""
     if node.store.supports_listing:
@@ -126,7 +69,3 @@ def check_members(node: Array | Group) -> None:
     """Raise StoreError if the members of a group are unknown."""
     if isinstance(node, Group) and source_of(node) == "nothing":
         raise StoreError("the members of the group are not known: the server cannot list them", remedy=REMEDY)
-
-
-def _named_by_nczarr(where: StorePath, group: GroupMetadata) -> list[str]:
-    return layouts.named(where, group) or []

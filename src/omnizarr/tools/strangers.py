@@ -14,7 +14,7 @@ from omnizarr.errors import StoreError
 from omnizarr.formats.paths import Above
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import erasing, wording
+from omnizarr.nodes import erasing, naming, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store
 from omnizarr.support.text import visible
@@ -136,7 +136,7 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
     try:
         keys = _other_keys(where, nodes)
     except (StoreError, NotImplementedError):
-        if _can_list(where):
+        if naming.can_list(where):
             raise
         return Strangers(is_known=False)
     kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "leftovers": []}
@@ -147,15 +147,6 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
             kinds[kind].append(name)
     files, unnamed, leftovers = (tuple(found) for found in kinds.values())
     return Strangers(files, unnamed, leftovers)
-
-
-def _can_list(where: StorePath) -> bool:
-    """Return whether the store lists at all, so that a failure is one."""
-    try:
-        where.store.list_dir(where.prefix)
-    except (StoreError, NotImplementedError):
-        return False
-    return True
 
 
 def _kind_of(key: str) -> str:

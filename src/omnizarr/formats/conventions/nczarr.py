@@ -8,15 +8,17 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
 from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
-from omnizarr.model import JSON, ArrayMetadata, Metadata
+from omnizarr.formats.reader import is_list, is_object
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 
 _PREFIX: Final = "_nczarr"
 _ATTRIBUTES: Final = "_nczarr_attr"
@@ -25,12 +27,34 @@ _NAMES: Final = frozenset(
     for kind in ("superblock", "group", "array", "attr")
     for name in (f"_nczarr_{kind}", f"_NCZARR_{kind.upper()}", f"_nczarr_{kind}s", f"_NCZARR_{kind.upper()}S")
 )
+GROUP: Final = ("_nczarr_group", "_NCZARR_GROUP")
+"""The note of a group, by the version of netCDF-C."""
+GROUP_OBJECT: Final = ".nczgroup"
+"""The document beside those of a group in which netCDF-C 4.8.0 keeps it."""
+ARRAYS: Final = ("arrays", "vars")
+GROUPS: Final = ("groups", "subgroups")
+"""Members of the note: lists of names."""
 
 
 def notes_of(node: Metadata) -> Mapping[str, JSON]:
     """Return the notes of NCZarr on a node, by name."""
     everything = {**node.unknown, **node.attributes}
     return {name: value for name, value in everything.items() if name.lower().startswith(_PREFIX)}
+
+
+def named(group: GroupMetadata, beside: Iterable[JSON] = ()) -> list[str] | None:
+    """Return the names that NCZarr says nodes directly below a group have; None if it says nothing.
+
+    `beside` are the documents that netCDF-C 4.8.0 keeps beside those of the group.
+
+    >>> named(GroupMetadata(dialect="v3", attributes={"_nczarr_group": {"arrays": ["x"], "groups": ["g"]}}))
+    ['x', 'g']
+    """
+    inside = (members.get(key) for members in (group.attributes, group.unknown) for key in GROUP)
+    note = next((value for value in (*inside, *beside) if is_object(value)), {})
+    lists = [next((note[name] for name in names if name in note), None) for names in (ARRAYS, GROUPS)]
+    found = [each for each in lists if is_list(each) and all(isinstance(name, str) for name in each)]
+    return [name for name in dict.fromkeys(chain.from_iterable(found)) if "/" not in name] if found else None
 
 
 def is_fill_value(array: ArrayMetadata, value: Any) -> bool:

@@ -7,7 +7,7 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E
 """
 
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Marks, Stored
-from omnizarr.netcdf.layouts.loading import load, named, read_group, read_stored, read_variable
+from omnizarr.netcdf.layouts.loading import load, read_group, read_stored, read_variable
 from omnizarr.netcdf.layouts.nczarr_metadata import listed, with_listed
 from omnizarr.netcdf.layouts.writing import LAYOUTS, new_special
 
@@ -19,7 +19,6 @@ __all__ = [
     "Stored",
     "listed",
     "load",
-    "named",
     "new_special",
     "read_group",
     "read_stored",

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError, UnknownDataTypeError
+from omnizarr.errors import OmnizarrError, UnknownDataTypeError
 from omnizarr.formats import documents, lenient
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document
@@ -31,20 +31,17 @@ from omnizarr.netcdf.layouts.quirks import Version, Writer
 from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
-from omnizarr.nodes import walk
+from omnizarr.nodes import detection
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.naming import Named as NamedNodes
 from omnizarr.stores import bounded
-from omnizarr.stores.base import is_key
 
 _VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
 _XARRAY: Final = "_ARRAY_DIMENSIONS"
 _SCALAR: Final = "_scalar_"
 _OF_THE_DATA: Final = frozenset({"missing_value", "valid_min", "valid_max", "valid_range", "actual_range"})
 """Attributes that have the type of their variable. Spec: CF conventions, "Missing data, valid and actual range"."""
-
-_FAILED: Final = (StoreClosedError, StoreTimeoutError)
-"""What does not mean that a store cannot list."""
 
 _SERIALIZERS: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes"})
 
@@ -161,53 +158,23 @@ def _nodes(root: Group, *, by_name: bool) -> dict[str, _Node]:
     """
     top = _GroupNode("", root.store_path, root._metadata)  # noqa: SLF001 - the model, as it is shared
     found: dict[str, _Node] = {"": top}
-    for path, where, node in _below(root, top, by_name=by_name):
+    for relative, node in root.members(max_depth=None):
+        path, where = f"/{relative}", node.store_path
         parent = _parent(found, root.store_path, path)
-        if isinstance(node, OmnizarrError):
+        if isinstance(node, UnreadableNode):
             parent.unreadable.add(where.name)
-            message = f"{where.name!r} cannot be read: {node.message}"
+            message = f"{where.name!r} cannot be read: {node.error.message}"
             parent.notes.append(Note(join(MEMBERS, where.name), message))
         else:
-            kind = _GroupNode if isinstance(node, GroupMetadata) else _Node
-            found.setdefault(path, kind(path, where, node))
+            kind = _GroupNode if isinstance(node, Group) else _Node
+            found.setdefault(path, kind(path, where, node._metadata))  # noqa: SLF001 - as above
             parent.members.append(path)
+    if isinstance(root._snapshot, NamedNodes):  # noqa: SLF001 - as all nodes below share it
+        if not by_name:
+            detection.children(root.store_path)  # raises why they cannot be listed
+        title = "NCZarr" if root._snapshot.source == "nczarr" else "OME-Zarr"  # noqa: SLF001 - as above
+        top.notes.append(Note("", f"the store cannot list: only what {title} names can be found", SPEC))
     return found
-
-
-_Below: TypeAlias = tuple[str, StorePath, Metadata | OmnizarrError]
-"""Full name, place, and what the documents say, or why they cannot be read."""
-
-
-def _below(root: Group, top: _GroupNode, *, by_name: bool) -> Iterator[_Below]:
-    """Yield all nodes below the root."""
-    try:
-        members = root.members(max_depth=None)
-    except StoreError as error:
-        first = named(top.where, top.metadata) if by_name and not isinstance(error, _FAILED) else None
-        if first is None:
-            raise
-        top.notes.append(Note("", f"only what NCZarr names can be found: {error.message}", SPEC))
-        for where, found in walk.by_name(
-            top.where, top.metadata.dialect, first, lambda where, group: named(where, group) or ()
-        ):
-            yield f"/{where.path[len(top.where.prefix) :]}", where, found
-        return
-    for relative, node in members:
-        if isinstance(node, UnreadableNode):
-            yield f"/{relative}", node.store_path, node.error
-        else:
-            yield f"/{relative}", node.store_path, node._metadata  # noqa: SLF001 - as above
-
-
-def named(where: StorePath, metadata: Metadata) -> list[str] | None:
-    """Return the names that NCZarr says nodes directly below a group have; None if it says nothing."""
-    found = marks.find(metadata)
-    if found.arrays is None and found.groups is None and metadata.dialect == "v2":
-        found = marks.find(metadata, objects_at(where, metadata))
-    if found.arrays is None and found.groups is None:
-        return None
-    names = dict.fromkeys((*(found.arrays or ()), *(found.groups or ())))
-    return [name for name in names if is_key(name) and "/" not in name]
 
 
 def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _GroupNode:

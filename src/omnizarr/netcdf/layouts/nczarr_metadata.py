@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from omnizarr.formats.conventions import nczarr
 from omnizarr.formats.reader import MAX_LENGTH, is_integer, is_list, is_object, join
 from omnizarr.model import JSON, GroupMetadata, Metadata, Note, dimensions
 from omnizarr.netcdf.header import DimensionHeader
@@ -24,7 +25,7 @@ Kind = Literal["superblock", "group", "array", "attr"]
 SUPERBLOCK: Final = ".nczarr"
 OBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "superblock": (SUPERBLOCK,),
-    "group": (".nczgroup",),
+    "group": (nczarr.GROUP_OBJECT,),
     "array": (".nczvar", ".nczarray"),
     "attr": (".nczattr", ".nczattrs"),
 }
@@ -32,7 +33,7 @@ OBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 _KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "superblock": ("_nczarr_superblock", "_NCZARR_SUPERBLOCK"),
-    "group": ("_nczarr_group", "_NCZARR_GROUP"),
+    "group": nczarr.GROUP,
     "array": dimensions.NCZARR,
     "attr": ("_nczarr_attr", "_nczarr_attrs", "_NCZARR_ATTR", "_NCZARR_ATTRS"),
 }
@@ -233,8 +234,8 @@ def _read_group(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict
             dimensions[key] = found
     return {
         "dimensions": dimensions,
-        "arrays": _names(search, pointer, mark, "arrays", "vars"),
-        "groups": _names(search, pointer, mark, "groups", "subgroups"),
+        "arrays": _names(search, pointer, mark, *nczarr.ARRAYS),
+        "groups": _names(search, pointer, mark, *nczarr.GROUPS),
     }
 
 

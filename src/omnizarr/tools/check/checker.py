@@ -59,7 +59,7 @@ def run(
     where, has_names = (where, True) if can_list else unlisted.with_named_keys(where)
     where = inventory.home_of(where, zarr_format)
     findings = Findings(strict=strict)
-    found = inventory.take(where, zarr_format)
+    found = inventory.take(where, zarr_format, lists_chunks=can_list)
     for at, entry, problems in found.entries:
         documents.check_json(findings, at, entry)
         for problem in problems:

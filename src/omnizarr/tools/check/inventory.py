@@ -153,8 +153,11 @@ def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
     return holdings.sizes(where)
 
 
-def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
-    """Return the nodes at a place and below it, with documents that are parsed, but not yet interpreted."""
+def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks: bool = True) -> Inventory:
+    """Return the nodes at a place and below it, with documents that are parsed, but not yet interpreted.
+
+    With `lists_chunks`, a node of which there is only a copy in consolidated metadata has to have chunks.
+    """
     wanted = dialects_for(zarr_format)
     flat = [dialect for dialect in wanted if dialect.entry_point is None]
     drafts = [dialect for dialect in wanted if dialect.entry_point is not None]
@@ -184,7 +187,7 @@ def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
             _place(inventory, where.at(path), own, flat)
     for home in inventory.homes:
         _take_draft(inventory, where, home, others, drafts)
-    _unfold(inventory, where)
+    _unfold(inventory, where, lists_chunks=lists_chunks)
     _mourn(inventory, others if drafts and where.home is None else [])
     return inventory
 
@@ -314,7 +317,7 @@ def _draft_of(own: Mapping[str, Document], home: Split, drafts: list[Dialect]) -
     return next((dialect for dialect in drafts if dialect.name == home.dialect), drafts[0] if drafts else None)
 
 
-def _unfold(inventory: Inventory, where: StorePath) -> None:
+def _unfold(inventory: Inventory, where: StorePath, *, lists_chunks: bool) -> None:
     """Add the nodes that only consolidated metadata describes, if there is nothing else, or only their chunks."""
     missing: dict[str, Node] = {}
     for node in list(inventory):
@@ -323,7 +326,7 @@ def _unfold(inventory: Inventory, where: StorePath) -> None:
     if not missing:
         return
     prefixes = {node.dialect.keyspace.chunk_prefix(path): path for path, node in missing.items()}
-    there = {path for path in missing if missing[path].is_sound}
+    there = {path for path in missing if missing[path].is_sound or not lists_chunks}
     for key in keys_below(where):
         if len(there) == len(missing):
             break

@@ -14,7 +14,7 @@ from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.netcdf.layouts.loading import objects_at
-from omnizarr.nodes import consolidated, detection
+from omnizarr.nodes import consolidated, detection, naming
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
@@ -69,7 +69,7 @@ class Source:
     def __init__(self, root: Found[Metadata]) -> None:
         where = root.where
         self.where = where
-        self._named: reaching.Named | None = None
+        self._named: naming.Named | None = None
         self._has_objects = root.metadata.dialect == "v2" and where.store.exists(
             where.prefix + nczarr_metadata.SUPERBLOCK
         )
@@ -115,7 +115,7 @@ class Source:
         only = None if copies is None else _copy(where, copies, name)
         found = dict(detection.load_children(where, [name], prefer)).get(name)
         if is_failure(found):
-            if only is None and _lists(where):
+            if only is None and naming.can_list(where):
                 raise found
             found = None  # a store that cannot list fails where there is no document
         is_copy = only is not None and (found is None or (isinstance(found, Found) and is_implied(found.metadata)))
@@ -160,7 +160,7 @@ class Source:
         if group.copies is not None or self.where.store.supports_listing:
             return group.copies
         if not group.path or self._named_around(found.where) is None:
-            self._named = reaching.named_below(found.where, found.metadata)
+            self._named = naming.named_below(found.where, found.metadata)
         return self._named
 
     def _named_around(self, where: StorePath) -> Snapshot | None:
@@ -240,19 +240,10 @@ def _listed(where: StorePath, copies: Snapshot | None) -> list[str] | None:
     """Return the names that a listing shows; None if the store cannot be listed, and there are copies instead."""
     try:
         return detection.children(where)
-    except (StoreError, NotImplementedError):
-        if copies is None:
+    except (StoreError, NotImplementedError) as error:
+        if copies is None or not naming.is_unlistable(error):
             raise
         return None
-
-
-def _lists(where: StorePath) -> bool:
-    """Whether the store can be listed."""
-    try:
-        where.store.list_dir(where.prefix)
-    except (StoreError, NotImplementedError):
-        return False
-    return True
 
 
 def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[StoreError]:

@@ -17,7 +17,7 @@ from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
-from omnizarr.nodes import detection, holdings, info
+from omnizarr.nodes import detection, holdings, info, naming
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
@@ -121,7 +121,7 @@ def run(store: Any, *, path: str | None, progress: Progress, storage_options: An
         with Tracker(progress, "counting", unit="key") as shown:
             count.list(shown)
     except (StoreError, NotImplementedError) as error:
-        if _can_list(where):
+        if naming.can_list(where):
             raise
         unlisted = f"{error}; {reaching.source_in_words(node)}" if isinstance(node, Group) else str(error)
     return count.usage(unlisted)
@@ -278,12 +278,3 @@ def _directory(store: Store) -> tuple[LocalStore | None, str]:
             skip = f"{store.prefix}{skip}"
         store = store.store
     return (store if isinstance(store, LocalStore) else None), skip
-
-
-def _can_list(where: StorePath) -> bool:
-    """Return whether the store can list anything at all, so that a failure had another reason."""
-    try:
-        where.store.list_dir(where.prefix)
-    except (StoreError, NotImplementedError):
-        return False
-    return True
