@@ -5,20 +5,9 @@ import json
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
 from tests import damaged
 
-
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main(["check", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+COMMAND = "check"
 
 
 @pytest.fixture

@@ -47,18 +47,6 @@ def path(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
 def command(*arguments, **options):
     return subprocess.run(
         [sys.executable, "-m", "omnizarr", *map(str, arguments)],

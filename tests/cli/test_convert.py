@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
 from omnizarr.tools.convert import journal
+
+COMMAND = "convert"
 
 VALUES = np.arange(60).reshape(6, 10)
 
@@ -20,18 +21,6 @@ def old(tmp_path):
     root.create_array("temp", data=VALUES, chunks=(2, 5), attributes={"_ARRAY_DIMENSIONS": ["y", "x"]})
     root.create_array("g/line", data=VALUES[0], chunks=(4,))
     return tmp_path / "old.zarr"
-
-
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in ("convert", *arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.mark.parametrize(

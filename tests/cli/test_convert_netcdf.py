@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from omnizarr import netcdf
-from omnizarr.cli import main
+
+COMMAND = "convert"
 
 
 @pytest.fixture
@@ -26,18 +27,6 @@ def typed(old):
         sky = dataset.createVLType("i4", "sky")
         dataset.createVariable("clouds", sky, ("x",))[0] = np.array([0, 1, 0], "i4")
     return old
-
-
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in ("convert", *arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.mark.parametrize(("word", "document"), [("v2", ".zgroup"), ("v3", "zarr.json")])

@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
 
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        code = main(["diff", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+COMMAND = "diff"
 
 
 @pytest.fixture

@@ -6,17 +6,6 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        code = main([*map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

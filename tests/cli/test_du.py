@@ -6,19 +6,6 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

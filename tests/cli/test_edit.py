@@ -10,20 +10,12 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import attrs as attrs_module
-from omnizarr.cli import change, main, nodes
+from omnizarr.cli import change, nodes
 
 
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run in this process and an empty directory; give exit code, stdout, stderr."""
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = main([*map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

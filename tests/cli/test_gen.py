@@ -12,6 +12,8 @@ import omnizarr
 from omnizarr import netcdf
 from omnizarr.cli import main
 
+COMMAND = "gen"
+
 CDL = """\
 netcdf tides {
 dimensions:
@@ -37,21 +39,14 @@ LEVEL = [[1, 2], [3, 4]]
 
 
 @pytest.fixture
-def file(tmp_path):
-    (tmp_path / "tides.cdl").write_text(CDL, encoding="utf-8")
-    return tmp_path / "tides.cdl"
+def capture(capfd):
+    return capfd
 
 
 @pytest.fixture
-def run(capfd):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in ("gen", *arguments)])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def file(tmp_path):
+    (tmp_path / "tides.cdl").write_text(CDL, encoding="utf-8")
+    return tmp_path / "tides.cdl"
 
 
 def check(path):

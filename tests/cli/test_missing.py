@@ -5,19 +5,6 @@ import json
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

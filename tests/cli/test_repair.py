@@ -6,28 +6,17 @@ import sys
 
 import pytest
 
-from omnizarr.cli import main
 from omnizarr.cli import repair as module
 from tests import damaged
 from tests.damaged import A2, CHUNK, V2_ARRAY, v2, v3
+
+COMMAND = "repair"
 
 WOULD = """\
 /a
   would missing-filters: a/.zarray#/filters: write that there are no filters: nothing -> null
 1 repair to be made, nothing changed
 """
-
-
-@pytest.fixture
-def run(capsys):
-    """Run in this process; give exit code, stdout, stderr."""
-
-    def run(*arguments):
-        code = main(["repair", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

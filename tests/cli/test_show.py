@@ -9,18 +9,9 @@ import pytest
 from PIL import Image
 
 import omnizarr
-from omnizarr.cli import main
 
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    def run(*arguments, columns=80):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        code = main(["show", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+COMMAND = "show"
+COLUMNS = 80
 
 
 @pytest.fixture

@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
 
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    def run(*arguments, columns=120):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        code = main(["stat", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+COMMAND = "stat"
+COLUMNS = 120
 
 
 @pytest.fixture
