@@ -2,8 +2,7 @@
 
 import json
 
-from omnizarr import errors
-from omnizarr.stores import MemoryStore, WrapperStore
+from omnizarr.stores import MemoryStore
 
 
 def store(values):
@@ -29,16 +28,3 @@ def keys(store):
 
 def without(document, *names):
     return {name: value for name, value in document.items() if name not in names}
-
-
-class Unlistable(WrapperStore):
-    """Values and keys, but no listing: an ordinary web server."""
-
-    def list(self):
-        raise errors.StoreError("this store cannot be listed")
-
-    def list_prefix(self, prefix):
-        raise errors.StoreError("this store cannot be listed")
-
-    def list_dir(self, prefix):
-        raise errors.StoreError("this store cannot be listed")

@@ -10,7 +10,8 @@ from omnizarr import errors
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.wrap.faults import FaultyStore
 from tests.conformance.drafts import ELSEWHERE, Draft, DraftContract, grid, pointers_of_notes
-from tests.conformance.raw import Unlistable, document, keys, store, without
+from tests.conformance.raw import document, keys, store, without
+from tests.fakes import UnlistableStore
 
 FORMAT = "3-draft2020"
 URI = "https://purl.org/zarr/spec/protocol/core/3.0"
@@ -535,7 +536,7 @@ def test_groups_are_implied_by_what_is_below():
 
 
 def test_where_nothing_can_be_listed_paths_lead_to_nodes():
-    made = Unlistable(hierarchy({"meta/root.group.json": GROUP, "meta/root/a.array.json": ARRAY}))
+    made = UnlistableStore(hierarchy({"meta/root.group.json": GROUP, "meta/root/a.array.json": ARRAY}), admits=False)
     root = omnizarr.open(made)
     assert root["a"][0, 0] == 7
     with pytest.raises(errors.StoreError):

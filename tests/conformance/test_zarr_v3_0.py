@@ -13,7 +13,8 @@ from omnizarr import errors
 from omnizarr.codecs import chain, registry
 from omnizarr.codecs.contract import ArraySpec
 from omnizarr.model import Named, datatypes
-from tests.conformance.raw import Unlistable, document, keys, store, without
+from tests.conformance.raw import document, keys, store, without
+from tests.fakes import UnlistableStore
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 ARRAY = {
@@ -749,12 +750,12 @@ def test_groups_are_implied_by_what_is_below():
 
 def test_where_nothing_can_be_listed_paths_and_consolidated_metadata_lead_to_nodes():
     inner = store({"zarr.json": GROUP, "a/zarr.json": ARRAY})
-    root = omnizarr.open(Unlistable(inner))
+    root = omnizarr.open(UnlistableStore(inner, admits=False))
     assert root["a"][0, 0] == 7
     with pytest.raises(errors.StoreError):
         list(root)
     omnizarr.consolidate_metadata(inner)
-    assert list(omnizarr.open(Unlistable(inner))) == ["a"]
+    assert list(omnizarr.open(UnlistableStore(inner, admits=False))) == ["a"]
 
 
 @pytest.mark.parametrize(

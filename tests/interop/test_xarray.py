@@ -10,7 +10,9 @@ import xarray as xr
 
 import omnizarr
 from omnizarr import netcdf
-from omnizarr.stores import MemoryStore, WrapperStore
+from omnizarr.stores import MemoryStore
+from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import WatchedStore
 from tests.netcdf.foreign import WRITERS
 from tests.tools.convert.test_netcdf_in_xarray import differences
 
@@ -392,18 +394,15 @@ def test_xarray_itself_opens_groups_with_arrays_without_dimensions(tmp_path, way
 def test_groups_of_a_remote_tree_are_looked_into_at_the_same_time():
     both = threading.Barrier(2, timeout=20)
 
-    class Far(WrapperStore):
-        concurrency = 8
-
-        def list_dir(self, prefix):
-            if prefix in {"a/b/", "c/d/"}:
-                both.wait()
-            return self.store.list_dir(prefix)
+    def meet(verb, key):
+        if verb == "list_dir" and key in {"a/b/", "c/d/"}:
+            both.wait()
 
     values = {}
     root = omnizarr.create_group(values)
     for name in ("a/b", "c/d"):
         root.create_array(f"{name}/v", data=np.arange(3), dimension_names=["x"])
-    with xr.open_datatree(Far(MemoryStore(values)), engine="omnizarr") as tree:
+    store = WatchedStore(FaultyStore(MemoryStore(values), concurrency=8), meet)
+    with xr.open_datatree(store, engine="omnizarr") as tree:
         assert list(tree.groups) == ["/", "/a", "/c", "/a/b", "/c/d"]
         assert tree["c/d/v"].values.tolist() == [0, 1, 2]

@@ -15,7 +15,9 @@ import omnizarr
 from omnizarr.errors import NotJSONError, NotRepresentableError, SchedulerError
 from omnizarr.interop.xarray import to_zarr
 from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from tests.fakes import WatchedStore
 from tests.interop.test_xarray import by_zarr, opened, sea
 
 pytestmark = [
@@ -610,16 +612,13 @@ class TestPlaces:
     def test_variables_go_side_by_side_where_answers_take_time(self):
         started, both = [], threading.Barrier(2, timeout=30)
 
-        class Slow(WrapperStore):
-            concurrency = 4
+        def meet(verb, key):
+            if verb == "set" and "/c/" in key:
+                started.append(key)
+                both.wait()
 
-            def set(self, key, value):
-                if "/c/" in key:
-                    started.append(key)
-                    both.wait()
-                super().set(key, value)
-
-        to_zarr(xr.Dataset({"a": ("x", [1.0, 2.0]), "b": ("x", [1.0, 2.0])}), Slow(MemoryStore()))
+        store = WatchedStore(FaultyStore(MemoryStore(), concurrency=4), meet)
+        to_zarr(xr.Dataset({"a": ("x", [1.0, 2.0]), "b": ("x", [1.0, 2.0])}), store)
         assert sorted(started) == ["a/c/0", "b/c/0"]
 
 

@@ -9,7 +9,8 @@ import pytest
 from omnizarr.errors import StoreClosedError, StoreError
 from omnizarr.netcdf import Dataset
 from omnizarr.netcdf.layouts import LAYOUTS
-from omnizarr.stores import MemoryStore, WrapperStore
+from omnizarr.stores import MemoryStore
+from tests.fakes import UnlistableStore, failing
 from tests.netcdf.peers import described
 
 DATA = Path(__file__).parent / "data" / "layouts"
@@ -17,15 +18,6 @@ NAMED = [name for name in LAYOUTS if not name.startswith("pure")]
 WRITTEN_BY_NETCDF_C = [
     "A-4.8.0", "B-4.8.1", "B-4.9.0", "C-4.9.2", "D-4.9.3", "D-4.10.2", "ref_oldformat_1a45ee025", "v3-2918", "v3-plug",
 ]  # fmt: skip
-
-
-class Unlistable(WrapperStore):
-    """A store that finds what it is asked for, and no more."""
-
-    def refuse(self, *_):
-        raise StoreError("this store cannot list")
-
-    list = list_prefix = list_dir = list_sizes = refuse
 
 
 def write(place, layout):
@@ -67,7 +59,7 @@ def test_a_store_that_cannot_list_is_walked_by_names_and_says_so(layout):
     values = {}
     write(values, layout)
     del values[next(key for key in values if key.startswith("v/") and key.endswith((".zarray", "zarr.json")))]
-    dataset = Dataset(Unlistable(MemoryStore(values)))
+    dataset = Dataset(UnlistableStore(MemoryStore(values)))
     assert set(dataset.variables) == {"alone"}
     notes = [each.message for each in dataset.all_notes()["/"]]
     assert any("only what NCZarr names can be found" in each for each in notes)
@@ -79,7 +71,7 @@ def test_a_document_that_is_broken_hides_no_sibling(layout):
     values = {}
     write(values, layout)
     values[next(key for key in values if key.startswith("v/") and key.endswith((".zarray", "zarr.json")))] = b"{"
-    dataset = Dataset(Unlistable(MemoryStore(values)))
+    dataset = Dataset(UnlistableStore(MemoryStore(values)))
     assert set(dataset.variables) == {"alone"}
     assert any("'v' cannot be read" in each.message for each in dataset.all_notes()["/"])
 
@@ -89,7 +81,7 @@ def test_what_names_nothing_is_refused(layout):
     values = {}
     write(values, layout)
     with pytest.raises(StoreError, match="cannot list"):
-        Dataset(Unlistable(MemoryStore(values)))
+        Dataset(UnlistableStore(MemoryStore(values)))
 
 
 def test_names_of_nczarr_do_not_count_where_zarr_alone_is_wanted(http_server):
@@ -103,19 +95,15 @@ def test_a_store_that_fails_is_not_mistreated_as_one_that_cannot_list():
     values = {}
     write(values, "D")
 
-    class Closed(WrapperStore):
-        def list_dir(self, prefix):
-            raise StoreClosedError("closed")
-
     with pytest.raises(StoreClosedError):
-        Dataset(Closed(MemoryStore(values)))
+        Dataset(failing(MemoryStore(values), StoreClosedError("closed"), verb="list_dir"))
 
 
 @pytest.mark.parametrize("layout", NAMED)
 def test_what_cannot_be_listed_is_written_too(layout):
     values = {}
     write(values, layout)
-    with Dataset(Unlistable(MemoryStore(values)), "a") as dataset:
+    with Dataset(UnlistableStore(MemoryStore(values)), "a") as dataset:
         dataset["v"][1] = 7
         dataset["v"].units = "m"
     dataset = Dataset(values)

@@ -14,6 +14,7 @@ from omnizarr.stores import LocalStore, MemoryStore, ZipStore
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.describe import describe
+from tests.fakes import UnlistableStore
 
 FORMATS = [3, 2, 1, "3-draft2020", "3-draft2019"]
 VALUES = np.arange(12, dtype="<i4").reshape(3, 4)
@@ -71,19 +72,6 @@ def written(store, zarr_format, path="ocean/temp"):
     return store
 
 
-class Unlistable(WrapperStore):
-    """As most web servers are."""
-
-    def list(self):
-        raise errors.StoreError("this store cannot be listed")
-
-    def list_prefix(self, prefix):
-        raise errors.StoreError("this store cannot be listed")
-
-    def list_dir(self, prefix):
-        raise errors.StoreError("this store cannot be listed")
-
-
 @pytest.fixture(params=FORMATS, ids=str)
 def zarr_format(request):
     return request.param
@@ -131,7 +119,7 @@ class TestEveryFormat:
         np.testing.assert_array_equal(omnizarr.open(tmp_path / "x.zip", path="ocean/temp")[...], VALUES)
 
     def test_is_found_in_a_store_that_cannot_be_listed(self, zarr_format):
-        store = Unlistable(MemoryStore(written({}, zarr_format)))
+        store = UnlistableStore(MemoryStore(written({}, zarr_format)), admits=False)
         np.testing.assert_array_equal(omnizarr.open_array(store, path="ocean/temp")[...], VALUES)
 
     def test_can_be_asked_for(self, zarr_format):

@@ -10,6 +10,7 @@ import omnizarr
 from omnizarr.nodes.info_drawing import draw
 from omnizarr.nodes.info_html import render
 from omnizarr.stores import MemoryStore
+from omnizarr.stores.wrap.faults import FaultyStore
 
 EVIL = "<script>alert('x')</script>\"&"
 
@@ -95,14 +96,11 @@ def test_notebooks_find_it(root):
 
 
 def test_no_element_is_read():
-    class Documents(MemoryStore):
-        def get(self, key, span=None):
-            assert key.endswith("zarr.json")
-            return super().get(key, span)
-
     values = {}
     omnizarr.create_array(values, data=np.arange(100))
-    render(omnizarr.open(Documents(values), mode="r"))
+    store = FaultyStore(MemoryStore(values))
+    render(omnizarr.open(store, mode="r"))
+    assert {key for verb, key in store.log if verb.startswith("get")} == {"zarr.json"}
 
 
 def test_unreadable_member_does_not_hide_the_rest():
@@ -212,12 +210,9 @@ def test_sizes_of_members_are_reported_where_they_are_near(tmp_path):
 
 
 def test_nothing_is_listed_remote_for_the_sake_of_sizes():
-    class Far(MemoryStore):
-        concurrency = 8
-
     values = {}
     omnizarr.create_group(values)["x"] = np.arange(8.0)
-    text = text_of(render(omnizarr.open_group(Far(values), mode="r")))
+    text = text_of(render(omnizarr.open_group(FaultyStore(MemoryStore(values), concurrency=8), mode="r")))
     assert "64 B" in text
     assert "stored" not in text
 

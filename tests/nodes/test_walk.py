@@ -14,10 +14,12 @@ from omnizarr.nodes.group import UnreadableNode
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import walk
 from omnizarr.storage import TranslatedStore
-from omnizarr.stores import MemoryStore, Store, WrapperStore
+from omnizarr.stores import MemoryStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.edit import mentions
 from omnizarr.web.facts import Dataset
+from tests.fakes import UnlistableStore
 
 TREE = {"": ["a", "d"], "a": ["a/b", "a/c"], "a/b": [], "a/c": ["a/c/e"], "d": ["d/f"]}
 """Nodes below each group; the others are arrays."""
@@ -95,23 +97,6 @@ class TestWalk:
 # -- verbs and situations ----------------------------------------------------------------
 
 
-class Unlistable(WrapperStore):
-    """A store that finds what it is asked for, and no more, like a web server."""
-
-    supports_listing = False
-
-    def refuse(self, *_):
-        raise StoreError("this store cannot list")
-
-    list = list_prefix = list_dir = list_sizes = refuse
-
-
-class Far(WrapperStore):
-    """A store that answers many requests at a time."""
-
-    concurrency = 8
-
-
 def hierarchy(zarr_format, **attributes):
     values = {}
     root = omnizarr.create_group(values, zarr_format=zarr_format, attributes=attributes)
@@ -153,21 +138,21 @@ def without_documents(values):
 ALL, REST = ({"g/t", "x"}, set()), ({"g/t"}, {"x"})
 SITUATIONS = {
     "near": (lambda n: MemoryStore(hierarchy(n)), ALL),
-    "far": (lambda n: Far(MemoryStore(hierarchy(n))), ALL),
+    "far": (lambda n: FaultyStore(MemoryStore(hierarchy(n)), concurrency=8), ALL),
     "one node is broken": (lambda n: MemoryStore(broken(hierarchy(n))), REST),
-    "far, one node is broken": (lambda n: Far(MemoryStore(broken(hierarchy(n)))), REST),
+    "far, one node is broken": (lambda n: FaultyStore(MemoryStore(broken(hierarchy(n))), concurrency=8), REST),
     "consolidated": (lambda n: MemoryStore(consolidated(hierarchy(n))), ALL),
     "copies alone": (lambda n: MemoryStore(without_documents(consolidated(hierarchy(n)))), ALL),
-    "unlistable, consolidated": (lambda n: Unlistable(MemoryStore(consolidated(hierarchy(n)))), ALL),
+    "unlistable, consolidated": (lambda n: UnlistableStore(MemoryStore(consolidated(hierarchy(n)))), ALL),
     "unlistable, copies alone": (
-        lambda n: Unlistable(MemoryStore(without_documents(consolidated(hierarchy(n))))),
+        lambda n: UnlistableStore(MemoryStore(without_documents(consolidated(hierarchy(n))))),
         ALL,
     ),
-    "unlistable, named by NCZarr": (lambda n: Unlistable(MemoryStore(nczarr(n))), ALL),
-    "unlistable, named by NCZarr, one node is broken": (lambda n: Unlistable(MemoryStore(broken(nczarr(n)))), REST),
-    "unlistable, named by OME-Zarr": (lambda n: Unlistable(MemoryStore(ome(n))), ALL),
-    "unlistable, one of OME-Zarr is broken": (lambda n: Unlistable(MemoryStore(broken(ome(n)))), REST),
-    "unlistable, named by nothing": (lambda n: Unlistable(MemoryStore(hierarchy(n))), None),
+    "unlistable, named by NCZarr": (lambda n: UnlistableStore(MemoryStore(nczarr(n))), ALL),
+    "unlistable, named by NCZarr, one broken": (lambda n: UnlistableStore(MemoryStore(broken(nczarr(n)))), REST),
+    "unlistable, named by OME-Zarr": (lambda n: UnlistableStore(MemoryStore(ome(n))), ALL),
+    "unlistable, one of OME-Zarr is broken": (lambda n: UnlistableStore(MemoryStore(broken(ome(n)))), REST),
+    "unlistable, named by nothing": (lambda n: UnlistableStore(MemoryStore(hierarchy(n))), None),
 }
 """Stores, and the arrays in them that can be read, and the nodes that cannot; None: the members cannot be known."""
 
@@ -306,7 +291,7 @@ def test_all_verbs_find_the_same_nodes(verb, situation, zarr_format):
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_that_there_may_be_others_than_ome_zarr_names_is_said_or_refused(zarr_format):
-    store = Unlistable(MemoryStore(ome(zarr_format)))
+    store = UnlistableStore(MemoryStore(ome(zarr_format)))
     told = "members as OME-Zarr names them, there may be others"
     assert told in str(omnizarr.convert(store, {}, zarr_format=3))
     assert told in omnizarr.du(store).unlisted
@@ -317,19 +302,6 @@ def test_that_there_may_be_others_than_ome_zarr_names_is_said_or_refused(zarr_fo
 
 @pytest.mark.parametrize("key", ["g/zarr.json", "g/t/zarr.json", "x/zarr.json"])
 def test_what_refers_to_moved_nodes_is_looked_for_in_one_walk(key):
-    class Counting(WrapperStore):
-        asked = 0
-
-        def get(self, asked, span=None):
-            self.asked += asked == key
-            return self.store.get(asked, span)
-
-        def get_within(self, asked, most):
-            self.asked += asked == key
-            return self.store.get_within(asked, most)
-
-        get_many, get_many_within = Store.get_many, Store.get_many_within
-
-    store = Counting(MemoryStore(hierarchy(3)))
+    store = FaultyStore(MemoryStore(hierarchy(3)))
     assert mentions.around(StorePath(store)).keys() == {"", "g", "g/t", "x"}
-    assert store.asked == 1
+    assert [asked for _, asked in store.log].count(key) == 1

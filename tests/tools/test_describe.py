@@ -7,25 +7,9 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import StoreError
 from omnizarr.stores import MemoryStore
 from omnizarr.tools.describe import ArrayFacts, UnreadableFacts, describe, walk
-
-
-class Unlistable(MemoryStore):
-    """A store that refuses to list what is under "bad/"."""
-
-    def list_dir(self, prefix):
-        self._check(prefix)
-        return super().list_dir(prefix)
-
-    def list_prefix(self, prefix):
-        self._check(prefix)
-        return super().list_prefix(prefix)
-
-    def _check(self, prefix):
-        if prefix.startswith("bad"):
-            raise StoreError("permission denied", key=prefix)
+from tests.fakes import UnlistableStore
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -90,10 +74,11 @@ def test_what_the_store_cannot_list_hides_no_siblings():
     root = omnizarr.create_group(values)
     for name in ("a", "bad/group/x", "bad_array", "z"):
         root[name] = np.arange(3)
-    found = {node.path: describe(node) for _, node in walk(omnizarr.open(Unlistable(values), mode="r"))}
+    store = UnlistableStore(MemoryStore(values), admits=False, below="bad")
+    found = {node.path: describe(node) for _, node in walk(omnizarr.open(store, mode="r"))}
     assert isinstance(found["bad"], UnreadableFacts)
     assert isinstance(found["bad_array"], UnreadableFacts)
-    assert "permission denied" in found["bad"].problem
+    assert "this store cannot list" in found["bad"].problem
     assert isinstance(found["z"], ArrayFacts)
 
 

@@ -13,8 +13,8 @@ import pytest
 import omnizarr
 from omnizarr.errors import NodeExistsError, NotRepresentableError, StoreError
 from omnizarr.stores import LocalStore, ReadOnlyStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.strangers import above_numbers
+from tests.fakes import UnlistableStore, failing
 from tests.tools.hierarchies import FORMATS
 
 FILES = {
@@ -213,19 +213,10 @@ def test_a_netcdf_file_has_no_room_for_files(tmp_path):
         omnizarr.convert(str(tmp_path / "old.zarr"), tmp_path / "other.nc", strict=True)
 
 
-class Unlisted(WrapperStore):
-    supports_listing = False
-
-    def list_prefix(self, prefix):
-        raise StoreError("this store cannot list")
-
-    list = list_sizes = list_dir = list_prefix
-
-
 def test_a_store_that_cannot_list_is_told():
     old = spatial({}, 3)
     omnizarr.consolidate_metadata(old)
-    unlisted = Unlisted(omnizarr.open_group(old, mode="r").store_path.store)
+    unlisted = UnlistableStore(omnizarr.open_group(old, mode="r").store_path.store)
     assert "files that are not Zarr, if there are any, were not found" in str(omnizarr.convert(unlisted, {}))
     assert "files that are not Zarr are those of the other" in str(omnizarr.diff(unlisted, old))
 
@@ -243,20 +234,17 @@ def test_a_file_in_the_way_is_not_replaced_unless_asked():
     assert files_in(new) == FILES
 
 
-class Failing(WrapperStore):
-    """Fails at one key, once."""
-
-    failed = False
-
-    def set(self, key, value):
-        if key.endswith("shapes.parquet") and not self.failed:
-            self.failed = True
-            raise StoreError("the disk is full", key=key)
-        self.store.set(key, value)
-
-
 def test_an_interrupted_conversion_is_continued_with_its_files(tmp_path):
-    old, new = spatial({}, 2), Failing(LocalStore(tmp_path / "new.zarr"))
+    old, new = (
+        spatial({}, 2),
+        failing(
+            LocalStore(tmp_path / "new.zarr"),
+            StoreError("the disk is full"),
+            verb="set",
+            key="shapes.parquet$",
+            once=True,
+        ),
+    )
     with pytest.raises(StoreError, match="the disk is full"):
         omnizarr.convert(old, new)
     assert omnizarr.convert(old, new, resume=True).is_lossless

@@ -10,9 +10,9 @@ import omnizarr
 from omnizarr.errors import ContainsGroupError, NodeNotFoundError, SelectionError
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
-from omnizarr.storage import MemoryStore, WrapperStore
-from omnizarr.stores.wrap.observed import ObservedStore
+from omnizarr.storage import MemoryStore
 from omnizarr.web.facts import MOST_VALUES, Dataset, StoppedError
+from tests.fakes import UnlistableStore, WatchedStore
 
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
 TEMP = np.arange(24, dtype="f4").reshape(4, 6)
@@ -49,18 +49,12 @@ class TestTree:
 
     def test_pages_are_read_one_by_one(self):
         looked = []
-
-        class Watched(ObservedStore):
-            def _begin(self, verb, key, span=None):
-                looked.append(key)
-                return super()._begin(verb, key, span)
-
         store = MemoryStore({})
         document = b'{"zarr_format": 3, "node_type": "group"}'
         store.set("zarr.json", document)
         for number in range(2000):
             store.set(f"n{number:05}/zarr.json", document)
-        dataset = opened(Watched(store))
+        dataset = opened(WatchedStore(store, lambda _, key: looked.append(key)))
         looked.clear()
         answer = dataset.tree("", offset=1000, limit=100)
         assert [node["name"] for node in answer["nodes"]] == [f"n{number:05}" for number in range(1000, 1100)]
@@ -526,10 +520,8 @@ class TestChunks:
         array = omnizarr.create_array(store, shape=(4,), chunks=(2,), dtype="i2", compressors=None, fill_value=0)
         array[:2] = 1
 
-        class Unlisted(WrapperStore):
-            supports_listing = False
-
-        assert Dataset(omnizarr.open(Unlisted(MemoryStore(store)), mode="r"), "x").chunks("")["sizes"] == {"0": 4}
+        array = omnizarr.open(UnlistableStore(MemoryStore(store)), mode="r")
+        assert Dataset(array, "x").chunks("")["sizes"] == {"0": 4}
 
 
 class TestCheck:

@@ -10,6 +10,7 @@ from omnizarr.errors import ChunkError, StoreError, StoreTimeoutError
 from omnizarr.stores import LocalStore, MemoryStore, WrapperStore, ZipStore
 from omnizarr.web import keys
 from omnizarr.web.keys import Keys
+from tests.fakes import failing
 from tests.web.client import ask
 
 BODY = bytes(range(256)) * 40
@@ -221,11 +222,7 @@ def test_a_value_that_changes_while_it_is_sent_ends_early(monkeypatch):
     ],
 )
 def test_failures_are_reported_without_places(error, status, caplog):
-    class Failing(WrapperStore):
-        def stamp(self, key):
-            raise error
-
-    answer = ask(Keys(Failing(MemoryStore({"a": b""}))), "/a")
+    answer = ask(Keys(failing(MemoryStore({"a": b""}), error, verb="^stamp$")), "/a")
     assert answer.status == status
     assert answer.error.startswith("a: ")
     assert not any(secret in answer.error for secret in ("/home", "pw"))

@@ -10,23 +10,11 @@ from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore
-from omnizarr.stores.wrap.observed import ObservedStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.web.facts import Dataset, StoppedError
 from omnizarr.web.tiles import Steps, Stored, TileArray
 
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
-
-
-class Watched(ObservedStore):
-    """A store that notes which keys are read."""
-
-    def __init__(self, store):
-        super().__init__(store)
-        self.keys = set()
-
-    def _begin(self, verb, key, span=None):
-        self.keys.add(key)
-        return super()._begin(verb, key, span)
 
 
 def whole(tiles):
@@ -108,22 +96,22 @@ def test_the_document_is_one_of_zarr_v3():
 
 class TestCost:
     def test_only_chunks_under_the_tile_are_read(self):
-        store = Watched(MemoryStore({}))
+        store = FaultyStore(MemoryStore({}))
         array = omnizarr.create_array(store, shape=(5, 2000, 2000), chunks=(1, 250, 250), dtype="u1", fill_value=0)
         array[...] = 1
         tiles = TileArray(array, Steps.of("1.1.1"))
-        store.keys.clear()
+        store.log.clear()
         tiles.tile((3, 2, 4))
-        assert {key for key in store.keys if "c/" in key} == {"c/3/2/4"}
+        assert {key for _, key in store.log if "c/" in key} == {"c/3/2/4"}
 
     def test_steps_wider_than_chunks_leave_chunks_out(self):
-        store = Watched(MemoryStore({}))
+        store = FaultyStore(MemoryStore({}))
         array = omnizarr.create_array(store, shape=(1000, 1000), chunks=(10, 10), dtype="u1", fill_value=0)
         array[...] = 1
         tiles = TileArray(array, Steps.of("100.100"))
-        store.keys.clear()
+        store.log.clear()
         tiles.tile((0, 0))
-        assert len({key for key in store.keys if "c/" in key}) == 100
+        assert len({key for _, key in store.log if "c/" in key}) == 100
 
     def test_tiles_keep_step_with_chunks(self):
         array = omnizarr.create_array({}, shape=(10_000, 10_000), chunks=(1000, 100), dtype="u1")
@@ -136,14 +124,14 @@ class TestCost:
 
     def test_an_overview_is_thinned(self, monkeypatch):
         monkeypatch.setattr("omnizarr.web.tiles._MOST_DECODED", 100 * 100 * 2 * 4)
-        store = Watched(MemoryStore({}))
+        store = FaultyStore(MemoryStore({}))
         values = np.add.outer(np.arange(1000), np.arange(1000)).astype("u2")
         array = omnizarr.create_array(store, data=values, chunks=(100, 100))
         tiles = TileArray(array, Steps.of("50.50"))
-        store.keys.clear()
+        store.log.clear()
         tile = tiles.tile((0, 0))
         assert tile.thinning == 16
-        assert len({key for key in store.keys if "c/" in key}) <= 4
+        assert len({key for _, key in store.log if "c/" in key}) <= 4
         found = np.frombuffer(tile.data, "<u2").reshape(tiles.tile_shape)[:20, :20]
         assert found[0, 0] == values[0, 0]
         assert found[17, 3] == values[800, 0]
@@ -181,13 +169,13 @@ class TestCost:
         np.testing.assert_array_equal(whole(TileArray(array, steps)), expected)
 
     def test_a_tile_that_nobody_waits_for_is_not_read(self):
-        store = Watched(MemoryStore({}))
+        store = FaultyStore(MemoryStore({}))
         array = omnizarr.create_array(store, data=np.ones((100, 100)), chunks=(10, 10))
         tiles = TileArray(array, Steps.of("1.1"))
-        store.keys.clear()
+        store.log.clear()
         with pytest.raises(StoppedError):
             tiles.tile((0, 0), lambda: True)
-        assert not store.keys
+        assert not store.log
 
     def test_size_of_the_array_does_not_matter(self):
         array = omnizarr.create_array({}, shape=(10**17, 10**17), chunks=(10**6, 10**6), dtype="f8", fill_value=2)

@@ -22,6 +22,7 @@ from omnizarr.web import viewing
 from omnizarr.web.application import application
 from omnizarr.web.serving import running
 from omnizarr.web.viewing import view, viewer
+from tests.fakes import failing
 
 VALUES = np.arange(600 * 700, dtype="i4").reshape(600, 700)
 
@@ -173,13 +174,8 @@ class TestQuestions:
         store = MemoryStore({})
         omnizarr.create_array(store, shape=(4,), dtype="i2", compressors=None, fill_value=0)[:] = 1
 
-        class Failing(ObservedStore):
-            def _begin(self, verb, key, span=None):
-                if key.startswith("c/"):
-                    raise OSError("the disk is gone")
-                return super()._begin(verb, key, span)
-
-        with running(viewer(omnizarr.open(Failing(store), mode="r"), page=page)) as url:
+        broken = failing(store, OSError("the disk is gone"), key="^c/")
+        with running(viewer(omnizarr.open(broken, mode="r"), page=page)) as url:
             status, _, body = get(url, "/api/0/values?path=&select=[[0,4]]")
         assert status == 500
         assert "the disk is gone" in json.loads(body)["error"]

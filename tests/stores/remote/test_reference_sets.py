@@ -13,6 +13,7 @@ from omnizarr.errors import MissingDependencyError, StoreError
 from omnizarr.stores import MemoryStore, ReferenceStore
 from omnizarr.stores.remote import reference_sets
 from omnizarr.stores.remote.reference_sets import Partitions, Target
+from omnizarr.stores.wrap.faults import FaultyStore
 
 
 def document(shape, chunks, **changes):
@@ -154,19 +155,12 @@ def test_arrays_whose_chunks_nobody_could_find_are_refused(key):
 
 
 def test_a_bounded_number_of_files_is_kept(monkeypatch):
-    class Counting(MemoryStore):
-        asked = 0
-
-        def get(self, key, span=None):
-            self.asked += key.endswith(".parq")
-            return super().get(key, span)
-
     rows = [("f", number, 1) for number in range(1000)]
     values = {f"a/refs.{number}.parq": refs(*rows[number * 10 : number * 10 + 10]) for number in range(100)}
-    store = Counting(values)
+    store = FaultyStore(MemoryStore(values))
     found = Partitions(store, "", metadata(10, a=document([1000], [1])))
     monkeypatch.setattr(reference_sets, "_MOST_BYTES", 5 * 64 * 10)
     assert [found.find(f"a/{number}") for number in range(1000)] == [Target(*row) for row in rows]
-    assert (store.asked, len(found._kept)) == (100, 5)
+    assert (store.requests["get"], len(found._kept)) == (100, 5)
     assert all(found.find(f"a/{number}") for number in np.arange(960, 1000))
-    assert store.asked == 100
+    assert store.requests["get"] == 100

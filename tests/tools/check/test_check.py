@@ -20,6 +20,7 @@ from omnizarr.tools.check.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 from omnizarr.tools.check.registered import ALIASES, is_registered
 from omnizarr.tools.check.report import MOST, Finding
 from tests import damaged
+from tests.fakes import UnlistableStore, WatchedStore, failing
 from tests.interop import written
 from tests.traced import peak_of
 
@@ -324,33 +325,19 @@ def test_nothing_of_zarr_is_an_error(tmp_path):
 
 
 def test_store_that_cannot_be_listed_is_an_error():
-    class Unlistable(MemoryStore):
-        def list_prefix(self, prefix):
-            raise StoreError("permission denied", key=prefix)
-
-    with pytest.raises(StoreError, match="permission denied"):
-        omnizarr.check(Unlistable(damaged.v3()))
+    with pytest.raises(StoreError, match="this store cannot list"):
+        omnizarr.check(UnlistableStore(MemoryStore(damaged.v3()), admits=False))
 
 
 def test_value_that_the_store_cannot_read_is_a_finding():
-    class Broken(MemoryStore):
-        def get(self, key, span=None):
-            if key == "a/c/1/0":
-                raise StoreError("input/output error", key=key)
-            return super().get(key, span)
-
-    assert found(omnizarr.check(Broken(damaged.v3()), data=True)) == [("unreadable-key", "a", "a/c/1/0")]
+    store = failing(MemoryStore(damaged.v3()), StoreError("input/output error"), key="^a/c/1/0$")
+    assert found(omnizarr.check(store, data=True)) == [("unreadable-key", "a", "a/c/1/0")]
 
 
 def test_document_that_the_store_cannot_read_is_a_finding_and_hides_no_other():
-    class Broken(MemoryStore):
-        def get(self, key, span=None):
-            if key == "b/zarr.json":
-                raise StoreError("permission denied", key=key)
-            return super().get(key, span)
-
     files = {**damaged.v3(), "b/zarr.json": b"{}", "a/c/0/0": b""}
-    report = omnizarr.check(Broken(files))
+    store = failing(MemoryStore(files), StoreError("permission denied"), key="^b/zarr.json$")
+    report = omnizarr.check(store)
     assert found(report) == [("empty-chunk", "a", "a/c/0/0"), ("unreadable-key", "b", "b/zarr.json")]
 
 
@@ -474,14 +461,12 @@ def test_chunks_are_decoded_in_several_threads():
     names = set()
     barrier = threading.Barrier(2, timeout=20)
 
-    class Slow(MemoryStore):
-        def get(self, key, span=None):
-            if "/c/" in key and len(names) < 2:
-                names.add(threading.current_thread().name)
-                barrier.wait()
-            return super().get(key, span)
+    def meet(_, key):
+        if "/c/" in key and len(names) < 2:
+            names.add(threading.current_thread().name)
+            barrier.wait()
 
-    assert omnizarr.check(Slow(damaged.v3()), data=True, concurrency=2).ok
+    assert omnizarr.check(WatchedStore(MemoryStore(damaged.v3()), meet), data=True, concurrency=2).ok
     assert len(names) == 2
 
 

@@ -5,6 +5,7 @@ Sources are written by zarr-python, and what was carried is read by it again.
 
 import gzip
 import json
+import re
 import zlib
 
 import numcodecs
@@ -21,6 +22,7 @@ from omnizarr.cli import main
 from omnizarr.cli.convert import convert as command
 from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from tests.fakes import failing
 
 VALUES = np.arange(1, 71, dtype="i4").reshape(10, 7)
 BROKEN = np.s_[4:8, 3:6]
@@ -204,18 +206,9 @@ def test_shard_with_a_broken_index_is_named(tmp_path):
 # -- resumed ---------------------------------------------------------------------------------------
 
 
-class FailsOnce(WrapperStore):
-    """A directory that fails to set a key, once."""
-
-    def __init__(self, store, key):
-        super().__init__(store)
-        self.key = key
-
-    def set(self, key, value):
-        if key == self.key:
-            self.key = None
-            raise KeyboardInterrupt
-        super().set(key, value)
+def fails_once(store, key):
+    """Return a store that fails to set a key, once."""
+    return failing(store, KeyboardInterrupt(), verb="set", key=f"^{re.escape(key)}$", once=True)
 
 
 @pytest.mark.parametrize("verify", [True, False])
@@ -223,7 +216,7 @@ class FailsOnce(WrapperStore):
 def test_arrays_that_were_done_before_are_still_not_verified(tmp_path, options, verify):
     damage(tmp_path / "old", write(tmp_path / "old"))
     zarr.open_group(tmp_path / "old", mode="a", zarr_format=3).create_array("y", data=VALUES, chunks=(2, 2))
-    target = FailsOnce(LocalStore(tmp_path / "new"), "y/zarr.json")
+    target = fails_once(LocalStore(tmp_path / "new"), "y/zarr.json")
     with pytest.raises(KeyboardInterrupt):
         omnizarr.convert(tmp_path / "old", target, **options)
     report = omnizarr.convert(tmp_path / "old", target, resume=True, verify=verify, **options)
@@ -243,7 +236,7 @@ def test_arrays_of_which_other_chunks_are_broken_now_are_converted_again(tmp_pat
     damage(tmp_path / "old", key)
     root = zarr.open_group(tmp_path / "old", mode="a", zarr_format=3)
     root.create_array("y", data=VALUES, chunks=(2, 2))
-    target = FailsOnce(LocalStore(tmp_path / "new"), "y/zarr.json")
+    target = fails_once(LocalStore(tmp_path / "new"), "y/zarr.json")
     with pytest.raises(KeyboardInterrupt):
         omnizarr.convert(tmp_path / "old", target, **options)
     expected = VALUES.copy()
@@ -267,7 +260,7 @@ def test_arrays_of_which_other_chunks_are_broken_now_are_converted_again(tmp_pat
 def test_chunks_that_were_carried_before_are_looked_at_if_nothing_is_compared(tmp_path, options, key):
     damage(tmp_path / "old", write(tmp_path / "old", "v2 zlib"))
     options = {"verify": False, "concurrency": 1, "max_memory": 200, **options}
-    target = FailsOnce(LocalStore(tmp_path / "new"), key)
+    target = fails_once(LocalStore(tmp_path / "new"), key)
     with pytest.raises(KeyboardInterrupt):
         omnizarr.convert(tmp_path / "old", target, **options)
     assert any("x/c/" in there for there in target.list())
@@ -282,7 +275,7 @@ def test_what_was_resumed_without_comparing_is_compared_when_it_is_resumed_again
         root.create_array(name, data=VALUES, chunks=(4, 3))
     for key, options in (("b/zarr.json", {}), ("c/zarr.json", {"resume": True, "verify": False})):
         with pytest.raises(KeyboardInterrupt):
-            omnizarr.convert(source, FailsOnce(target, key), **options)
+            omnizarr.convert(source, fails_once(target, key), **options)
     target.set("b/c/0/0", target.get("b/c/1/1"))
     with pytest.raises(errors.ChunkError, match="the target differs from the source"):
         omnizarr.convert(source, target, resume=True)

@@ -30,6 +30,7 @@ from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.convert import journal
+from tests.fakes import UnlistableStore
 from tests.tools.hierarchies import FORMATS, GRID, make
 
 KILLS = int(os.environ.get("RUNS", "10"))
@@ -37,15 +38,6 @@ EXHAUSTIVE = "RUNS" in os.environ
 """Every case in every format; else each in Zarr v3 and one other format in turn."""
 CORPUS = Path(__file__).parents[2] / "corpus"
 BROKEN_ON_PURPOSE = {"interrupted"}
-
-
-class Unlisted(WrapperStore):
-    """A store that cannot be listed, such as a web server."""
-
-    supports_listing = False
-
-    def list_prefix(self, prefix):
-        raise NotImplementedError
 
 
 pairs = pytest.mark.parametrize(("old", "new"), list(itertools.permutations(FORMATS, 2)))
@@ -357,7 +349,7 @@ def test_missing_chunks_are_written_where_the_fill_value_cannot_be_carried():
 @pytest.mark.parametrize("lists", [True, False])
 @pytest.mark.parametrize("dtype", ["i4", "f8", "S3", "U2", "?", "c8"])
 def test_undefined_fill_value_is_no_loss_as_readers_read_zeros(dtype, lists):
-    store = MemoryStore() if lists else Unlisted(MemoryStore())
+    store = MemoryStore() if lists else UnlistableStore(MemoryStore())
     values = np.ones(7, "i4").astype(dtype)
     array = omnizarr.create_array(store, data=values, chunks=3, fill_value=None, zarr_format=2)
     report = omnizarr.convert(array, MemoryStore(), strict=True)
@@ -389,7 +381,7 @@ def test_undefined_fill_value_of_an_array_without_elements_is_no_loss():
 @pytest.mark.parametrize("lists", [True, False])
 def test_other_bits_of_nan_are_a_loss_only_if_chunks_are_missing(lists):
     fill = np.array([0x7FC00ABC], "u4").view("f4")[0]
-    store = MemoryStore() if lists else Unlisted(MemoryStore())
+    store = MemoryStore() if lists else UnlistableStore(MemoryStore())
     array = omnizarr.create_array(store, data=np.ones(7, "f4"), chunks=3, fill_value=fill)
     assert omnizarr.convert(array, MemoryStore(), zarr_format=2, strict=True).verified
     store.delete("c/1")
@@ -616,20 +608,10 @@ def test_spellings_that_are_only_tolerated_are_written_to_the_letter(dtype):
 
 
 def test_store_that_cannot_be_listed_is_converted_from_its_consolidated_metadata():
-    class Unlistable(WrapperStore):
-        def list(self):
-            raise errors.StoreError("cannot be listed")
-
-        def list_prefix(self, prefix):
-            raise errors.StoreError("cannot be listed")
-
-        def list_dir(self, prefix):
-            raise errors.StoreError("cannot be listed")
-
     source, target = MemoryStore(), MemoryStore()
     omnizarr.create_group(source, zarr_format=2).create_array("g/x", data=GRID, chunks=(4, 3))
     omnizarr.consolidate_metadata(source)
-    assert omnizarr.convert(Unlistable(source), target).verified
+    assert omnizarr.convert(UnlistableStore(source, admits=False), target).verified
     np.testing.assert_array_equal(omnizarr.open(target)["g/x"][...], GRID)
 
 
@@ -880,22 +862,17 @@ def test_torn_chunk_is_found_by_verification_and_the_array_does_not_appear():
     assert "a/zarr.json" not in contents(inner)
 
 
-class Interrupting(WrapperStore):
-    """Presses Ctrl-C when the nth value is written."""
-
-    nth = 5
-
-    def set(self, key, value):
-        self.nth -= 1
-        if not self.nth:
-            raise KeyboardInterrupt
-        super().set(key, value)
+def interrupting(store):
+    """Return a store in which Ctrl-C comes when the fifth value is written."""
+    faulty = FaultyStore(store)
+    faulty.fail("set", 5, KeyboardInterrupt())
+    return faulty
 
 
 def test_interrupted_conversion_is_resumed():
     target, clean = MemoryStore(), MemoryStore()
     with pytest.raises(KeyboardInterrupt):
-        omnizarr.convert(make_simple(2), Interrupting(target))
+        omnizarr.convert(make_simple(2), interrupting(target))
     assert journal.KEY in contents(target)
     report = omnizarr.convert(make_simple(2), target, resume=True)
     assert 0 < report.chunks() < omnizarr.convert(make_simple(2), clean).chunks()
@@ -925,7 +902,7 @@ def test_of_conversions_that_begin_at_once_one_is_done(tmp_path):
 def test_unfinished_conversion_is_not_begun_again_unasked():
     target = MemoryStore()
     with pytest.raises(KeyboardInterrupt):
-        omnizarr.convert(make_simple(2), Interrupting(target))
+        omnizarr.convert(make_simple(2), interrupting(target))
     with pytest.raises(errors.NodeExistsError, match=r"resume=True.*overwrite=True"):
         omnizarr.convert(make_simple(2), target)
     assert omnizarr.convert(make_simple(2), target, overwrite=True).verified
@@ -934,7 +911,7 @@ def test_unfinished_conversion_is_not_begun_again_unasked():
 def test_source_that_is_an_unfinished_conversion_is_a_loss():
     source = MemoryStore()
     with pytest.raises(KeyboardInterrupt):
-        omnizarr.convert(make_simple(2), Interrupting(source))
+        omnizarr.convert(make_simple(2), interrupting(source))
     report = omnizarr.convert(source, {})
     assert "not finished" in report.losses[0].why
 
@@ -950,7 +927,7 @@ def test_source_that_is_an_unfinished_conversion_is_a_loss():
 def test_another_conversion_is_not_resumed(change, named):
     target = MemoryStore()
     with pytest.raises(KeyboardInterrupt):
-        omnizarr.convert(make_simple(2), Interrupting(target))
+        omnizarr.convert(make_simple(2), interrupting(target))
     before = contents(target)
     with pytest.raises(errors.NodeExistsError, match=named):
         omnizarr.convert(make_simple(change.pop("source", 2)), target, resume=True, **change)

@@ -8,6 +8,7 @@ import pytest
 
 import omnizarr
 from omnizarr.storage import LocalStore, MemoryStore, TranslatedStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.convert import encoded, showing
 
@@ -19,18 +20,6 @@ class Unstamped(WrapperStore):
 
     def stamp(self, key):
         return None
-
-
-class Counted(WrapperStore):
-    """A store that notes what is read."""
-
-    def __init__(self, store):
-        super().__init__(store)
-        self.read = []
-
-    def get_within(self, key, most):
-        self.read.append(key)
-        return super().get_within(key, most)
 
 
 @pytest.fixture
@@ -154,9 +143,9 @@ def test_chunks_without_stamps_are_not_kept(made):
 
 
 def test_missing_chunks_are_not_read_again():
-    store = Counted(MemoryStore())
+    store = FaultyStore(MemoryStore())
     omnizarr.create_array(store, name="a", shape=8, chunks=4, dtype="i4", zarr_format=2, compressors={"id": "zlib"})
     view = TranslatedStore(store)
     for _ in range(3):
         assert view.get("a/c/0") is None
-    assert [key for key in store.read if key.split("/")[-1].isdigit()] == ["a/0"]
+    assert [key for verb, key in store.log if verb == "get" and key.split("/")[-1].isdigit()] == ["a/0"]

@@ -9,7 +9,8 @@ import pytest
 
 import omnizarr
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import WatchedStore
 
 OLD, NEW = np.arange(8), np.arange(8) * 10
 
@@ -22,26 +23,18 @@ def source(kind, path):
         root.create_array(name, data=OLD, chunks=2)
     for file in [*Path(path).rglob("*"), Path(path)] if kind == "directory" else ():
         os.utime(file, (time.time() - 3600,) * 2)
-    return Remote(place) if kind == "remote" else place
-
-
-class Remote(WrapperStore):
-    """Like a store with which many requests at once are worthwhile."""
-
-    concurrency = 8
+    return FaultyStore(place, concurrency=8) if kind == "remote" else place
 
 
 def interrupted(old, new):
     """Convert until the second array begins."""
 
-    class Stop(WrapperStore):
-        def set(self, key, value):
-            if key.startswith("b/c/"):
-                raise KeyboardInterrupt
-            self.store.set(key, value)
+    def stop(verb, key):
+        if verb == "set" and key.startswith("b/c/"):
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        omnizarr.convert(old, Stop(new))
+        omnizarr.convert(old, WatchedStore(new, stop))
     assert omnizarr.open(new)["a"][...].tolist() == OLD.tolist()
 
 

@@ -10,8 +10,9 @@ import pytest
 
 import omnizarr
 from omnizarr.nodes import holdings, info
-from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, Store
+from omnizarr.stores import LocalStore, MemoryStore, PrefixStore
 from omnizarr.stores.wrap.metrics import MetricsStore
+from tests.fakes import UnlistableStore, failing
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 CASES = sorted(CORPUS.glob("*/*/store.zip"))
@@ -151,22 +152,10 @@ def test_one_listing_serves_all_nodes():
     assert chunk_reads <= 20 + 2  # a document per node
 
 
-class _Unlisted(MemoryStore):
-    """A store that cannot list, as web servers."""
-
-    def list(self):
-        raise omnizarr.errors.StoreError("this store cannot list its keys")
-
-    list_prefix = list_dir = list_sizes = lambda self, *_: self.list()
-
-
 def test_sizes_are_unknown_where_the_store_cannot_list():
-    store = _Unlisted()
-    values: Store = MemoryStore()
+    values = {}
     omnizarr.create_array(values, data=np.arange(10), chunks=(5,))
-    for key in values.list():
-        store.set(key, values.get(key))
-    usage = omnizarr.du(store)
+    usage = omnizarr.du(UnlistableStore(MemoryStore(values), admits=False))
     assert usage.total.bytes_stored is None
     assert usage.total.stored is None
     assert usage.total.bytes_logical == 80
@@ -175,11 +164,7 @@ def test_sizes_are_unknown_where_the_store_cannot_list():
 
 
 def test_failure_of_a_listing_is_raised():
-    class Failing(MemoryStore):
-        def list_sizes(self, prefix):
-            raise omnizarr.errors.StoreError("the connection was lost")
-
-    store = Failing()
+    store = failing(MemoryStore(), omnizarr.errors.StoreError("the connection was lost"), verb="list_sizes")
     omnizarr.create_group(store).create_array("x", data=np.arange(3))
     with pytest.raises(omnizarr.errors.StoreError, match="connection was lost"):
         omnizarr.du(store)

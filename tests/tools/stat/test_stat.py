@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import omnizarr
-from omnizarr.errors import StoreError
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from tests.fakes import UnlistableStore
 
 
 def array(values, store=None, **options):
@@ -186,20 +185,10 @@ def test_hierarchy_and_what_cannot_be_read():
         found["a"]
 
 
-class Unlisted(WrapperStore):
-    """A store that cannot be listed, such as a plain web server."""
-
-    def list_prefix(self, prefix):
-        raise StoreError("cannot list")
-
-    def list_dir(self, prefix):
-        raise StoreError("cannot list")
-
-
 def test_store_that_cannot_be_listed():
     store = MemoryStore()
     array(np.arange(10), store=store, chunks=5)
-    found = omnizarr.stat(Unlisted(store))[0]
+    found = omnizarr.stat(UnlistableStore(store, admits=False))[0]
     assert (found.missing, found.maximum) == (None, 9)
 
 

@@ -18,6 +18,7 @@ from omnizarr.storage import CacheStore, LocalStore, MemoryStore, TranslatedStor
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.convert import showing
 from tests.corpus.test_corpus import CORPUS, unpacked  # noqa: F401 - a fixture
+from tests.fakes import UnlistableStore
 
 CASES = sorted(path.parent for path in CORPUS.glob("*/*/expected.json"))
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
@@ -475,23 +476,12 @@ def test_kerchunk_references_are_shown(tmp_path):
     np.testing.assert_array_equal(omnizarr.open(view)["a"][...], data)
 
 
-class Unlisted(MemoryStore):
-    """As a web server: it says nothing of what it has."""
-
-    def list_prefix(self, prefix):
-        raise errors.StoreError("cannot be listed")
-
-    def list_dir(self, prefix):
-        raise errors.StoreError("cannot be listed")
-
-
 @pytest.mark.parametrize("is_consolidated", [False, True])
 def test_store_that_cannot_be_listed_shows_nodes_by_name(is_consolidated):
-    source = Unlisted({})
     old_hierarchy(memory := MemoryStore(), 2)
     if is_consolidated:
         omnizarr.consolidate_metadata(memory)
-    source = Unlisted(values_of(memory))
+    source = UnlistableStore(MemoryStore(values_of(memory)), admits=False)
     view = TranslatedStore(source)
     np.testing.assert_array_equal(omnizarr.open(view, path="deep/zlib")[...], GRID * 1.5)
     assert view.get("none/zarr.json") is None

@@ -1,0 +1,69 @@
+"""Stores for tests of all rooms: one that cannot list, and one that a test watches.
+
+`omnizarr.stores.wrap.faults.FaultyStore` counts requests, delays them, and lets the nth of them fail.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from omnizarr.errors import StoreError
+from omnizarr.stores import Store, WrapperStore
+from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
+
+
+class UnlistableStore(WrapperStore):
+    """A store that finds what it is asked for, and lists nothing, as most web servers.
+
+    `admits`: it says so before it is asked, by `supports_listing`. `below`: the prefix that it does not list.
+    """
+
+    def __init__(self, store: Store, *, admits: bool = True, below: str = "") -> None:
+        super().__init__(store)
+        self.admits = admits
+        self.below = below
+
+    @property
+    def supports_listing(self) -> bool:
+        return not self.admits
+
+    def list(self) -> Iterator[str]:
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        self._refuse(prefix)
+        return super().list_prefix(prefix)
+
+    def list_dir(self, prefix: str):
+        self._refuse(prefix)
+        return super().list_dir(prefix)
+
+    def list_sizes(self, prefix: str):
+        self._refuse(prefix)
+        return super().list_sizes(prefix)
+
+    def _refuse(self, prefix: str) -> None:
+        if prefix.startswith(self.below):
+            raise StoreError("this store cannot list", store=repr(self), key=prefix)
+
+
+class WatchedStore(ObservedStore):
+    """A store that calls `before(verb, key)` before each request: it may note the request, wait, or raise."""
+
+    def __init__(self, store: Store, before: Callable[[str, str], object]) -> None:
+        super().__init__(store)
+        self.before = before
+
+    def _begin(self, verb: str, key: str, span: Spans = None) -> Asked:
+        self.before(verb, key)
+        return super()._begin(verb, key, span)
+
+
+def failing(store: Store, error: BaseException, *, verb: str = "", key: str = "", once: bool = False) -> WatchedStore:
+    """Return a store that raises `error` at requests (or at one) whose verb and key match patterns."""
+    left = [error]
+
+    def before(asked: str, found: str) -> None:
+        if re.search(verb, asked) and re.search(key, found) and left:
+            raise left.pop() if once else error
+
+    return WatchedStore(store, before)
