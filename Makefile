@@ -48,11 +48,12 @@ BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/w
 ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links bench bench-installed native page dist release release-as-zarr clean
+.PHONY: help demo test test-all test-room test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links bench bench-installed native page dist release release-as-zarr clean
 
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples in about ten minutes (ARGS=... goes to pytest; ENGINES=native, ENGINES=reference)"
+	@echo "make test-room ROOM=codecs the tests of one room in less than a minute: one engine, no server, nothing slow"
 	@echo "make test-all all tests with both engines, slow ones included, and many more random cases"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
 	@echo "make test-free-threaded tests of threads in Python without the GIL (PYTHON=python3.14t)"
@@ -105,6 +106,14 @@ test-all: $(STAMPS)/test servers test-native
 			{ test $(AGAIN) = yes && $(BIN)/python -m tests.again; }; \
 		without="$(addprefix --ignore=,$(BELOW))"; done
 	@$(SAY)
+
+# The tests of one room, and the examples in its docstrings: one engine, no server, nothing slow.
+ROOM ?=
+ROOM_TESTS = $(wildcard tests/$(ROOM) tests/test_$(ROOM).py src/omnizarr/$(ROOM) src/omnizarr/$(ROOM).py)
+test-room: export HYPOTHESIS_PROFILE ?= quick
+test-room: $(STAMPS)/test $(STAMPS)/native-$(NATIVE)
+	@test -n "$(ROOM)" -a -n "$(ROOM_TESTS)" || { echo "say ROOM=codecs, or another folder of src/omnizarr or tests" >&2; exit 1; }
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not server" $(ROOM_TESTS) $(ARGS)
 
 test-native: $(STAMPS)/test
 ifneq ($(NATIVE),never)

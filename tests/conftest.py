@@ -16,6 +16,8 @@ from tests.servers import (  # noqa: F401 - fixtures of every test, and what the
     s3_server,
 )
 
+SERVERS = {"azurite_server", "gcs_server", "http_server", "moto_server", "s3_server"}
+
 # No deadline: machines that run tests are slow now and then, and chunks hit the disk.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
@@ -46,8 +48,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark as slow what a sample of a long table of cases leaves out; the same cases in every run."""
+    """Mark what a sample of a long table leaves out as slow (the same cases in every run), and what uses servers."""
     for item in items:
         sampled = item.get_closest_marker("sampled")
         if sampled and crc32(item.nodeid.encode()) % sampled.args[0]:
             item.add_marker(pytest.mark.slow)
+        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if SERVERS & {*getattr(item, "fixturenames", ()), *(value for value in values if isinstance(value, str))}:
+            item.add_marker(pytest.mark.server)
