@@ -45,7 +45,14 @@ def test_codecs_run_in_the_order_of_the_document():
 
 @pytest.mark.parametrize(
     ("codecs", "position"),
-    [([GZIP, BYTES], 0), ([BYTES, BYTES], 1), ([BYTES, SWAP], 1), ([SWAP], None), ([], None)],
+    [
+        ([GZIP, BYTES], 0),
+        ([BYTES, BYTES], 1),
+        ([BYTES, SWAP], 1),
+        ([SWAP, BYTES, GZIP, SWAP], 3),
+        ([SWAP], None),
+        ([], None),
+    ],
     ids=str,
 )
 def test_codec_out_of_place_is_named(codecs, position):

@@ -12,7 +12,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import MemoryStore
-from tests.conformance.raw import document, keys, store
+from tests.conformance.raw import document, store
 
 ELSEWHERE = "http://example.org/zarr/extension/foo"
 
@@ -87,27 +87,6 @@ class DraftContract:
         for beyond in (ends[0] - 1, ends[1] + 1):
             assert draft.refused(data_type="<i4", fill_value=beyond) == "/fill_value"
 
-    @pytest.mark.parametrize("name", ["a", "-", "_", "a.b", ".a", "..a", "A-Z_0.9", "x" * 255])
-    def test_names_of_the_permitted_characters_are_accepted(self, draft, name):
-        made = MemoryStore()
-        omnizarr.create_group(made, zarr_format=draft.name).create_group(name)
-        assert draft.at(f"meta/root/{name}.group") in keys(made)
-        assert list(omnizarr.open(made)) == [name]
-
-    @pytest.mark.parametrize("name", ["", ".", "..", "...", "a b", "\u00e4", "a:b", "a~", "x" * 256])
-    def test_other_names_are_refused(self, draft, name):
-        made = MemoryStore()
-        root = omnizarr.create_group(made, zarr_format=draft.name)
-        before = keys(made)
-        for make in (root.create_group, lambda name: root.create_array(name, shape=(1,), dtype="i1")):
-            with pytest.raises(errors.NodeNameError):
-                make(name)
-        assert keys(made) == before
-
-    def test_grid_of_the_text(self, draft):
-        array = draft.opened(shape=[10, 200, 3000], chunk_grid=grid(5, 20, 400))
-        assert (array.cdata_shape, array.nchunks) == ((2, 10, 8), 160)
-
     @pytest.mark.parametrize("layout", ["C", "F"])
     def test_layout_is_the_order_of_elements_in_a_chunk(self, draft, layout):
         values = np.arange(6, dtype="u1").reshape(2, 3)
@@ -136,45 +115,6 @@ class DraftContract:
         assert array.shape == (1,)
         with pytest.raises(errors.UnknownDataTypeError, match=ELSEWHERE):
             array[...]
-
-    @pytest.mark.parametrize(
-        "broken", [{"type": "x", "fallback": "u1"}, {"extension": 5, "type": "x", "fallback": "u1"}]
-    )
-    def test_extension_of_a_data_type_has_a_uri(self, draft, broken):
-        assert draft.refused(data_type=broken) == "/data_type/extension"
-
-    def test_extension_of_a_data_type_has_a_type(self, draft):
-        assert draft.refused(data_type={"extension": ELSEWHERE, "fallback": "u1"}) == "/data_type/type"
-
-    @pytest.mark.parametrize("broken", [[2, 3], "regular", {"type": "regular"}, {"chunk_shape": [2, 3]}, None])
-    def test_regular_grid_has_a_type_and_a_chunk_shape(self, draft, broken):
-        assert draft.refused(chunk_grid=broken).startswith("/chunk_grid")
-
-    def test_type_of_a_regular_grid_is_regular(self, draft):
-        for other in ("Regular", "rectilinear", "", None, 1):
-            assert draft.refused(chunk_grid={"type": other, "chunk_shape": [2, 3]}) == "/chunk_grid/type"
-
-    @pytest.mark.parametrize(
-        "lengths", [2, "23", [2, "3"], [2, 2.5], [2, True], [2, None], [2, -3], [2], [2, 3, 1], {"0": 2}]
-    )
-    def test_chunk_shape_is_a_list_of_integers_one_per_dimension(self, draft, lengths):
-        assert draft.refused(chunk_grid={"type": "regular", "chunk_shape": lengths}).startswith(
-            "/chunk_grid/chunk_shape"
-        )
-
-    @pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
-    @pytest.mark.parametrize("uri", [{}, {"extension": 5}, {"extension": None}])
-    def test_extension_of_grid_or_layout_has_a_uri(self, draft, name, uri):
-        assert draft.refused(**{name: {**uri, "type": "hexagonal"}}).startswith(f"/{name}/")
-
-    @pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
-    def test_extension_of_grid_or_layout_has_a_type(self, draft, name):
-        assert draft.refused(**{name: {"extension": ELSEWHERE}}) == f"/{name}/type"
-
-    @pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
-    def test_extension_of_grid_or_layout_is_an_object(self, draft, name):
-        for broken in ([ELSEWHERE], ELSEWHERE, 5, None):
-            assert draft.refused(**{name: broken}) == f"/{name}"
 
     @pytest.mark.parametrize("value", [2, -1, 0.5, "true", [True]])
     def test_fill_value_of_bool_is_true_or_false(self, draft, value):

@@ -93,7 +93,7 @@ def facts_of(entry: Entry) -> tuple[str, str, bool]:
 
 
 def exists(test: str) -> bool:
-    """Return whether there is such a test: ``tests/test_x.py::test_a``, ``tests/test_x.py::TestGroup::test_b``."""
+    """Return whether there is such a test that runs: ``tests/test_x.py::test_a``, ``tests/x.py::TestX::test_b``."""
     file, _, name = test.partition("::")
     return name in names_of_tests(ROOT / file)
 
@@ -108,8 +108,18 @@ def walk(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from walk(node.body, f"{prefix}{node.name}::")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_test(node):
             yield prefix + node.name
+
+
+def is_test(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return node.name.startswith("test") and not any(map(prevents, node.decorator_list))
+
+
+def prevents(decorator: ast.expr) -> bool:
+    """Return whether a decorator skips a test in any case, or lets it fail."""
+    mark = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(mark, ast.Attribute) and mark.attr in {"skip", "xfail"}
 
 
 def pages(tables: list[Table]) -> dict[Path, str]:

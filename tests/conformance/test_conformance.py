@@ -143,6 +143,13 @@ def test_an_entry_whose_test_does_not_exist_counts_as_unproved():
     assert table.unproved(small_table(replace(rule, kind=NOT_OURS, reason="speaks to authors"))) == []
 
 
+def test_a_test_that_is_skipped_or_may_fail_proves_nothing(tmp_path):
+    file = tmp_path / "test_x.py"
+    marks = ("", "@pytest.mark.skip", "@pytest.mark.xfail(reason='later')", "@pytest.mark.skipif(windows, reason='w')")
+    file.write_text("\n".join(f"{mark}\ndef test_{number}(): ..." for number, mark in enumerate(marks)))
+    assert table.names_of_tests(file) == {"test_0", "test_3"}
+
+
 def test_the_command_fails_where_a_document_has_more_than_the_table(tmp_path, monkeypatch, capsys):
     rule, example = entries_of(TEXT)
     proved = [

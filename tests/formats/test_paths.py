@@ -14,7 +14,9 @@ def test_v3_refuses_names(name):
     assert raised.value.found is not None
 
 
-@pytest.mark.parametrize("name", ["a", "_a", "a__", ".a", "..a", "zarr.json5", "A b", "ü", "c", "\\"])
+@pytest.mark.parametrize(
+    "name", ["a", "日本語", "-", "0", "a.b", "...a", "_a", "a__", ".a", "..a", "zarr.json5", "A b", "ü", "c", "\\"]
+)
 def test_v3_allows_names(name):
     V3.check_name(name)
 

@@ -92,10 +92,11 @@ def test_unknown_encoding_names_itself_and_those_known():
     assert caught.value.found == "suffix"
 
 
-@pytest.mark.parametrize("separator", ["-", "", None, 0, True, ["/"], {}])
-def test_other_separators_are_refused(separator):
+@pytest.mark.parametrize("name", ["default", "v2"])
+@pytest.mark.parametrize("separator", ["-", "", "//", None, 0, True, ["/"], {}])
+def test_other_separators_are_refused(name, separator):
     with pytest.raises(MetadataError, match="separator") as caught:
-        keys.bind(Named("v2", {"separator": separator}))
+        keys.bind(Named(name, {"separator": separator}))
     assert caught.value.pointer == "/chunk_key_encoding/configuration/separator"
 
 

@@ -192,6 +192,8 @@ def test_what_is_no_uri_of_a_draft_is_left_to_other_dialects(document):
         ({"metadata_encoding": "application/cbor"}, "/metadata_encoding", "found application/cbor"),
         ({"metadata_encoding": {"type": "cbor"}}, "/metadata_encoding", "an encoding that is not known here"),
         ({"metadata_encoding": {"type": "json", "extension": "x"}}, "/metadata_encoding", "not known here"),
+        ({"metadata_encoding": "https://example.org/cbor"}, "/metadata_encoding", "found https"),
+        ({"metadata_encoding": 5}, "/metadata_encoding", "found 5"),
         ({"metadata_encoding": None}, "/metadata_encoding", "found null"),
         ({"metadata_key_suffix": "/x"}, "/metadata_key_suffix", "no suffix of keys: found /x"),
         ({"metadata_key_suffix": 1}, "/metadata_key_suffix", "no suffix of keys"),
@@ -199,6 +201,9 @@ def test_what_is_no_uri_of_a_draft_is_left_to_other_dialects(document):
         ({"extensions": {}}, "/extensions", "not a list"),
         ({"extensions": ["x"]}, "/extensions/0", "not an extension"),
         ({"extensions": [{"must_understand": False}]}, "/extensions/0/extension", "without a URI"),
+        ({"extensions": [{"extension": 5, "must_understand": False}]}, "/extensions/0/extension", "without a URI"),
+        ({"extensions": [{"extension": "u:x", "must_understand": 0}]}, "/extensions/0/must_understand", "found"),
+        ({"extensions": [{"extension": "u:x", "must_understand": None}]}, "/extensions/0/must_understand", "found"),
         ({"extensions": [{"extension": "u:x"}]}, "/extensions/0/must_understand", "is not a boolean"),
         ({"extensions": [{"extension": "u:x", "must_understand": "false"}]}, "/extensions/0/must_understand", "found"),
         ({"extensions": [FOO, {**FOO, "must_understand": True}]}, "/extensions/1", "foo' must be understood"),
@@ -671,7 +676,13 @@ BROKEN = [
     ("/data_type", MISSING, "data_type is missing"),
     ("/data_type", 7, "not a data type"),
     ("/data_type", "i4", "unknown data type: found i4"),
-    ("/data_type", "<i3", "unknown data type"),
+    *(("/data_type", name, "unknown data type") for name in ("f8", "float", "<f8 ", "|f8", "<b1", "<M8[ns]", "<i3")),
+    *(("/data_type", other, "not a data type") for other in (["u1"], None)),
+    *(
+        ("/data_type/fallback", {"extension": "u:x", "type": "x", "fallback": other}, "no data type to fall back on")
+        for other in ("foo", "f8", 5, {"extension": "u:x", "type": "y"})
+    ),
+    ("/data_type/extension", {"extension": 5, "type": "x", "fallback": "u1"}, "an extension without a URI"),
     ("/data_type", "=f8", "unknown data type"),
     ("/data_type", "", "unknown data type"),
     ("/data_type", "r7", "not a number of whole bytes"),
@@ -684,6 +695,19 @@ BROKEN = [
     ("/chunk_grid/type", {"type": "hex", "chunk_shape": [2, 3]}, "no type of chunk grid: found hex"),
     ("/chunk_grid/chunk_shape", {"type": "regular"}, "chunk_shape is missing"),
     ("/chunk_grid/chunk_shape", {"type": "regular", "chunk_shape": [2]}, "1 chunk lengths for 2 dimensions"),
+    *(
+        ("/chunk_grid/chunk_shape", {"type": "regular", "chunk_shape": lengths}, "")
+        for lengths in (2, "23", {"0": 2}, [2, 3, 1])
+    ),
+    *(
+        ("/chunk_grid/chunk_shape/1", {"type": "regular", "chunk_shape": [2, length]}, "a length is")
+        for length in ("3", 2.5, True, None, -3)
+    ),
+    *(("/chunk_grid/type", {"type": other, "chunk_shape": [2, 3]}, "no type") for other in ("Regular", "", None, 1)),
+    *(("/chunk_grid", other, "not an object") for other in ("regular", 5, None)),
+    *(("/chunk_memory_layout", other, "") for other in (["u:x"], "u:x", 5, None)),
+    ("/chunk_memory_layout/type", {"extension": "u:x"}, "type is missing"),
+    ("/chunk_memory_layout/extension", {"extension": 5, "type": "x"}, "an extension without a URI"),
     ("/chunk_grid/chunk_shape/0", {"type": "regular", "chunk_shape": [0, 3]}, "a chunk length is 0"),
     ("/chunk_grid/separator", {"type": "regular", "chunk_shape": [2, 3], "separator": "-"}, "no separator"),
     ("/chunk_grid/type", {"extension": "u:x"}, "type is missing"),
@@ -693,6 +717,8 @@ BROKEN = [
     ("/chunk_memory_layout/extension", {"type": "x"}, "an extension without a URI"),
     ("/compressor", "gzip", "not an object"),
     ("/compressor/codec", {"configuration": {}}, "a compressor without a URI"),
+    *(("/compressor", other, "not an object") for other in ([],)),
+    *(("/compressor/codec", other, "a compressor without a URI") for other in ({}, {"codec": None})),
     ("/compressor/codec", {"codec": 1}, "a compressor without a URI: found 1"),
     ("/compressor/configuration", {"codec": GZIP, "configuration": [1]}, "not an object"),
     ("/fill_value", MISSING, "fill_value is missing"),
@@ -705,6 +731,12 @@ BROKEN = [
     ("/fill_value", [0], "the fill value is not an integer"),
     ("/extensions", 1, "not a list"),
     ("/extensions/0", [{**FOO, "must_understand": True}], "must be understood, and is not known here"),
+    ("/extensions/0/extension", [{"must_understand": False}], "without a URI"),
+    ("/extensions/0/extension", [{"extension": 5, "must_understand": False}], "without a URI"),
+    *(
+        ("/extensions/0/must_understand", [{"extension": "u:x", **words}], "is not a boolean")
+        for words in ({}, {"must_understand": "false"}, {"must_understand": 0}, {"must_understand": None})
+    ),
     ("/attributes", [], "not an object"),
     ("/storage_transformers", {}, "not a list"),
     ("/dimension_names", ["x"], "no names of dimensions"),

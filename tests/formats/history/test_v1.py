@@ -397,6 +397,8 @@ def test_fields_keep_byte_orders_that_differ():
 def test_one_byte_needs_no_byte_order():
     metadata = load(dtype=[["a", "u1"], ["b", "|i1"]], fill_value=None)
     assert notes(metadata) == ["/dtype/0/1"]
+    for dtype in ("b1", "u1", "S12"):
+        assert notes(load(dtype=dtype, fill_value=None)) == ["/dtype"]
 
 
 def test_unknown_types_keep_their_name():
@@ -410,6 +412,9 @@ def test_unknown_types_keep_their_name():
     ("dtype", "pointer"),
     [
         ("f8", "/dtype"),
+        ("=i4", "/dtype"),
+        ("|i4", "/dtype"),
+        ("U3", "/dtype"),
         ("float64", "/dtype"),
         ("", "/dtype"),
         ("bfloat16", "/dtype"),

@@ -288,13 +288,14 @@ def test_complex_numbers_are_pairs():
     assert data_type.fill_to_json(value) == ["-Infinity", "NaN"]
 
 
-@pytest.mark.parametrize("value", [1, "NaN", [1], [1, 2, 3], {}])
+@pytest.mark.parametrize("value", [1, "NaN", "1+2i", [1], [1, 2, 3], {}, {"re": 1, "im": 2}])
 def test_other_things_are_no_complex_numbers(value):
     check_error(bind(Named("complex128")), value)
 
 
 def test_errors_of_complex_numbers_point_at_the_part():
     check_error(bind(Named("complex64")), [1, "x"], "/fill_value/1")
+    check_error(bind(Named("complex64")), [[], 1], "/fill_value/0")
 
 
 def test_complex_numbers_of_small_floats():
