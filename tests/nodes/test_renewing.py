@@ -475,3 +475,76 @@ def test_commands(tmp_path, zarr_format, command):
     consolidate(store, zarr_format)
     assert main([part.format(store.root) for part in command]) == 0
     check(store, zarr_format)
+
+
+class Counting(MemoryStore):
+    """A store that notes the sizes of the documents that are written at its root."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def set(self, key, value):
+        if "/" not in key:
+            self.sizes.append(len(value))
+        super().set(key, value)
+
+
+def several(number, zarr_format, nested):
+    source = omnizarr.create_group({}, zarr_format=zarr_format)
+    for each in range(number):
+        name = f"g{each % 3}/a{each}" if nested else f"a{each}"
+        source.create_array(name, data=[1.0, 2.0], attributes={"number": each})
+    return source
+
+
+class TestTogether:
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    @pytest.mark.parametrize("nested", [False, True])
+    @pytest.mark.parametrize("options", [{}, {"dtype": "f4"}, {"without_attrs": True}])
+    def test_copying_many_nodes_writes_consolidated_metadata_once(self, zarr_format, nested, options):
+        written = {}
+        for number in (10, 20, 40):
+            store = Counting()
+            omnizarr.create_group(store, zarr_format=zarr_format)
+            omnizarr.consolidate_metadata(store)
+            store.sizes.clear()
+            source = several(number, zarr_format, nested)
+            omnizarr.copy_all(source, omnizarr.open_group(store, mode="r+"), **options)
+            assert len(store.sizes) == 1
+            written[number] = sum(store.sizes)
+            again = omnizarr.open_group(store, use_consolidated=True)
+            assert [path for path, _ in again.members(None)] == [path for path, _ in source.members(None)]
+        assert written[40] < 2.1 * written[20] < 4.5 * written[10]
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_also_after_a_failure(self, zarr_format):
+        store = Counting()
+        dest = omnizarr.create_group(store, zarr_format=zarr_format)
+        dest.create_array("a5", data=[1])
+        omnizarr.consolidate_metadata(store)
+        store.sizes.clear()
+        with pytest.raises(omnizarr.errors.NodeExistsError):
+            omnizarr.copy_all(several(9, zarr_format, False), omnizarr.open_group(store, mode="r+"))
+        assert len(store.sizes) == 1
+        assert list(omnizarr.open_group(store, use_consolidated=True).keys()) == [f"a{n}" for n in range(6)]
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_copies_of_replaced_nodes_are_renewed_at_once(self, zarr_format):
+        store, seen = Counting(), []
+        dest = omnizarr.create_group(store, zarr_format=zarr_format)
+        dest.create_array("a1", data=[1, 2, 3])
+        omnizarr.consolidate_metadata(store)
+
+        def look(text):
+            there = omnizarr.open_group(store, use_consolidated=True)
+            seen.append((text.split()[1], "a0" in there, there["a1"].shape))
+
+        dest = omnizarr.open_group(store, mode="r+")
+        omnizarr.copy_all(several(3, zarr_format, False), dest, if_exists="replace", log=look)
+        assert seen == [
+            ("/a0", False, (3,)),
+            ("/a1", False, (3,)),
+            ("/a2", False, (2,)),
+        ]
+        assert list(omnizarr.open_group(store, use_consolidated=True).keys()) == ["a0", "a1", "a2"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from itertools import groupby
 from typing import Final, TypeAlias, TypeVar
 
 from omnizarr.errors import (
@@ -35,6 +34,7 @@ from omnizarr.formats.reader import MAX_LENGTH
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import erasing, holdings, outside, stored
+from omnizarr.nodes.copying import Copier, Layout
 from omnizarr.nodes.detection import (
     Documents,
     Entries,
@@ -54,7 +54,7 @@ from omnizarr.nodes.detection import (
 )
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import Change
-from omnizarr.stores import conflicts, pool
+from omnizarr.stores import conflicts
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -103,6 +103,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
     change.known = above.formats()
     change.below = "gone" if isinstance(metadata, ArrayMetadata) else "same"
     if _is_written_at_once(where, dialect, values):
+        change.is_new = True
         change.begin()
         return Found(where, metadata)
     with where.lock():
@@ -114,6 +115,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
             change.known = above.formats(others=True)
             change.begin("gone")
             is_rest = _clear_for(where, existing)
+        change.is_new = existing is None
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
         change.begin()
@@ -123,6 +125,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
             _clear_for(where, other)
             other = _write_new(where, dialect, values)
         if other is not None:
+            change.is_new = False
             change.begin("new")
             raise in_the_way(where, other)
     return Found(where, metadata)
@@ -385,8 +388,9 @@ def copy(
     """
     found, target = _ready(source, target, is_staged=exchange is not None)
     source, dialect = found.where, dialect_of(target, found.metadata)
-    with Change(target, "new") as change, target.lock():
+    with Change(target, "new" if isinstance(found.metadata, GroupMetadata) else "gone") as change, target.lock():
         existing = occupant(target)
+        change.is_new = existing is None
         if existing is not None:
             if not overwrite:
                 raise in_the_way(target, existing)
@@ -397,8 +401,13 @@ def copy(
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         change.begin()
-        write_entry_point(target, dialect)
-        _copy_keys(source, target, told)
+        layout = Layout(source, target)
+        if not layout.has_entry:
+            write_entry_point(target, dialect)
+        copier = Copier(source.store, target.store, sized=False)
+        copier.run(layout.chunks(), told)
+        for level in layout.documents():
+            replace(copier, by_server=False).run(level, told)
 
 
 def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> tuple[Found[Metadata], StorePath]:
@@ -446,47 +455,6 @@ def refuse_other_keys(source: StorePath, target: StorePath) -> None:
         )
 
 
-def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] | None = None) -> None:
-    """Copy everything of a node and of the nodes below.
-
-    Documents come last: the deepest first, and for each node the document that makes it a node last.
-    """
-    formats = dialects_at(source)
-    old, new = formats[0].keyspace, dialects_at(target)[0].keyspace
-    documents_there = new.documents(target.path)
-    pairs = {key: documents_there[name] for name, key in old.documents(source.path).items() if name in documents_there}
-    prefixes = {
-        old.directory(source.path): new.directory(target.path),
-        old.chunk_prefix(source.path): new.chunk_prefix(target.path),
-    }
-    for key in holdings.keys(source):
-        for before, after in prefixes.items():
-            if key.startswith(before):
-                pairs[key] = after + key[len(before) :]
-    is_document = document_test(source)
-    makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
-
-    def turn(pair: tuple[str, str]) -> tuple[int, ...]:
-        key, _ = pair
-        return (1, -key.count("/"), key.endswith(makers)) if is_document(key) else (0,)
-
-    workers = max(source.store.concurrency, target.store.concurrency)
-    for _, several in groupby(sorted(pairs.items(), key=turn), turn):
-        together = list(several)
-        # Documents are written under the lock of the target, so that no other writer's changes are lost.
-        is_within = source.store is target.store and not is_document(together[0][0])
-
-        def transfer(pair: tuple[str, str], *, is_within: bool = is_within) -> None:
-            if is_within:
-                source.store.copy_value(*pair)
-            else:
-                _copy_value(source, target, *pair)
-            if told is not None:
-                told()
-
-        pool.run(transfer, together, min(workers, len(together)), 1)
-
-
 def _is_renamed(old: StorePath, new: StorePath) -> bool:
     """Rename a node and all nodes below, if its store can do that."""
     with Change(old, "gone") as left, Change(new, "new") as arrived:
@@ -495,16 +463,6 @@ def _is_renamed(old: StorePath, new: StorePath) -> bool:
             left.begin()
             arrived.begin()
         return is_done
-
-
-def document_test(where: StorePath) -> Callable[[str], bool]:
-    """Return a function that distinguishes documents from chunks by their keys."""
-    home = where.home
-    if home is not None:
-        meta = home.directory(home.root)[:-1]
-        return lambda key: key.startswith(meta)
-    names = {name for dialect in dialects_at(where) for name in dialect.keyspace.documents("")}
-    return lambda key: key.rpartition("/")[2] in names
 
 
 def refuse_overlap(source: StorePath, target: StorePath) -> None:
@@ -520,12 +478,6 @@ def refuse_overlap(source: StorePath, target: StorePath) -> None:
             expected=f"not above {source.path!r}",
             remedy="copy it elsewhere first",
         )
-
-
-def _copy_value(source: StorePath, target: StorePath, key: str, copied: str) -> None:
-    value = source.store.get(key)
-    if value is not None:
-        target.store.set(copied, value)
 
 
 def move(source: StorePath, target: StorePath) -> None:

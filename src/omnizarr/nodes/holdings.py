@@ -232,6 +232,27 @@ def unlisted(where: StorePath, known: AbstractSet[str]) -> Iterator[str]:
             yield from _unlisted_chunks(place, node, known)
 
 
+def possible(where: StorePath, metadata: Metadata) -> Iterator[str]:
+    """Yield the keys of a node in a store that cannot be listed: of documents, and of all chunks, stored or not.
+
+    Raises StoreError if there are too many, or if a storage transformer hides them.
+    """
+    names = dialect_of(where, metadata).keyspace.documents(where.path).values()
+    yield from (key for key in names if where.store.exists(key))
+    if not isinstance(metadata, ArrayMetadata):
+        return
+    prefix, encoding, grid = _laid(where, metadata)
+    if grid.nchunks > MOST_ASKED_FOR or metadata.storage_transformers:
+        raise StoreError(
+            "the store cannot be listed, and the keys of the chunks are unknown or too many",
+            store=str(where.store),
+            path=where.path,
+            found=f"{grid.nchunks:,} chunks",
+            expected=f"at most {MOST_ASKED_FOR:,}, without storage transformers",
+        )
+    yield from (prefix + encoding.encode(coords) for coords in grid.coords())
+
+
 def delete_unlisted(where: StorePath) -> None:
     """Delete what `unlisted` yields, which deleting everything under a prefix would leave."""
     if is_asked(where.store):

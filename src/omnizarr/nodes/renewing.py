@@ -18,6 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -33,6 +34,7 @@ from omnizarr.nodes.consolidated import Held, Nodes
 from omnizarr.nodes.detection import Documents
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import Store, bounded, conflicts, pool
+from omnizarr.stores.interrupts import contextmanager
 
 Below: TypeAlias = Literal["same", "gone", "new"]
 """What a change means for the nodes below: nothing; they are not there any more; they are others."""
@@ -56,12 +58,14 @@ class Change:
         Whether copies in the node itself are renewed, too.
     """
 
-    __slots__ = ("_begun", "_start", "below", "formats", "known", "own", "where")
+    __slots__ = ("_begun", "_start", "below", "formats", "is_new", "known", "own", "where")
 
     def __init__(self, where: StorePath, below: Below = "same", *, own: bool = False) -> None:
         self.where = where
         self.below: Below = below
         self.own = own
+        self.is_new = False
+        """Whether there was no node at the place before."""
         self.formats: Sequence[Dialect] | None = None
         """The formats of the documents that are changed, if they are known."""
         self.known: Mapping[str, Sequence[Dialect]] = {}
@@ -88,21 +92,10 @@ class Change:
     ) -> None:
         if not self._begun:
             return
-        if error is not None:
-            with suppress(OmnizarrError):
-                self._renew()
+        later = _later.get()
+        if later is not None and error is None and later.takes(self):
             return
-        self._renew()
-        outside = _outside(self.where)
-        if outside is not None:
-            try:
-                self._seen_from(outside)._renew()  # noqa: SLF001 - of its kind
-            except OmnizarrError as failure:
-                warnings.warn(
-                    f"the groups above {self.where} may have consolidated metadata that is now stale: {failure}",
-                    UserWarning,
-                    stacklevel=3,
-                )
+        _renew_for([self], error)
 
     def _seen_from(self, outside: StorePath) -> Change:
         """Return the same change in a store that begins further up, for the groups that this store does not reach."""
@@ -111,38 +104,108 @@ class Change:
         seen._start = len(outside.path) - len(self.where.prefix)
         return seen
 
-    def _renew(self) -> None:
-        for place, dialect in self._holders():
-            _renew(place, dialect, None, self)
-        for snapshot in consolidated.opened():  # copies under a name of their own
-            root = snapshot.root
-            if snapshot.name is not None and any(map(snapshot.is_of, self._places())):
-                _renew(root, None, snapshot.name, self)
+    def candidates(self) -> Iterator[Place]:
+        """Yield the places above that may keep copies, and in which format."""
+        for place in self.places():
+            for dialect in self.formats or self.known.get(place.path, dialects_at(place)):
+                if self._may_hold(place, dialect):
+                    yield place, dialect
 
-    def _places(self) -> Iterator[StorePath]:
+    def places(self) -> Iterator[StorePath]:
+        """Yield the places of the groups that the change concerns."""
         for place in self.where.ancestors():
             if not self._start or len(place.path) < self._start:
                 yield place
         if self.own:
             yield self.where
 
-    def _holders(self) -> Iterator[Place]:
-        """Yield the places above that keep copies, and in which format."""
-        asked: list[Place] = []
-        known: list[Place] = []
-        for place in self._places():
-            for dialect in self.formats or self.known.get(place.path, dialects_at(place)):
-                if self._may_hold(place, dialect):
-                    (known if _is_opened(place, dialect) else asked).append((place, dialect))
-        yield from known
-        holds = dict(pool.gather(_holds, asked, self.where.store.concurrency)) if asked else {}
-        yield from (one for position, one in enumerate(asked) if holds[position])
-
     def _may_hold(self, place: StorePath, dialect: Dialect) -> bool:
         """Return whether copies of the node can be in a group, and not in the document that has just been written."""
         is_written = place.path == self.where.path and self.below == "same"
         is_apart = dialect.consolidated.document is not None
         return dialect.consolidated.is_possible and (is_apart or not is_written) and _key(place, dialect) is not None
+
+
+class _Later:
+    """New nodes of a store, of which the groups above have no copies yet."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._paths: set[str] = set()
+        self.changes: list[Change] = []
+
+    def takes(self, change: Change) -> bool:
+        """Note a change of a new node. Return False for any other, whose copies must not get stale."""
+        path = change.where.path
+        if change.where.store is not self._store or not (change.is_new or path in self._paths):
+            return False
+        self._paths.add(path)
+        self.changes.append(change)
+        return True
+
+
+_later: Final[ContextVar[_Later | None]] = ContextVar("later", default=None)
+
+
+@contextmanager
+def together(store: Store) -> Iterator[None]:
+    """Renew copies of the nodes that are created in a store in this block, by this thread, once: at its end.
+
+    Copies of nodes that are replaced or deleted are renewed as always, so that no reader finds old metadata for new
+    chunks.
+    """
+    later = _Later(store)
+    token = _later.set(later)
+    error: BaseException | None = None
+    try:
+        yield
+    except BaseException as failure:
+        error = failure
+        raise
+    finally:
+        _later.reset(token)
+        if later.changes:
+            _renew_for(later.changes, error)
+
+
+def _renew_for(changes: Sequence[Change], error: BaseException | None = None) -> None:
+    """Renew the copies in all groups above nodes of one store, also if there was an error, which hides errors here."""
+    if error is not None:
+        with suppress(OmnizarrError):
+            _renew_above(changes)
+        return
+    _renew_above(changes)
+    outside = [(change, there) for change in changes if (there := _outside(change.where)) is not None]
+    if outside:
+        try:
+            _renew_above([change._seen_from(there) for change, there in outside])  # noqa: SLF001 - of its kind
+        except OmnizarrError as failure:
+            warnings.warn(
+                f"the groups above {changes[0].where} may have consolidated metadata that is now stale: {failure}",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _renew_above(changes: Sequence[Change]) -> None:
+    concerned: dict[tuple[str, str], tuple[Place, list[Change]]] = {}
+    for change in changes:
+        for place, dialect in change.candidates():
+            concerned.setdefault((place.path, dialect.name), ((place, dialect), []))[1].append(change)
+    asked = []
+    for one, some in concerned.values():
+        if _is_opened(*one):
+            _renew(*one, None, some)
+        else:
+            asked.append((one, some))
+    holds = dict(pool.gather(lambda each: _holds(each[0]), asked, changes[0].where.store.concurrency)) if asked else {}
+    for position, (one, some) in enumerate(asked):
+        if holds[position]:
+            _renew(*one, None, some)
+    for snapshot in consolidated.opened():  # copies under a name of their own
+        name = snapshot.name
+        if name is not None and (some := [each for each in changes if any(map(snapshot.is_of, each.places()))]):
+            _renew(snapshot.root, None, name, some)
 
 
 def _outside(where: StorePath) -> StorePath | None:
@@ -212,8 +275,8 @@ def _holds(one: Place) -> bool:
 
 
 @conflicts.retried
-def _renew(root: StorePath, dialect: Dialect | None, name: str | None, change: Change) -> None:
-    """Renew the copies that a group keeps of a node that has changed."""
+def _renew(root: StorePath, dialect: Dialect | None, name: str | None, changes: Sequence[Change]) -> None:
+    """Renew the copies that a group keeps of nodes that have changed."""
     with root.lock():
         try:
             held = consolidated.held_at(root, name, dialect)
@@ -223,34 +286,45 @@ def _renew(root: StorePath, dialect: Dialect | None, name: str | None, change: C
             return  # broken: `check` reports it
         if held is None:
             return  # another writer has removed the consolidated metadata
-        nodes = _renewed_in_text(root, held, change)
+        nodes = _renewed_in_text(root, held, changes)
         if nodes is None:
             held = held.parsed()
-            nodes = _renewed(root, held, change)
+            nodes = _renewed(root, held, changes)
             consolidated.write(root, held.dialect, nodes, held.group, name, held.nodes)
     for snapshot in consolidated.opened():
         if snapshot.name == name and snapshot.is_of(root):
             snapshot.adopt(nodes)
 
 
-def _renewed(root: StorePath, held: Held, change: Change) -> dict[str, Documents]:
-    """Return all copies, with those that a change concerns as the documents are now."""
+def _renewed(root: StorePath, held: Held, changes: Sequence[Change]) -> dict[str, Documents]:
+    """Return all copies, with those that changes concern as the documents are now."""
     nodes, skip = dict(held.nodes), len(root.prefix)
-    for place in change.where.ancestors():
-        if len(place.path) > len(root.path) and place.path[skip:] not in nodes:
-            nodes.update(_copy_of(place, held.dialect, skip))  # it may have been created on the way
-    where = change.where
-    own = _copy_of(where, held.dialect, skip) if where.path != root.path or held.group is None else {}
-    if change.below != "same" or not (own or where.path == root.path):
-        nodes = {path: node for path, node in nodes.items() if not _is_in(path, where.path[skip:])}
-    nodes.update(own)
-    if change.below == "new":
-        below = consolidated.gather_below(where, held.dialect.name)
-        nodes.update(
-            (f"{where.prefix}{path}"[skip:], node)
-            for path, node in below.items()
-            if consolidated.is_of(held.dialect, node)
-        )
+    wanted: dict[str, StorePath] = {}
+    for change in changes:
+        for place in change.where.ancestors():
+            if len(place.path) > len(root.path) and place.path[skip:] not in nodes:
+                wanted[place.path] = place  # it may have been created on the way
+        if change.where.path != root.path or held.group is None:
+            wanted[change.where.path] = change.where
+    workers = root.store.concurrency
+    found = dict(pool.gather(lambda place: _copy_of(place, held.dialect, skip), wanted.values(), workers))
+    read = {path: node for position in range(len(wanted)) for path, node in found[position].items()}
+    gone = set()
+    for change in changes:
+        path = change.where.path[skip:]
+        if change.below != "same" or not (path in read or change.where.path == root.path):
+            gone.add(path)
+    if gone:
+        nodes = {path: node for path, node in nodes.items() if not _is_in(path, gone)}
+    nodes.update(read)
+    for change in changes:
+        if change.below == "new":
+            below = consolidated.gather_below(change.where, held.dialect.name)
+            nodes.update(
+                (f"{change.where.prefix}{path}"[skip:], node)
+                for path, node in below.items()
+                if consolidated.is_of(held.dialect, node)
+            )
     return nodes
 
 
@@ -260,11 +334,14 @@ def _copy_of(place: StorePath, dialect: Dialect, skip: int) -> dict[str, Documen
     return {place.path[skip:]: found} if found else {}
 
 
-def _is_in(path: str, top: str) -> bool:
-    return not top or path == top or path.startswith(f"{top}/")
+def _is_in(path: str, tops: Container[str]) -> bool:
+    """Return whether a path is one of several, or below one of them."""
+    while path and path not in tops:
+        path = path.rpartition("/")[0]
+    return path in tops
 
 
-def _renewed_in_text(root: StorePath, held: Held, change: Change) -> Nodes | None:
+def _renewed_in_text(root: StorePath, held: Held, changes: Sequence[Change]) -> Nodes | None:
     """Renew the copies of a few nodes within the text of the others, and return all.
 
     The document is changed as if it held only those copies and their neighbours. The others are put back into its
@@ -276,7 +353,7 @@ def _renewed_in_text(root: StorePath, held: Held, change: Change) -> Nodes | Non
     before = _paths_by_name(dialect, nodes)
     if list(before) != members.names:
         return None
-    changed: Nodes = _renewed(root, held, change)
+    changed: Nodes = _renewed(root, held, changes)
     touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
     if held.group is not None:
         fitting = consolidated.inline_copies(dialect, {path: changed[path] for path in touched if path in changed})

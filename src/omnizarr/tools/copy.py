@@ -16,12 +16,12 @@ import numpy as np
 
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named
-from omnizarr.model import GroupMetadata, Loss
-from omnizarr.nodes import creating, detection, hierarchy, holdings, replacing
+from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
+from omnizarr.nodes import copying, creating, detection, hierarchy, holdings, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
-from omnizarr.nodes.renewing import renew
+from omnizarr.nodes.renewing import renew, together
 from omnizarr.stores import LocalStore, pool, resolve
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Progress, Tick, Tracker
@@ -176,7 +176,11 @@ def copy(
     name = name or str(source.name).rpartition("/")[2]
     if not name:
         raise ValueError("the root has no name: give one, or use copy_all")
-    with _executor(scheduler) as executor, _showing(progress, [source], shallow=shallow) as shown:
+    with (
+        together(dest.store),
+        _executor(scheduler) as executor,
+        _showing(progress, [source], shallow=shallow) as shown,
+    ):
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=1)
         files = _files(job, source, dest.store_path / name)
@@ -205,7 +209,11 @@ def copy_all(
     _check(if_exists)
     _refuse_descent(source, dest.store_path)
     members = [source[name] for name in list(source.keys())] if progress else []
-    with _executor(scheduler) as executor, _showing(progress, members, shallow=shallow) as shown:
+    with (
+        together(dest.store),
+        _executor(scheduler) as executor,
+        _showing(progress, members, shallow=shallow) as shown,
+    ):
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=2)
         files = _files(job, source, dest.store_path)
@@ -213,8 +221,8 @@ def copy_all(
             _refuse_losses(job, source, dest, lambda told: _copy_each(told, source, dest))
         _copy_each(job, source, dest)
         _copy_files(job, source, dest.store_path, files)
-    if not without_attrs and not dry_run:
-        _copy_attributes(job, source, dest)
+        if not without_attrs and not dry_run:
+            _copy_attributes(job, source, dest)
     return job.result
 
 
@@ -306,21 +314,28 @@ def _copy_store(
     documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
     wanted = sorted(key for key in keys if key not in there or if_exists == "replace")
     chunks = [key for key in wanted if key.rpartition("/")[2] not in documents]
-    last = sorted(set(wanted).difference(chunks), key=_height)
+    last = [key for key in wanted if key.rpartition("/")[2] in documents]
     for key in sorted(there) if if_exists == "skip" else ():
         _say(log, f"skip {key}")
     if dry_run:
-        for key in (*chunks, *last):
+        for key in (*chunks, *sorted(last, key=_height)):
             _say(log, f"copy {key}")
         return Copied(len(wanted), len(keys) - len(wanted), _total(old, wanted))
     executors = import_module("omnizarr.tools.streaming.executors")
-    copy_values = import_module("omnizarr.tools.convert.transfer").copy_values
+    copy_values = import_module("omnizarr.tools.convert.transfer").copy
+    copier = copying.Copier(old.store, new.store)
+
+    def pairs(keys: Iterable[str]) -> Iterator[copying.Pair]:
+        for key in keys:
+            _say(log, f"copy {key}")
+            yield old.prefix + key, new.prefix + key
+
     with executors.executor(scheduler) as executor:
-        executor.expect(old.store, [old.prefix + key for key in last])
+        executor.expect(old.store, [old.prefix + key for key in sorted(last, key=_height)])
         executor.expect(new.store, [])
-        written = [copy_values(old, new, _told(chunks, log), executor)]
-        for _, level in groupby(last, _height):  # the deepest first
-            written.append(copy_values(old, new, _told(level, log), executors.Local()))
+        written = [copy_values(copier, pairs(chunks), executor)]
+        for _, level in groupby(sorted(last, key=_height), _height):  # the deepest first
+            written.append(copy_values(copier, pairs(level), executors.Local()))
     if wanted:
         _renew(new)
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
@@ -353,12 +368,6 @@ def _total(place: StorePath, keys: Iterable[str]) -> int:
     """Return the number of bytes in the values of keys."""
     wanted = {place.prefix + key for key in keys}
     return sum(size for key, size in holdings.sizes(place) if key in wanted)
-
-
-def _told(keys: Iterable[str], log: Log) -> Iterator[str]:
-    for key in keys:
-        _say(log, f"copy {key}")
-        yield key
 
 
 def _say(log: Log, text: str) -> None:
@@ -454,12 +463,12 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
             replacing.copy(source.store_path, dest.store_path / name, overwrite=there is not None, told=told)
         else:
             _convert(job, source.store_path, dest.store_path / name, overwrite=there is not None)
-        _clear_if_asked(job, dest.get_array(name))
+        _clear_if_asked(job, dest.store_path / name)
         return
     if job.carrying is not None and job.carrying.copies_chunks(source.store_path):
         target = dest.store_path / name
         job.carrying.copy_array(source.store_path, target, job.executor, job.shown.tick, overwrite=there is not None)
-        _clear_if_asked(job, dest.get_array(name))
+        _clear_if_asked(job, dest.store_path / name)
         return
     if not job.without_attrs:  # read before the array is replaced, which may be the source
         keywords["attributes"] = {**(keywords.get("attributes") or {}), **_attributes(job, source)}
@@ -488,9 +497,9 @@ class _Watched:
         return np.asarray(self[...], dtype)
 
 
-def _clear_if_asked(job: _Job, copied: Array) -> None:
+def _clear_if_asked(job: _Job, copied: StorePath) -> None:
     if job.without_attrs:
-        copied.attrs.clear()
+        hierarchy.update(copied, ArrayMetadata, lambda metadata: replace(metadata, attributes={}))
 
 
 def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | None:
@@ -615,7 +624,7 @@ def _files(job: _Job, source: Any, target: StorePath) -> list[str]:
 
     A file with another content that is at the target already is replaced, kept and told, or an error, as a node is.
     """
-    if not isinstance(source, Group):
+    if not isinstance(source, Group) or not source.store.supports_listing:
         return []
     found = _files_of(source) if job.carrying is None else job.carrying.files
     names = [name for name in found if not (job.shallow and "/" in name)]
@@ -641,10 +650,10 @@ def _copy_files(job: _Job, source: Any, target: StorePath, names: list[str]) -> 
         job.say(f"copy {source.store_path / name} -> {target / name}")
     if job.dry_run or not names:
         return
-    executors = import_module("omnizarr.tools.streaming.executors")
-    copy_files = import_module("omnizarr.tools.convert.transfer").copy_files
-    keeps = job.if_exists != "replace"
-    copy_files(source.store_path, target, names, executors.Local(), verify=False, keeps=keeps)
+    found = source.store_path
+    keeps: Literal["equal", "all"] = "equal" if job.if_exists == "replace" else "all"
+    copier = copying.Copier(found.store, target.store, keeps, in_pieces=True)
+    copier.run((found.prefix + name, target.prefix + name) for name in names)
 
 
 def _files_of(group: Group) -> tuple[str, ...]:

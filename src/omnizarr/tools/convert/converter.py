@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from omnizarr.api.opening import Mode, locate
 from omnizarr.errors import (
@@ -34,19 +34,19 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.netcdf.repairs import repairs
 from omnizarr.nodes import consolidated, detection, hierarchy, outside
+from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import LocalStore
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
-from omnizarr.tools.convert import files, inplace, journal, temporary
+from omnizarr.tools.convert import files, inplace, journal, temporary, transfer
 from omnizarr.tools.convert.estimating import estimate as estimate_of
 from omnizarr.tools.convert.journal import Journal
 from omnizarr.tools.convert.moving import Move
 from omnizarr.tools.convert.planning import Plan, Step, explicit, fitted, plan
 from omnizarr.tools.convert.report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.convert.task import Task
-from omnizarr.tools.convert.transfer import copy_files
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
@@ -387,8 +387,11 @@ class _Work:
 
     def _copy_files(self, *, is_complete: bool) -> None:
         """Copy the files that are not Zarr; what is in a complete target stays."""
-        source = self.plan.source.where
-        copy_files(source, self.root, self.plan.files, self.executor, verify=self.task.verify, keeps=is_complete)
+        source, target = self.plan.source.where, self.root
+        keeps: Literal["all", "equal"] = "all" if is_complete else "equal"
+        copier = Copier(source.store, target.store, keeps, self.task.verify, in_pieces=True)
+        pairs = ((source.prefix + name, target.prefix + name) for name in self.plan.files)
+        transfer.copy(copier, pairs, self.executor)
 
     def _node(self, step: Step, shown: Tracker) -> NodeReport:
         """Write a node, unless it exists, and return the result."""

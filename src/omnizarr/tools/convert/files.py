@@ -10,10 +10,10 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.paths import Above
 from omnizarr.model import Loss, Metadata
+from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, pool
 from omnizarr.tools import strangers
-from omnizarr.tools.convert.transfer import same_value
 from omnizarr.tools.strangers import Strangers
 
 _UNKNOWN = "the store cannot be listed, so files that are not Zarr, if there are any, were not found"

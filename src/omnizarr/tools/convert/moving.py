@@ -35,6 +35,7 @@ from omnizarr.errors import (
 )
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
+from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool
 from omnizarr.support.progress import Tick
@@ -438,15 +439,38 @@ class _Copying(_OfChunks):
 
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Coords], int], Tally]:
         tally = Tally(self.move.target.store)
+        source, target = self.move.sides()
+        keeps: Literal["all", "none"] = "all" if self.move.resume else "none"
+        copy_value = Copier(source.store, target.store, keeps, most=source.most_stored).copier()
+
+        def copy(coords: Coords) -> int:
+            key = source.key_of(coords)
+            try:
+                done = copy_value(key, target.key_of(coords))
+            except OmnizarrError as error:
+                raise error.add(store=str(source.store), path=self.move.source.path, key=key, coords=coords)
+            if done.is_written:
+                tally.count(done.nbytes)
+            return self.chunk_bytes
+
+        return copy, tally
+
+
+@dataclass(frozen=True)
+class _Recompressing(_OfChunks):
+    """Copy its decompressed bytes, compressed by another codec."""
+
+    def begin(self, broken: dict[str, str]) -> tuple[Callable[[Coords], int], Tally]:
+        tally = Tally(self.move.target.store)
         source, target = self.move.sides(tally)
-        size = self.chunk_bytes
-        become = self.changing()
+        become = recompressing(self.move.bound())
 
         def copy(coords: Coords) -> int:
             key = source.key_of(coords)
             try:
                 is_there = self.move.resume and target.store.exists(target.key_of(coords))
-                value = None if is_there and not self.finds_broken else source.value_of(coords)
+                # Nothing that comes later finds broken chunks, if the two sides are not compared.
+                value = None if is_there and self.move.compares else source.value_of(coords)
                 if value is not None:
                     try:
                         value = become(coords, value)
@@ -456,33 +480,9 @@ class _Copying(_OfChunks):
                         target.store.set(target.key_of(coords), value)
             except OmnizarrError as error:
                 raise error.add(store=str(source.store), path=self.move.source.path, key=key, coords=coords)
-            return size
+            return self.chunk_bytes
 
         return copy, tally
-
-    @property
-    def finds_broken(self) -> bool:
-        """Whether to look at chunks that the target already has: no other step would find broken ones."""
-        return False
-
-    def changing(self) -> Callable[[Coords, Buffer], Buffer]:
-        """Return a function that turns a chunk of the source into one of the target.
-
-        It raises ChunkError for broken chunks.
-        """
-        return lambda _, value: value
-
-
-@dataclass(frozen=True)
-class _Recompressing(_Copying):
-    """Copy its decompressed bytes, compressed by another codec."""
-
-    @property
-    def finds_broken(self) -> bool:
-        return not self.move.compares
-
-    def changing(self) -> Callable[[Coords, Buffer], Buffer]:
-        return recompressing(self.move.bound())
 
 
 def recompressing(sides: Sides) -> Callable[[Coords, Buffer], Buffer]:

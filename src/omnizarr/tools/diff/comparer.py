@@ -16,12 +16,12 @@ from omnizarr.formats.paths import Above
 from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.nodes import wording
+from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.detection import Found
 from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
-from omnizarr.tools.convert.transfer import same_value
 from omnizarr.tools.diff.report import Diff, Difference, Kind, Unequal
 from omnizarr.tools.streaming.chunks import box_of
 from omnizarr.tools.streaming.equality import first_difference, first_of, is_small, largest_distance, unequal

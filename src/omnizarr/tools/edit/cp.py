@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from omnizarr.errors import (
     ContainsArrayError,
@@ -21,6 +21,7 @@ from omnizarr.errors import (
 )
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import detection, erasing, hierarchy, holdings
+from omnizarr.nodes.copying import Copier, Layout, Pair, equals
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import renew
@@ -29,20 +30,15 @@ from omnizarr.stores.base import RESERVED
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
-from omnizarr.tools.convert import journal
+from omnizarr.tools.convert import journal, transfer
 from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.edit import mentions, places, rm, unfinished
 from omnizarr.tools.edit.report import Edited
 from omnizarr.tools.streaming import executors, nodes
-from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, Job, Tally
 
-Pair = tuple[str, str]
-"""The key of a value in the source, and in the target."""
 _TEMPORARY: Final = ".tmp"
 _BESIDE: Final = ("new", "old")
-_IN_FLIGHT: Final = 256 * 2**20
-"""Bytes of values in memory at a time, as far as their sizes are known."""
 
 
 def run(
@@ -215,10 +211,10 @@ class Copy:
 
     def _compare(self, tick: Tick) -> None:
         """Raise NodeExistsError if the node at the target differs from the source."""
-        layout = _Layout(self.source, self.target)
+        layout = self._layout(self.target)
         comparison = _Comparison(self.source.store, self.target.store)
         self.executor.run(comparison, layout.chunks(), tick)
-        executors.Local().run(comparison, layout.documents(), tick)
+        executors.Local().run(comparison, chain.from_iterable(layout.documents()), tick)
         for key in layout.others():
             raise _differs(self.target.store, key)
 
@@ -280,27 +276,28 @@ class Copy:
             _remove_temporary(target)
         if has_journal and not self.continues:
             note.write(target)
-        layout = _Layout(self.source, target)
+        layout = self._layout(target)
         self.executor.expect(self.source.store, [])
         self.executor.expect(target.store, [target.prefix + journal.KEY] if has_journal else [])
-        done = [self.executor.run(self._job(target), layout.chunks(), tick)]
+        keeps: Literal["equal", "none"] = "equal" if self.continues else "none"
+        copier = Copier(self.source.store, target.store, keeps, self.verify)
+        done = [transfer.copy(copier, layout.chunks(), self.executor, tick)]
         if target is self.target:
             hierarchy.create_ancestors(target, dialect_of(target, self.found.metadata), self.above)
         if self.continues:
             for key in layout.others():
                 target.store.delete(key)
-        here = executors.Local()
+        copier = replace(copier, by_server=False)
         with target.lock():
             if not layout.has_entry:
                 hierarchy.write_entry_point(target, dialect_of(target, self.found.metadata))
-            for _, level in groupby(layout.documents(), layout.turn):
-                done.append(here.run(self._job(target), level, tick))
+            done.extend(transfer.copy(copier, level, executors.Local(), tick) for level in layout.documents())
         if has_journal:
             journal.remove(target)
         return executors.Written(sum(each.values for each in done), sum(each.nbytes for each in done))
 
-    def _job(self, target: StorePath) -> _Values:
-        return _Values(self.source.store, target.store, verify=self.verify, resume=self.continues)
+    def _layout(self, target: StorePath) -> Layout:
+        return Layout(self.source, target, besides=journal.KEY, unlisted=_unlisted)
 
 
 def _remove_temporary(target: StorePath) -> None:
@@ -331,141 +328,21 @@ def _at(store: Store, target: StorePath) -> StorePath:
     return StorePath(store, "", None if target.home is None else replace(target.home, root=""))
 
 
-class _Layout:
-    """Which keys there are of a node and of those below, and where they go."""
-
-    def __init__(self, source: StorePath, target: StorePath) -> None:
-        self.source, self.target = source, target
-        formats = dialects_at(source)
-        self._old, self._new = formats[0].keyspace, dialects_at(target)[0].keyspace
-        self._is_document = hierarchy.document_test(source)
-        self._makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
-        self._documents: list[Pair] = []
-        self._listed: set[str] | None = set()
-
-    def chunks(self) -> Iterator[Pair]:
-        """Yield all keys but those of documents, which are remembered; in any order."""
-        seen: set[str] = set()
-        for prefix, other in self._prefixes().items():
-            for key in self._keys(prefix):
-                if key == f"{self.source.prefix}{journal.KEY}":
-                    continue
-                pair = key, other + key[len(prefix) :]
-                if self._is_document(key):
-                    if key not in seen:
-                        seen.add(key)
-                        self._documents.append(pair)
-                else:
-                    yield pair
-        there = self._new.documents(self.target.path)
-        for name, key in self._old.documents(self.source.path).items():
-            if name in there and key not in seen and self.source.store.exists(key):
-                self._documents.append((key, there[name]))
-
-    def documents(self) -> list[Pair]:
-        """Return the keys of documents, in the order in which they are to be written."""
-        own, new = self.source.home, self.target.home
-        entry = []
-        if self.has_entry and own is not None and new is not None:
-            entry = [(own.entry_key, new.entry_key)]
-        return [*sorted(self._documents, key=self.turn), *entry]
-
-    @property
-    def has_entry(self) -> bool:
-        """Whether the root of a draft's hierarchy is copied to where another one begins: with its entry point."""
-        own, new = self.source.home, self.target.home
-        if own is None or new is None:
-            return False
-        return self.source.path == own.root and self.target.path == new.root
-
-    def turn(self, pair: Pair) -> tuple[int, bool]:
-        """Return when a document has its turn: the deepest first, of a node the one that makes it a node last."""
-        return -pair[0].count("/"), pair[0].endswith(self._makers)
-
-    def others(self) -> Iterator[str]:
-        """Yield the keys of the target that the source does not have, or no longer."""
-        expected = {new: old for old, new in self._documents}
-        for prefix, other in self._prefixes().items():
-            for key in list(self.target.store.list_prefix(other)):
-                old = expected.get(key, prefix + key[len(other) :])
-                if key != f"{self.target.prefix}{journal.KEY}" and not self.source.store.exists(old):
-                    yield key
-
-    def _prefixes(self) -> dict[str, str]:
-        """Return prefixes of the source, none within another, with their new names."""
-        pairs = {
-            self._old.directory(self.source.path): self._new.directory(self.target.path),
-            self._old.chunk_prefix(self.source.path): self._new.chunk_prefix(self.target.path),
-        }
-        return {
-            old: new for old, new in pairs.items() if not any(old != other and old.startswith(other) for other in pairs)
-        }
-
-    def _keys(self, prefix: str) -> Iterator[str]:
-        try:
-            keys = self.source.store.list_prefix(prefix)
-            if holdings.is_asked(self.source.store):
-                keys = (key for key in holdings.keys(self.source) if key.startswith(prefix))
-            keys = iter(keys)
-            first = list(islice(keys, 1))
-        except (StoreError, NotImplementedError):
-            yield from self._unlisted()
-            return
-        yield from chain(first, keys)
-
-    def _unlisted(self) -> Iterator[str]:
-        """Yield the keys that may be there in a store that cannot be listed: of documents, and of all chunks."""
-        source = Source(detection.open_node(self.source))
-        nodes = list(source.walk(source.top(detection.open_node(self.source))))
-        source.check_is_whole()
-        for node in nodes:
-            if isinstance(node.found, OmnizarrError):
-                raise node.found
-            where, metadata = node.found.where, node.found.metadata
-            if node.is_copy:
-                where = self.source.at(f"{self.source.prefix}{node.path}".rstrip("/"))
-            names = dialect_of(where, metadata).keyspace.documents(where.path).values()
-            yield from (key for key in names if self.source.store.exists(key))
-            if isinstance(metadata, ArrayMetadata):
-                chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
-                yield from map(chunks.key_of, chunks.stored())
-
-
-@dataclass(frozen=True)
-class _Values(Job[Pair]):
-    """Copy a value, and read it again."""
-
-    source: Store
-    target: Store
-    verify: bool
-    resume: bool
-
-    @property
-    def at_once(self) -> int:
-        return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
-
-    share = 64
-
-    def begin(self, _: dict[str, str]) -> tuple[Callable[[Pair], int], Tally]:
-        tally = Tally(self.target)
-
-        def copy(pair: Pair) -> int:
-            key, copied = pair
-            value = self.source.get(key)
-            if value is None:  # never written, or removed meanwhile
-                return 0
-            if not (self.resume and _is_same(self.target, copied, value)):
-                tally.set(copied, value)
-                if self.verify and not _is_same(self.target, copied, value):
-                    raise StoreError(
-                        "the copy differs from what was copied",
-                        store=str(self.target),
-                        key=copied,
-                        remedy=Remedy("copy again with {resume}, and look after the store", resume=True),
-                    )
-            return len(value)
-
-        return copy, tally
+def _unlisted(where: StorePath) -> Iterator[str]:
+    """Yield the keys that may be there in a store that cannot be listed: of documents, and of all chunks."""
+    found = detection.open_node(where)
+    source = Source(found)
+    below = list(source.walk(source.top(found)))
+    source.check_is_whole()
+    for node in below:
+        if isinstance(node.found, OmnizarrError):
+            raise node.found
+        place, metadata = node.found.where, node.found.metadata
+        if node.is_copy:
+            place = where.at(f"{where.prefix}{node.path}".rstrip("/"))
+        if isinstance(metadata, ArrayMetadata):
+            metadata = detection.with_keys_in_use(place, metadata)
+        yield from holdings.possible(place, metadata)
 
 
 @dataclass(frozen=True)
@@ -484,7 +361,7 @@ class _Comparison(Job[Pair]):
     def begin(self, _: dict[str, str]) -> tuple[Callable[[Pair], int], Tally]:
         def compare(pair: Pair) -> int:
             value = self.source.get(pair[0])
-            if value is not None and not _is_same(self.target, pair[1], value):
+            if value is not None and not equals(self.target.get(pair[1]), value):
                 raise _differs(self.target, pair[1])
             return 0 if value is None else len(value)
 
@@ -498,8 +375,3 @@ def _differs(store: Store, key: str) -> NodeExistsError:
         key=key,
         remedy=Remedy("pass {overwrite} to replace it", overwrite=True) | Remedy("compare both with `omnizarr diff`"),
     )
-
-
-def _is_same(store: Store, key: str, value: Any) -> bool:
-    there = store.get(key)
-    return there is not None and len(there) == len(value) and bytes(there) == bytes(value)

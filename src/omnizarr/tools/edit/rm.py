@@ -13,7 +13,8 @@ from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.nodes import detection, erasing, hierarchy, holdings
+from omnizarr.nodes import detection, erasing, holdings
+from omnizarr.nodes.copying import document_test
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.nodes.renewing import Change, renew
@@ -136,7 +137,7 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress 
         change.begin()
         if unfinished.has_place(where):
             unfinished.of_deletion(found).write(where)
-        is_document = hierarchy.document_test(where)
+        is_document = document_test(where)
         own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
         where.store.delete_many(dict.fromkeys((*own, *below)))

@@ -75,10 +75,14 @@ class Tally(WrapperStore):
     def set(self, key: str, value: Buffer) -> None:
         """Hand on, and count."""
         super().set(key, value)
-        with self._guard:
-            self._written = Written(self._written.values + 1, self._written.nbytes + len(value))
+        self.count(len(value))
         if self.told is not None:
             self.told()
+
+    def count(self, nbytes: int) -> None:
+        """Count a value that was set in another way."""
+        with self._guard:
+            self._written = Written(self._written.values + 1, self._written.nbytes + nbytes)
 
     @property
     def written(self) -> Written:

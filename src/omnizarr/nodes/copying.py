@@ -1,0 +1,345 @@
+"""The copier: stored values go from keys to other keys, unchanged. Whatever copies byte for byte uses it.
+
+`Layout` says which keys a node and those below have, and where these go. `Copier` copies them, side by side, with a
+bounded number of bytes in memory. Chunks are copied first, then documents: the deepest first, and for each node the
+document that makes it a node last. So no incomplete node is ever visible.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import chain, count, groupby, islice
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from omnizarr.errors import Remedy, StoreError
+from omnizarr.model import ArrayMetadata
+from omnizarr.nodes import detection, holdings
+from omnizarr.nodes.location import StorePath, dialects_at
+from omnizarr.stores import Store, pool
+from omnizarr.stores.base import Buffer
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.locks import RLock
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = Lazy("tempfile")
+
+Pair: TypeAlias = tuple[str, str]
+"""The key of a value in the source, and in the target."""
+
+_IN_FLIGHT: Final = 256 * 2**20
+"""Bytes of values in memory at a time, where the values are not larger than a quarter of that."""
+_LEAST: Final = 4
+"""So many values are copied side by side, however large they are."""
+_PIECE: Final = 4 * 2**20
+"""Bytes of a file that are read at once; a larger one is read in such pieces."""
+
+
+class Done(NamedTuple):
+    """What was done with a value.
+
+    Attributes
+    ----------
+    nbytes : int
+        Its size; 0 if it does not exist, or if nothing asked for its size.
+    is_written : bool
+    """
+
+    nbytes: int
+    is_written: bool
+
+
+_NOTHING: Final = Done(0, is_written=False)
+
+
+@dataclass(frozen=True)
+class Copier:
+    """From one store to another, or within one. This can be pickled, if the stores can.
+
+    Attributes
+    ----------
+    source, target : Store
+    keeps : {"none", "equal", "all"}
+        Which values stay, of those that the target has already. "equal": those that are equal to what is copied.
+    verify : bool
+        Whether to read each copy again, and compare it.
+    in_pieces : bool
+        Whether values are files of any size. Large ones are then read in pieces, and copied one after the other.
+    most : int, optional
+        Bytes that a value may have. StoreLimitError is raised for a larger one.
+    by_server : bool
+        Whether a store may copy within itself: not of a document, which is written on a condition under its lock.
+    sized : bool
+        Whether the caller wants to know the size of what a store copies within itself.
+    """
+
+    source: Store
+    target: Store
+    keeps: Literal["none", "equal", "all"] = "none"
+    verify: bool = False
+    in_pieces: bool = False
+    most: int | None = None
+    by_server: bool = True
+    sized: bool = True
+
+    @property
+    def at_once(self) -> int:
+        """How many values are copied side by side in one process."""
+        return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
+
+    def run(self, pairs: Iterable[Pair], told: Callable[[], object] | None = None) -> None:
+        """Copy the values of keys, with the threads of this process. `told` is called for each, from any of them."""
+        copy = self.copier()
+
+        def each(pair: Pair) -> None:
+            copy(*pair)
+            if told is not None:
+                told()
+
+        workers = max(self.source.concurrency, self.target.concurrency)
+        pool.run(each, pairs, min(workers, len(pairs)) if isinstance(pairs, list) else workers, 1)
+
+    def copier(self) -> Callable[[str, str], Done]:
+        """Return a function that copies the value of a key to another key. Several threads may call it at a time.
+
+        It learns how large values are. The first ones, and large ones, wait for each other, so that not too many bytes
+        are in memory.
+        """
+        is_within = self.source is self.target and self.by_server and self.keeps == "none" and not self.verify
+        copy = self._copy_within if is_within else self._copy_through
+        least, most = 1 if self.in_pieces else _LEAST, self.at_once
+        if is_within or most <= least:
+            return copy
+        turns, lanes = count(), [RLock() for _ in range(most)]
+        largest = _IN_FLIGHT
+
+        def room() -> int:
+            return max(least, min(most, _IN_FLIGHT // max(largest, 1)))
+
+        def copy_in_turn(key: str, copied: str) -> Done:
+            nonlocal largest
+            found = room()
+            if found < most:
+                with lanes[next(turns) % found]:
+                    if room() < most:
+                        done = copy(key, copied)
+                        largest = done.nbytes if largest == _IN_FLIGHT else max(largest, done.nbytes)
+                        return done
+            done = copy(key, copied)
+            largest = max(largest, done.nbytes)
+            return done
+
+        return copy_in_turn
+
+    def _copy_within(self, key: str, copied: str) -> Done:
+        """Let the store copy the value."""
+        size = self.source.size(key) if self.sized else 0
+        if size is None or not self.source.copy_value(key, copied):
+            return _NOTHING
+        return Done(size, is_written=True)
+
+    def _copy_through(self, key: str, copied: str) -> Done:
+        """Read the value, and write it."""
+        target = self.target
+        if self.keeps == "all" and target.exists(copied):
+            return _NOTHING
+        with self._read(key) as value:
+            if value is None:  # never written, or removed meanwhile
+                return _NOTHING
+            size = len(value)
+            if self.keeps == "equal" and self._holds(copied, value):
+                return Done(size, is_written=False)
+            target.set(copied, value)
+            if self.verify and not self._holds(copied, value):
+                raise StoreError(
+                    "the copy differs from what was copied",
+                    store=str(target),
+                    key=copied,
+                    remedy=Remedy(
+                        "let nothing change the source, look after the store, and continue with {resume}", resume=True
+                    ),
+                )
+        return Done(size, is_written=True)
+
+    def _read(self, key: str) -> AbstractContextManager[Buffer | None]:
+        """Give the value; if it is read in pieces, and large, only a part of it is in memory at a time."""
+        if self.in_pieces:
+            value = self.source.get(key, (0, _PIECE))
+            return nullcontext(value) if value is None or len(value) < _PIECE else _mapped(self.source, key)
+        return nullcontext(self.source.get(key) if self.most is None else self.source.get_within(key, self.most))
+
+    def _holds(self, key: str, value: Buffer) -> bool:
+        """Return whether the target has this value."""
+        if self.in_pieces:
+            view = memoryview(value)
+            spans = ((start, start + _PIECE) for start in range(0, len(view) + 1, _PIECE))
+            return all(equals(self.target.get(key, span), view[slice(*span)]) for span in spans)
+        return equals(self.target.get(key), value)
+
+
+def equals(found: Buffer | None, value: Buffer) -> bool:
+    """Return whether there is a value, which has the same bytes as another one."""
+    return found is not None and len(found) == len(value) and bytes(found) == bytes(value)  # views compare slowly
+
+
+def same_value(one: Store, key: str, other: Store, other_key: str) -> bool:
+    """Return whether two stores hold equal bytes at two keys, read in pieces; missing values are equal, too."""
+    start = 0
+    while True:
+        span = start, start + _PIECE
+        left, right = one.get(key, span), other.get(other_key, span)
+        if left is None or right is None:
+            return left is None and right is None
+        if not equals(left, right):
+            return False
+        if len(left) < _PIECE:
+            return True
+        start += _PIECE
+
+
+@contextmanager
+def _mapped(store: Store, key: str) -> Iterator[Buffer | None]:
+    """Give a temporary copy of a large value, of which only a part is in memory at a time."""
+    with tempfile.TemporaryFile() as file:
+        start = 0
+        while True:
+            piece = store.get(key, (start, start + _PIECE))
+            if piece is None:
+                raise StoreError("a file was removed while it was copied", store=str(store), key=key)
+            file.write(piece)
+            start += len(piece)
+            if len(piece) < _PIECE:
+                break
+        file.flush()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
+            yield view
+
+
+class Layout:
+    """Which keys there are of a node and of those below, and where they go.
+
+    Parameters
+    ----------
+    source, target : StorePath
+    besides : str
+        Name of a document at both places that is not copied.
+    unlisted : callable, optional
+        Returns the keys of documents and chunks in a source that cannot be listed. By default, an array is asked for
+        all of its chunks, and a group raises the error of the store.
+    """
+
+    def __init__(
+        self,
+        source: StorePath,
+        target: StorePath,
+        *,
+        besides: str = "",
+        unlisted: Callable[[StorePath], Iterator[str]] | None = None,
+    ) -> None:
+        self.source, self.target = source, target
+        self._besides, self._unlisted = besides, unlisted
+        formats = dialects_at(source)
+        self._old, self._new = formats[0].keyspace, dialects_at(target)[0].keyspace
+        self._is_document = document_test(source)
+        self._makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
+        self._documents: list[Pair] = []
+
+    def chunks(self) -> Iterator[Pair]:
+        """Yield all keys but those of documents, which are remembered; in any order."""
+        seen: set[str] = set()
+        for prefix, other in self._prefixes().items():
+            for key in self._keys(prefix):
+                if self._besides and key == f"{self.source.prefix}{self._besides}":
+                    continue
+                pair = key, other + key[len(prefix) :]
+                if not self._is_document(key):
+                    yield pair
+                elif key not in seen:
+                    seen.add(key)
+                    self._documents.append(pair)
+        there = self._new.documents(self.target.path)
+        for name, key in self._old.documents(self.source.path).items():
+            if name in there and key not in seen and self.source.store.exists(key):
+                self._documents.append((key, there[name]))
+
+    def documents(self) -> Iterator[list[Pair]]:
+        """Yield the keys of documents, when `chunks` has ended. Those of a list may be written in any order."""
+        yield from in_turns(self._documents, self._makers)
+        own, new = self.source.home, self.target.home
+        if self.has_entry and own is not None and new is not None:
+            yield [(own.entry_key, new.entry_key)]
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the root of a draft's hierarchy is copied to where another one begins: with its entry point."""
+        own, new = self.source.home, self.target.home
+        if own is None or new is None:
+            return False
+        return self.source.path == own.root and self.target.path == new.root
+
+    def others(self) -> Iterator[str]:
+        """Yield the keys of the target that the source does not have, or no longer, when `chunks` has ended."""
+        expected = {new: old for old, new in self._documents}
+        for prefix, other in self._prefixes().items():
+            for key in list(self.target.store.list_prefix(other)):
+                old = expected.get(key, prefix + key[len(other) :])
+                is_besides = self._besides and key == f"{self.target.prefix}{self._besides}"
+                if not is_besides and not self.source.store.exists(old):
+                    yield key
+
+    def _prefixes(self) -> dict[str, str]:
+        """Return prefixes of the source, none within another, with their new names."""
+        pairs = {
+            self._old.directory(self.source.path): self._new.directory(self.target.path),
+            self._old.chunk_prefix(self.source.path): self._new.chunk_prefix(self.target.path),
+        }
+        return {
+            old: new for old, new in pairs.items() if not any(old != other and old.startswith(other) for other in pairs)
+        }
+
+    def _keys(self, prefix: str) -> Iterator[str]:
+        try:
+            keys = self.source.store.list_prefix(prefix)
+            if holdings.is_asked(self.source.store):
+                keys = (key for key in holdings.keys(self.source) if key.startswith(prefix))
+            first = list(islice(keys, 1))
+        except (StoreError, NotImplementedError):
+            asked = self._asked()
+            if asked is None:
+                raise
+            return (key for key in asked if key.startswith(prefix))
+        return chain(first, keys)
+
+    def _asked(self) -> Iterator[str] | None:
+        if self._unlisted is not None:
+            return self._unlisted(self.source)
+        found = detection.open_node(self.source)
+        return holdings.possible(found.where, found.metadata) if isinstance(found.metadata, ArrayMetadata) else None
+
+
+def in_turns(documents: Iterable[Pair], makers: tuple[str, ...]) -> Iterator[list[Pair]]:
+    """Yield documents in the order in which they are written, as lists of those whose order does not matter.
+
+    The deepest come first, and of each node the one that makes it a node (such a key ends like one of the `makers`)
+    comes last.
+    """
+
+    def turn(pair: Pair) -> tuple[int, bool]:
+        return -pair[0].count("/"), pair[0].endswith(makers)
+
+    for _, level in groupby(sorted(documents, key=turn), turn):
+        yield list(level)
+
+
+def document_test(where: StorePath) -> Callable[[str], bool]:
+    """Return a function that distinguishes documents from chunks by their keys."""
+    home = where.home
+    if home is not None:
+        meta = home.directory(home.root)[:-1]
+        return lambda key: key.startswith(meta)
+    names = {name for dialect in dialects_at(where) for name in dialect.keyspace.documents("")}
+    return lambda key: key.rpartition("/")[2] in names

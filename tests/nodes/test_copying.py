@@ -1,0 +1,183 @@
+"""`omnizarr.nodes.copying`."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.errors import StoreError, StoreLimitError
+from omnizarr.nodes import copying
+from omnizarr.nodes.copying import Copier, Done
+from omnizarr.stores import MemoryStore, WrapperStore
+
+
+class Far(WrapperStore):
+    """A store with latency, which copies values itself, and of which the bytes in flight are counted."""
+
+    concurrency = 32
+
+    def __init__(self, values):
+        super().__init__(MemoryStore(values))
+        self.guard = threading.Lock()
+        self.calls, self.flying, self.most = [], 0, 0
+        self.gate = threading.Barrier(1)
+
+    def get(self, key, span=None):
+        value = super().get(key, span)
+        with self.guard:
+            self.calls.append(("get", key))
+            self.flying += len(value or b"")
+            self.most = max(self.most, self.flying)
+        return value
+
+    def landed(self, nbytes):
+        with self.guard:
+            self.flying -= nbytes
+
+    def copy_value(self, key, target):
+        self.calls.append(("copy", key))
+        return self.store.copy_value(key, target)
+
+
+class Landing(WrapperStore):
+    """What is written here is no longer in flight."""
+
+    def __init__(self, source):
+        super().__init__(MemoryStore())
+        self.source = source
+
+    def set(self, key, value):
+        super().set(key, value)
+        threading.Event().wait(0.002)
+        self.source.landed(len(value))
+
+
+def copied(values, **options):
+    source, target = MemoryStore(values), MemoryStore(options.pop("there", {}))
+    copy = Copier(source, target, **options).copier()
+    done = {key: copy(key, key) for key in [*values, "missing"]}
+    return done, {key: bytes(target.get(key)) for key in target.list()}
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+@pytest.mark.parametrize("verify", [False, True])
+def test_values_are_copied_and_missing_ones_are_not(monkeypatch, in_pieces, verify):
+    monkeypatch.setattr(copying, "_PIECE", 4)
+    values = {"a": b"", "b": b"123", "c": b"1234", "d": b"123456789"}
+    done, found = copied(values, in_pieces=in_pieces, verify=verify)
+    assert found == values
+    assert done == {**{key: Done(len(value), True) for key, value in values.items()}, "missing": Done(0, False)}
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+@pytest.mark.parametrize(
+    ("keeps", "expected", "written"),
+    [("none", b"12345", {"a", "b"}), ("equal", b"12345", {"b"}), ("all", b"123456", set())],
+)
+def test_values_that_are_there_already(monkeypatch, keeps, expected, written, in_pieces):
+    monkeypatch.setattr(copying, "_PIECE", 4)
+    there = {"a": b"1234", "b": b"123456"}
+    done, found = copied({"a": b"1234", "b": b"12345"}, there=there, keeps=keeps, in_pieces=in_pieces)
+    assert found == {"a": b"1234", "b": expected}
+    assert {key for key, each in done.items() if each.is_written} == written
+
+
+def test_a_copy_that_differs_is_an_error():
+    class Forgetful(MemoryStore):
+        def set(self, key, value):
+            super().set(key, bytes(value)[:-1])
+
+    with pytest.raises(StoreError, match="differs"):
+        Copier(MemoryStore({"a": b"12"}), Forgetful(), verify=True).copier()("a", "a")
+
+
+def test_a_value_that_is_too_large_is_an_error():
+    with pytest.raises(StoreLimitError):
+        Copier(MemoryStore({"a": b"12"}), MemoryStore(), most=1).copier()("a", "a")
+
+
+def test_a_store_copies_within_itself_but_not_documents_or_what_is_compared():
+    store = Far({"a": b"12"})
+    assert Copier(store, store, sized=False).copier()("a", "b") == Done(0, is_written=True)
+    assert Copier(store, store).copier()("a", "b") == Done(2, is_written=True)
+    assert Copier(store, store).copier()("x", "y") == Done(0, is_written=False)
+    assert {name for name, key in store.calls if key == "a"} == {"copy"}
+    store.calls.clear()
+    Copier(store, store, by_server=False).copier()("a", "c")
+    Copier(store, store, verify=True).copier()("a", "d")
+    assert {name for name, _ in store.calls} == {"get"}
+
+
+@pytest.mark.parametrize("size", [1, 2**10, 2**16])
+def test_few_bytes_are_in_memory_at_a_time(monkeypatch, size):
+    monkeypatch.setattr(copying, "_IN_FLIGHT", 2**16)
+    source = Far({str(number): bytes(size) for number in range(200)})
+    target = Landing(source)
+    Copier(source, target).run((str(number), str(number)) for number in range(200))
+    assert len(list(target.list())) == 200
+    assert source.most <= max(4 * size, 2**16)
+
+
+def test_values_are_copied_side_by_side():
+    source, meet = Far({str(number): b"1" for number in range(64)}), threading.Barrier(16)
+
+    class Meeting(WrapperStore):
+        def set(self, key, value):
+            if int(key) >= 32:  # the first ones show how large values are
+                meet.wait(10)
+            super().set(key, value)
+
+    target = Meeting(MemoryStore())
+    Copier(source, target).run((str(number), str(number)) for number in range(64))
+    assert len(list(target.list())) == 64
+
+
+class Unlistable(WrapperStore):
+    supports_listing = False
+    lists_everything = False
+
+    def __init__(self, store):
+        super().__init__(store)
+
+    def list(self):
+        raise NotImplementedError
+
+    def list_prefix(self, prefix):
+        raise NotImplementedError
+
+    def list_dir(self, prefix):
+        raise NotImplementedError
+
+    def list_sizes(self, prefix):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_an_array_is_copied_from_a_store_that_cannot_list(zarr_format):
+    values = {}
+    root = omnizarr.create_group(values, zarr_format=zarr_format)
+    root.create_array("a", shape=(10,), chunks=(2,), dtype="i4", fill_value=-1)[2:6] = 7
+    dest = omnizarr.create_group({}, zarr_format=zarr_format)
+    source = omnizarr.open_array(Unlistable(MemoryStore(values)), path="a")
+    assert omnizarr.copy(source, dest, "b").copied == 1
+    np.testing.assert_array_equal(dest["b"][...], root["a"][...])
+    assert dest["b"].nchunks_initialized == 2
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("new_format", [2, 3])
+def test_a_group_is_copied_from_a_store_that_cannot_list(zarr_format, new_format):
+    values = {}
+    root = omnizarr.create_group(values, zarr_format=zarr_format)
+    root["g/a"] = np.arange(4)
+    root["g/b/c"] = np.arange(5)
+    omnizarr.consolidate_metadata(values)
+    source = omnizarr.open_group(Unlistable(MemoryStore(values)))
+    dest = omnizarr.create_group({}, zarr_format=new_format)
+    assert omnizarr.copy_all(source, dest).copied == 4
+    np.testing.assert_array_equal(dest["g/a"][...], np.arange(4))
+    np.testing.assert_array_equal(dest["g/b/c"][...], np.arange(5))
+    if zarr_format == new_format:
+        assert omnizarr.copy(source["g"], dest, "h").copied == 4
+        np.testing.assert_array_equal(dest["h/b/c"][...], np.arange(5))
