@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
     from omnizarr.nodes.config import ArrayConfig
     from omnizarr.nodes.group import Group, UnreadableNode
+    from omnizarr.nodes.lazy.joining import block, concat, stack
+    from omnizarr.nodes.lazy.view import LazyArray
     from omnizarr.nodes.reading import read_many
     from omnizarr.settings import config
     from omnizarr.tools.advise import advise
@@ -110,6 +112,12 @@ _NAMES: Final = {
             "Group",
             "UnreadableNode",
         ),
+        "nodes.lazy.joining": (
+            "block",
+            "concat",
+            "stack",
+        ),
+        "nodes.lazy.view": ("LazyArray",),
         "nodes.reading": ("read_many",),
         "settings": ("config",),
         "tools.advise": ("advise",),
@@ -152,12 +160,15 @@ __all__ = [
     "ArrayConfig",
     "ChunkCache",
     "Group",
+    "LazyArray",
     "UnreadableNode",
     "__version__",
     "advise",
     "array",
+    "block",
     "check",
     "codecs",
+    "concat",
     "config",
     "consolidate_metadata",
     "convert",
@@ -200,6 +211,7 @@ __all__ = [
     "save_array",
     "save_group",
     "serve",
+    "stack",
     "stat",
     "storage",
     "tree",

@@ -35,6 +35,7 @@ The tree, with the built-in exceptions that they are as well::
     │   └── BoundsCheckError
     ├── SelectionMemoryError (MemoryError)        the selected elements are too many for the memory
     ├── ShapeError (ValueError)                   a value does not fit the selection
+    ├── JoinError (ValueError)                    arrays cannot be joined
     ├── ValueTypeError (TypeError, ValueError)    a value cannot be converted to the data type
     ├── ReadOnlyError (PermissionError, RuntimeError, ValueError)
     ├── SettingError (ValueError)                 a setting has an invalid value
@@ -433,6 +434,10 @@ class SelectionMemoryError(OmnizarrError, MemoryError):
 
 class ShapeError(OmnizarrError, ValueError):
     """A value does not fit the selection that it is assigned to."""
+
+
+class JoinError(OmnizarrError, ValueError):
+    """Arrays cannot be joined: their shapes, data types, dimensions or units differ."""
 
 
 class ValueTypeError(OmnizarrError, TypeError, ValueError):

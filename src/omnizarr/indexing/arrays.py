@@ -67,7 +67,7 @@ def as_index_array(item: Any, number: int | None = None) -> AnyArray:
     return array
 
 
-def _wrapped(array: AnyArray, length: int, number: int) -> Integers:
+def wrapped(array: AnyArray, length: int, number: int) -> Integers:
     """Return the integers of an array counted from the start of axis `number`. Raises BoundsCheckError."""
     if array.size:
         low, high = int(array.min()), int(array.max())
@@ -163,7 +163,7 @@ def _indices_along(item: Any, axis: Axis, number: int) -> Integers:
             remedy="index with arrays of coordinates through .vindex",
         )
     if array.dtype != np.bool_:
-        return _wrapped(array, axis.length, number)
+        return wrapped(array, axis.length, number)
     if array.size != axis.length:
         raise _unfitting_mask(array.size, axis.length, number)
     return np.flatnonzero(array).astype(np.int64, copy=False)
@@ -271,7 +271,7 @@ def coordinate(selection: Any, grid: Grid) -> Plan:
             expected=f"one integer or array of integers for each of {len(grid.axes)} dimensions, or one mask",
         )
     shape = _broadcast([array.shape for array in arrays])
-    indices = [_wrapped(array, n, number) for number, (array, n) in enumerate(zip(arrays, grid.shape, strict=True))]
+    indices = [wrapped(array, n, number) for number, (array, n) in enumerate(zip(arrays, grid.shape, strict=True))]
     return _together(indices, grid, shape, 0)
 
 
@@ -538,7 +538,7 @@ def _within(items: Sequence[Any], grid: Grid, *, is_empty: bool) -> Iterator[Any
         elif is_empty and item.indices.ndim:
             yield np.zeros(item.indices.shape, np.int64)
         else:
-            yield _wrapped(item.indices, axis.length, number)
+            yield wrapped(item.indices, axis.length, number)
 
 
 def _together(items: Iterable[Any], grid: Grid, shape: tuple[int, ...], place: int) -> Plan:

@@ -93,7 +93,7 @@ def _in_one_chunk(items: tuple[Any, ...], grid: Grid) -> Plan | None:
 def part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
     """Return the part that an integer or a slice selects along axis `number`, and its number of elements."""
     if isinstance(item, slice):
-        start, stop, step = _slice_indices(item, axis.length, number)
+        start, stop, step = slice_indices(item, axis.length, number)
         if step > 0:
             points = -((start - stop) // step) if start < stop else 0
             return strided(axis, start, step, points), points
@@ -159,7 +159,8 @@ def out_of_bounds(index: int, length: int, number: int) -> BoundsCheckError:
     )
 
 
-def _slice_indices(item: slice, length: int, number: int) -> tuple[int, int, int]:
+def slice_indices(item: slice, length: int, number: int) -> tuple[int, int, int]:
+    """Return start, stop and step of a slice of dimension `number`. Raises SelectionError."""
     try:
         return item.indices(length)
     except (TypeError, ValueError) as error:
@@ -213,7 +214,7 @@ def block(selection: Any, grid: Grid) -> Plan:
 def _elements_of_blocks(item: Any, axis: Axis, number: int) -> slice:
     """Return the elements of the chunks that an integer or a slice selects along one axis."""
     if isinstance(item, slice):
-        start, stop, step = _slice_indices(item, axis.count, number)
+        start, stop, step = slice_indices(item, axis.count, number)
         if step != 1:
             raise SelectionError(f"blocks can only be selected at step 1, dimension {number}", found=item)
     elif is_integer(item):

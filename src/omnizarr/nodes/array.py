@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from omnizarr.codecs import values
     from omnizarr.nodes import holdings, info, info_card, info_html, showing
+    from omnizarr.nodes.lazy import view
+    from omnizarr.nodes.lazy.view import LazySelection
     from omnizarr.show import contents
     from omnizarr.show.picture import Picture
 else:
@@ -49,6 +51,7 @@ else:
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
     showing = Lazy("omnizarr.nodes.showing")
+    view = Lazy("omnizarr.nodes.lazy.view")
     contents = Lazy("omnizarr.show.contents")
     values = Lazy("omnizarr.codecs.values")
 
@@ -348,6 +351,19 @@ class Array(Node, ArrayProperties):
             raise ValueError("the elements must be copied out of the store, so `copy=False` is not possible")
         result = np.asarray(self[...])
         return result if dtype is None else result.astype(dtype, copy=False)
+
+    @property
+    def lazy(self) -> LazySelection:
+        """Selections that are read later: ``array.lazy[::2]`` is an `omnizarr.LazyArray`, and reads nothing.
+
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(10))
+        >>> odd = array.lazy[1::2]
+        >>> odd[::-1]
+        array([9, 7, 5, 3, 1])
+        """
+        return view.as_lazy(self).lazy
 
     def astype(self, dtype: DTypeLike) -> AsType:
         """Return a view that converts the elements to another data type when you read them."""

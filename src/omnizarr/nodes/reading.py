@@ -53,7 +53,7 @@ def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fiel
     """Return a planned selection with memory to read it into: `out` itself if possible."""
     dtype = binding.spec.dtype
     if out is not None:
-        _check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
+        check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
         if fields is None and out.dtype == dtype and (view := as_buffer(out, plan)) is not None:
             return Prepared(binding, plan, view, out, None, is_in_place=True)
     try:
@@ -74,7 +74,7 @@ def too_large(binding: Binding, plan: Plan) -> SelectionMemoryError:
     )
 
 
-def _check_out(out: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+def check_out(out: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Raise an error unless elements of `dtype` can be put into `out`, so that no engine writes where it must not."""
     if not isinstance(out, np.ndarray):
         raise ValueTypeError("out is not an array of NumPy", found=type(out).__name__, expected="numpy.ndarray")

@@ -1,0 +1,280 @@
+"""Many arrays as one: `concat`, `stack` and `block`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from omnizarr.errors import JoinError
+from omnizarr.nodes.lazy.tree import Filled, joined, leaves
+from omnizarr.nodes.lazy.view import PACKING, LazyArray, as_lazy
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+_UNITS = ("units", "calendar")
+
+
+def concat(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = None) -> LazyArray:
+    """Return several arrays one behind the other along a dimension, without reading them.
+
+    The arrays may differ in format, store, codecs, chunks and data type. Where they are packed in different ways
+    (their attributes ``scale_factor``, ``add_offset``, ``_FillValue`` or ``missing_value`` differ), each is unpacked
+    by its own attributes, and `LazyArray.notes` says so.
+
+    Parameters
+    ----------
+    sources : iterable of array_like
+        `omnizarr.Array`, `omnizarr.LazyArray`, NumPy and dask arrays, and others with a shape, a dtype and brackets.
+        All have the same lengths except along `axis`.
+    axis : int
+        The dimension along which they follow each other.
+    dtype : data-type, optional
+        Data type of the result. The default is what NumPy promotes the data types to.
+
+    Returns
+    -------
+    LazyArray
+
+    Raises
+    ------
+    JoinError
+        If the arrays do not fit together: shapes, data types, names of dimensions, units. It names two of them.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> january = omnizarr.create_array({}, data=[[1, 2], [3, 4]], dtype="int16")
+    >>> february = omnizarr.create_array({}, data=[[5.5, 6.5]])
+    >>> both = omnizarr.concat([january, february])
+    >>> both.shape, both.dtype
+    ((3, 2), dtype('float64'))
+    >>> both[1:, 0]
+    array([3. , 5.5])
+    """
+    views = _views(sources)
+    ndim = views[0].ndim
+    if not -ndim <= axis < ndim:
+        raise JoinError("there is no such dimension", found=f"axis {axis}", expected=f"{-ndim} to {ndim - 1}")
+    return _joined(views, axis % ndim, dtype)
+
+
+def stack(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = None) -> LazyArray:
+    """Return arrays of one shape along a new dimension, without reading them.
+
+    Parameters
+    ----------
+    sources : iterable of array_like
+        As for `concat`, all of the same shape.
+    axis : int
+        Position of the new dimension.
+    dtype : data-type, optional
+        Data type of the result.
+
+    Returns
+    -------
+    LazyArray
+
+    Raises
+    ------
+    JoinError
+        As for `concat`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> omnizarr.stack([np.arange(3), np.arange(3) * 10], axis=1)[...]
+    array([[ 0,  0],
+           [ 1, 10],
+           [ 2, 20]])
+    """
+    views = _views(sources)
+    ndim = views[0].ndim + 1
+    if not -ndim <= axis < ndim:
+        raise JoinError("there is no such dimension", found=f"axis {axis}", expected=f"{-ndim} to {ndim - 1}")
+    axis %= ndim
+    new = (slice(None),) * axis + (None,)
+    for view in views:
+        _check_shapes(views[0], view, None)
+    return _joined([view.lazy[new] for view in views], axis, dtype)
+
+
+def block(rows: Sequence[Any], *, fill_value: Any = 0, dtype: DTypeLike | None = None) -> LazyArray:
+    """Return a mosaic of arrays, without reading them.
+
+    Parameters
+    ----------
+    rows : nested sequence of array_like or None
+        A list of arrays is joined along the last dimension, a list of lists along the last two, and so on, as by
+        `numpy.block`. None is a gap, as large as its neighbours in its row and column.
+    fill_value : scalar
+        Value of the elements in gaps.
+    dtype : data-type, optional
+        Data type of the result.
+
+    Returns
+    -------
+    LazyArray
+
+    Raises
+    ------
+    JoinError
+        If the arrays do not fit together, or the size of a gap is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> omnizarr.block([[np.ones((1, 2), int), None], [None, np.full((2, 1), 5)]])[...]
+    array([[1, 1, 0],
+           [0, 0, 5],
+           [0, 0, 5]])
+    """
+    depth = _depth(rows)
+    tiles = dict(_tiles(rows, ()))
+    views = {place: as_lazy(tile) for place, tile in tiles.items() if tile is not None}
+    if not views:
+        raise JoinError("a mosaic needs at least one array", found="none")
+    ndim = max(depth, *(view.ndim for view in views.values()))
+    views = {place: _with_dimensions(view, ndim) for place, view in views.items()}
+    example = next(iter(views.values()))
+    first = ndim - depth
+    lengths: list[dict[int, int]] = [{} for _ in range(depth)]
+    for place, view in views.items():
+        for level, number in enumerate(place):
+            known = lengths[level].setdefault(number, view.shape[first + level])
+            if known != view.shape[first + level]:
+                raise JoinError(
+                    "arrays in one row or column of a mosaic have different lengths",
+                    found=f"{view.shape[first + level]} along axis {first + level} at {place}",
+                    expected=str(known),
+                )
+    common = np.dtype(dtype) if dtype is not None else _common_dtype(list(views.values()))
+    for place in tiles:
+        if place not in views:
+            try:
+                size = [lengths[level][number] for level, number in enumerate(place)]
+            except KeyError:
+                raise JoinError(
+                    "the size of a gap is unknown", found=f"no array in its row or column, at {place}"
+                ) from None
+            views[place] = LazyArray(
+                Filled((*example.shape[:first], *size), common, fill_value), example.dimension_names
+            )
+    for level in reversed(range(depth)):
+        groups: dict[tuple[int, ...], list[LazyArray]] = {}
+        for place in sorted(views):
+            groups.setdefault(place[:level], []).append(views[place])
+        views = {place: _joined(parts, first + level, common) for place, parts in groups.items()}
+    return views[()]
+
+
+def _views(sources: Iterable[Any]) -> list[LazyArray]:
+    views = [as_lazy(source) for source in sources]
+    if not views:
+        raise JoinError("there is nothing to join", found="no sources", expected="at least one")
+    return views
+
+
+def _joined(views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None) -> LazyArray:
+    first = views[0]
+    for view in views[1:]:
+        _check_shapes(first, view, axis)
+        _check_names(first, view)
+    notes = tuple(dict.fromkeys(note for view in views for note in view.notes))
+    views, note = _same_packing(views)
+    wanted = np.dtype(dtype) if dtype is not None else _common_dtype(views)
+    names = next((view.dimension_names for view in views if view.dimension_names), None)
+    nodes = [view._node for view in views]  # noqa: SLF001 - a part of LazyArray
+    return LazyArray(joined(nodes, axis, wanted), names, notes + note)
+
+
+def _check_shapes(first: LazyArray, other: LazyArray, axis: int | None) -> None:
+    if first.ndim != other.ndim or any(
+        a != b for dim, (a, b) in enumerate(zip(first.shape, other.shape, strict=True)) if dim != axis
+    ):
+        where = "" if axis is None else f" except along axis {axis}"
+        raise JoinError(
+            f"arrays have different shapes{where}",
+            found=f"{other.shape} ({_name(other)})",
+            expected=f"{first.shape} ({_name(first)})",
+        )
+
+
+def _check_names(first: LazyArray, other: LazyArray) -> None:
+    if first.dimension_names and other.dimension_names and first.dimension_names != other.dimension_names:
+        raise JoinError(
+            "arrays have different dimensions",
+            found=f"{other.dimension_names} ({_name(other)})",
+            expected=f"{first.dimension_names} ({_name(first)})",
+            remedy="transpose or rename one of them",
+        )
+
+
+def _same_packing(views: Sequence[LazyArray]) -> tuple[Sequence[LazyArray], tuple[str, ...]]:
+    """Return arrays whose elements mean the same: unpacked if they are packed in different ways."""
+    known = [view.attrs for view in views]
+    first = known[0]
+    for view, attributes in zip(views, known, strict=True):
+        for name in _UNITS:
+            if name in first and name in attributes and attributes[name] != first[name]:
+                raise JoinError(
+                    f"arrays have different {name}",
+                    found=f"{attributes[name]!r} ({_name(view)})",
+                    expected=f"{first[name]!r} ({_name(views[0])})",
+                    remedy="convert one of them first",
+                )
+    packings = [{name: attributes[name] for name in PACKING if name in attributes} for attributes in known]
+    if all(packing == packings[0] for packing in packings):
+        return views, ()
+    return [view.unpack() for view in views], (
+        "packed in different ways: each source is unpacked by its own attributes",
+    )
+
+
+def _common_dtype(views: Sequence[LazyArray]) -> np.dtype[Any]:
+    """Return what NumPy promotes data types to. Raises JoinError for those that have nothing in common."""
+    found = views[0].dtype
+    for view in views[1:]:
+        try:
+            promoted = np.promote_types(found, view.dtype)
+        except TypeError:
+            promoted = None
+        if promoted is None or (promoted.kind in "USO" and found.kind != view.dtype.kind):
+            raise JoinError(
+                "arrays have data types that have nothing in common",
+                found=f"{view.dtype} ({_name(view)})",
+                expected=f"{found} ({_name(views[0])})",
+                remedy="convert one of them with astype",
+            )
+        found = promoted
+    return found
+
+
+def _name(view: LazyArray) -> str:
+    leaf = next(leaves(view._node), None)  # noqa: SLF001 - a part of LazyArray
+    return "a gap" if leaf is None else str(leaf)
+
+
+def _depth(rows: Any) -> int:
+    depth = 0
+    while isinstance(rows, (list, tuple)):
+        if not rows:
+            raise JoinError("a mosaic has an empty row", found=rows)
+        depth, rows = depth + 1, rows[0]
+    return depth
+
+
+def _tiles(rows: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    if not isinstance(rows, (list, tuple)):
+        yield place, rows
+        return
+    for number, row in enumerate(rows):
+        yield from _tiles(row, (*place, number))
+
+
+def _with_dimensions(view: LazyArray, ndim: int) -> LazyArray:
+    return view if view.ndim == ndim else view.lazy[(None,) * (ndim - view.ndim)]

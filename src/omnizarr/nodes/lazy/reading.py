@@ -1,0 +1,270 @@
+"""Reading lazy arrays: a tree becomes selections of its sources, each with its place in the result.
+
+All selections of arrays in stores are read by `omnizarr.read_many`, directly into the result where nothing has to be
+converted or spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from omnizarr import indexing
+from omnizarr.indexing import transforms
+from omnizarr.indexing.transforms import Along, Listed, Transform, identity
+from omnizarr.nodes.lazy.tree import Converted, Filled, Joined, Leaf, Node, Selected, Step
+from omnizarr.nodes.reading import read_many
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_BYTES: Final = 64 * 2**20
+"""Bytes of elements that are held beside the result at once."""
+
+
+class Job(NamedTuple):
+    """Elements of one source, and their place in the result."""
+
+    leaf: Leaf | Filled
+    source: Transform
+    """From positions in the job to positions in the source."""
+    target: Transform
+    """From positions in the job to positions in the result."""
+    steps: tuple[Step, ...]
+    """Conversions, in the order in which they are applied."""
+
+
+_Waiting: TypeAlias = "tuple[Job, Layout, NDArray[Any] | None]"
+"""What to read, its form as a selection, and the part of the result to read it into, if there is one."""
+
+
+def read(node: Node, out: NDArray[Any]) -> None:
+    """Read all elements of a node into an array of its shape."""
+    waiting: list[_Waiting] = []
+    held = 0
+    for job in jobs(node):
+        if not math.prod(job.source.shape):
+            continue
+        if isinstance(job.leaf, Filled):
+            _place(job, _converted(np.asarray(job.leaf.value, job.leaf.dtype), job.steps), out)
+            continue
+        layout = Layout(job.source)
+        if not hasattr(job.leaf.source, "_prepare"):
+            _place(job, _converted(layout.arranged(_of_other(job.leaf, layout)), job.steps), out)
+            continue
+        direct = None if job.steps else _direct(job, layout, out)
+        waiting.append((job, layout, direct))
+        held += 0 if direct is not None else job.leaf.dtype.itemsize * math.prod(layout.shape)
+        if held > _MOST_BYTES:
+            _fetch(waiting, out)
+            waiting, held = [], 0
+    _fetch(waiting, out)
+
+
+def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any]) -> None:
+    if not waiting:
+        return
+    if len(waiting) == 1:  # `read_many` costs more than a small read
+        ((job, layout, direct),) = waiting
+        source = cast("Leaf", job.leaf).source
+        found = [source._get(indexing.plan, layout.selection, direct, None)]  # noqa: SLF001 - a part of Array
+    else:
+        found = _all_of(waiting)
+    for (job, layout, direct), values in zip(waiting, found, strict=True):
+        if direct is None:
+            _place(job, _converted(layout.arranged(np.asarray(values).reshape(layout.shape)), job.steps), out)
+
+
+def _all_of(waiting: Sequence[_Waiting]) -> list[Any]:
+    return read_many(
+        [(cast("Leaf", job.leaf).source, layout.selection) for job, layout, _ in waiting],
+        out=[direct for _, _, direct in waiting],
+    )
+
+
+def jobs(node: Node) -> Iterator[Job]:
+    """Yield what has to be read for all elements of a node."""
+    everything = identity(node.shape)
+    stack: list[tuple[Node, Transform, Transform, tuple[Step, ...]]] = [(node, everything, everything, ())]
+    while stack:
+        node, source, target, steps = stack.pop()
+        if isinstance(node, Selected):
+            stack.append((node.base, node.transform.compose(source), target, steps))
+        elif isinstance(node, Converted):
+            stack.append((node.base, source, target, (node.step, *steps)))
+        elif isinstance(node, Joined):
+            stack += reversed([(part, *places, steps) for part, places in _parts(node, source, target)])
+        else:
+            yield Job(node, source, target, steps)
+
+
+def _parts(node: Joined, source: Transform, target: Transform) -> Iterator[tuple[Node, tuple[Transform, Transform]]]:
+    """Yield each part of a join that has selected elements, with the transforms of these elements."""
+    axis = node.axis
+    output = source.outputs[axis]
+    for number in _touched(node, source):
+        end = node.ends[number]
+        start = node.ends[number - 1] if number else 0
+        if isinstance(output, Along):  # most common, and several times faster
+            first, last = transforms.between(output.indices, start, end)
+            if first < last:
+                part = source.cut(output.dim, first, last).shifted(axis, start)
+                yield node.parts[number], (part, target.cut(output.dim, first, last))
+        elif (inside := source.within(axis, start, end)) is not None:
+            yield node.parts[number], (source.compose(inside).shifted(axis, start), target.compose(inside))
+
+
+def _touched(node: Joined, source: Transform) -> Iterable[int]:
+    """Return the numbers of the parts that may have selected elements, at a cost that follows their number."""
+    output = source.outputs[node.axis]
+    if isinstance(output, int):
+        positions = np.array([output])
+    elif isinstance(output, Listed):
+        positions = output.indices.ravel()
+    elif not output.indices:
+        return ()
+    else:
+        ends = sorted((output.indices[0], output.indices[-1]))
+        first, last = np.searchsorted(node.ends, ends, side="right")
+        return range(int(first), int(last) + 1)
+    return np.unique(np.searchsorted(node.ends, positions, side="right")).tolist()  # type: ignore[no-any-return]
+
+
+def _converted(values: NDArray[Any], steps: Iterable[Step]) -> NDArray[Any]:
+    for step in steps:
+        values = step.apply(values)
+    return values
+
+
+def _place(job: Job, values: NDArray[Any], out: NDArray[Any]) -> None:
+    """Put values in the order of a job's dimensions where they belong."""
+    region = _region(job.target, out)
+    values = np.broadcast_to(values, job.target.shape)
+    if region is not None:
+        region[...] = values
+        return
+    dims = range(len(job.target.shape))
+    places = []
+    for output in job.target.outputs:
+        of: tuple[int, ...] = () if isinstance(output, int) else transforms.dims_of(output)
+        indices = np.array(output if isinstance(output, int) else output.indices)
+        lengths = dict(zip(of, indices.shape, strict=True))
+        places.append(indices.reshape([lengths.get(dim, 1) for dim in dims]))
+    out[tuple(places)] = values
+
+
+def _region(target: Transform, out: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the part of the result that a job fills, in the order of its dimensions; None if there is no such view."""
+    if not all(isinstance(output, Along) for output in target.outputs):
+        return None
+    outputs: list[Any] = list(target.outputs)
+    places: list[Any] = [as_slice(output.indices) for output in outputs]
+    view = out[(*places, ...)]  # the Ellipsis keeps 0-d results views
+    dims = [output.dim for output in outputs]
+    return view if dims == sorted(dims) else view.transpose(np.argsort(dims, kind="stable"))
+
+
+def as_slice(indices: range) -> slice:
+    """Return the slice that selects the members of a range."""
+    if not indices:
+        return slice(0, 0, 1)
+    stop = indices.start + indices.step * len(indices)
+    return slice(indices.start, None if stop < 0 else stop, indices.step)
+
+
+class Layout:
+    """A transform as a selection of ``array[...]``, and the way from its result to the dimensions of the transform.
+
+    Attributes
+    ----------
+    selection : tuple
+        Slices and arrays of indices: no axis is dropped.
+    shape : tuple of int
+        Shape of ``array[selection]``.
+    dims : list of int or None
+        For each axis of ``array[selection]``, the dimension of the transform; None: the axis is of length 1.
+    """
+
+    def __init__(self, source: Transform) -> None:
+        self._of_transform = source.shape
+        selection: list[Any] = []
+        dims: list[int | None] = []
+        lists = [output for output in source.outputs if isinstance(output, Listed)]
+        together = sorted({dim for output in lists for dim in output.dims})
+        is_list = [isinstance(output, Listed) for output in source.outputs]
+        are_adjacent = not lists or sum(is_list[is_list.index(True) :][: len(lists)]) == len(lists)
+        if not are_adjacent:
+            dims += together
+        for output in source.outputs:
+            if isinstance(output, Along):
+                selection.append(as_slice(output.indices))
+                dims.append(output.dim)
+            elif isinstance(output, int):
+                selection.append(slice(output, output + 1))
+                dims.append(None)
+            else:
+                lengths = dict(zip(output.dims, output.indices.shape, strict=True))
+                selection.append(output.indices.reshape([lengths.get(dim, 1) for dim in together]))
+                if are_adjacent and output is lists[0]:
+                    dims += together
+        self.selection = tuple(selection)
+        self.dims = dims
+        self.shape = tuple([1 if dim is None else source.shape[dim] for dim in dims])
+        self._is_same = dims == list(range(len(source.shape)))
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether no element of the source is selected twice because of a dimension that it does not have."""
+        return self._is_same or all(length == 1 or dim in self.dims for dim, length in enumerate(self._of_transform))
+
+    def arranged(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return ``array[selection]`` with the dimensions of the transform, of length 1 where it has none of them."""
+        if self._is_same:
+            return values
+        dims = [dim for dim in self.dims if dim is not None]
+        values = values[tuple(0 if dim is None else slice(None) for dim in self.dims)]
+        values = values.transpose(np.argsort(dims, kind="stable"))
+        return values[tuple(slice(None) if dim in dims else None for dim in range(len(self._of_transform)))]
+
+    def rearranged(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values with the dimensions of the transform in the order of ``array[selection]``, as a view."""
+        if self._is_same:
+            return values
+        kept = sorted(dim for dim in self.dims if dim is not None)
+        items: list[Any] = [slice(None) if dim in kept else 0 for dim in range(values.ndim)]
+        values = values[(*items, ...)]
+        values = values.transpose([kept.index(dim) for dim in self.dims if dim is not None])
+        items = [None if dim is None else slice(None) for dim in self.dims]
+        return values[(*items, ...)]
+
+
+def _direct(job: Job, layout: Layout, out: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the part of the result into which a source can be read as it is."""
+    if job.leaf.dtype != out.dtype or not layout.is_one_to_one:
+        return None
+    region = _region(job.target, out)
+    return None if region is None else layout.rearranged(region)
+
+
+def _of_other(leaf: Leaf, layout: Layout) -> NDArray[Any]:
+    """Return elements of a source that is no array of omnizarr: slices are asked of it, the rest is done by NumPy."""
+    found: NDArray[Any]
+    if isinstance(leaf.source, np.ndarray):
+        found = leaf.source[(*layout.selection, ...)]
+        return found
+    boxes: list[slice] = []
+    rest: list[Any] = []
+    for item in layout.selection:
+        if isinstance(item, slice):
+            boxes.append(item)
+            rest.append(slice(None))
+        else:
+            low = int(item.min())
+            boxes.append(slice(low, int(item.max()) + 1))
+            rest.append(item - low)
+    box = np.asarray(leaf.source[tuple(boxes)])
+    found = box[tuple(rest)]
+    return found

@@ -1,0 +1,293 @@
+"""What a lazy array is made of: a tree of frozen nodes, each with a shape and a data type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from omnizarr.indexing.transforms import Transform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+_MOST_LINES: Final = 60
+"""Length of the drawing of a tree."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A source: an `omnizarr.Array`, a NumPy array, or anything with a shape, a dtype and brackets."""
+
+    source: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        source = self.source
+        return f"numpy {self.shape} {self.dtype}" if isinstance(source, np.ndarray) else repr(source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """Elements that all have one value."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    value: Any
+
+    def __str__(self) -> str:
+        return f"fill {self.shape} with {self.value!r}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selected:
+    """Some elements of a node, in any order."""
+
+    base: Node
+    transform: Transform
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each dimension."""
+        return self.transform.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the elements."""
+        return self.base.dtype
+
+    def __str__(self) -> str:
+        return f"select {self.shape} of {self.base.shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Conversion to another data type, as by `numpy.ndarray.astype`."""
+
+    dtype: np.dtype[Any]
+
+    def apply(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values, converted."""
+        return values.astype(self.dtype)
+
+    def __str__(self) -> str:
+        return f"astype {self.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """Conversion of stored numbers: ``stored * scale + offset``, and NaN for those that mean "missing"."""
+
+    dtype: np.dtype[Any]
+    scale: float | None
+    offset: float | None
+    missing: tuple[Any, ...]
+
+    def apply(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values, unpacked."""
+        result = values.astype(self.dtype)
+        if self.scale is not None:
+            result *= self.scale
+        if self.offset is not None:
+            result += self.offset
+        for value in self.missing:
+            if value == value:  # noqa: PLR0124 - NaN stays NaN
+                np.copyto(result, np.nan, where=values == value)
+        return result
+
+    def __str__(self) -> str:
+        said = {"scale": self.scale, "offset": self.offset, "missing": self.missing or None}
+        return f"unpack to {self.dtype}" + "".join(
+            f", {name} {value}" for name, value in said.items() if value is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The reverse of `Unpack`: rounded for integers, with a stored number in place of NaN."""
+
+    dtype: np.dtype[Any]
+    scale: float | None
+    offset: float | None
+    missing: Any
+
+    def apply(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values, packed."""
+        result = np.array(values, np.result_type(values.dtype, np.float64))
+        hidden = np.isnan(result)
+        if self.offset is not None:
+            result -= self.offset
+        if self.scale is not None:
+            result /= self.scale
+        if self.dtype.kind in "iu":
+            np.rint(result, out=result)
+        if self.missing is not None:
+            result[hidden] = self.missing
+        return result.astype(self.dtype)
+
+    def __str__(self) -> str:
+        return f"pack to {self.dtype}, scale {self.scale}, offset {self.offset}, missing {self.missing}"
+
+
+Step: TypeAlias = "Cast | Unpack | Pack"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Converted:
+    """Elements of a node, each converted by itself."""
+
+    base: Node
+    step: Step
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each dimension."""
+        return self.base.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the elements."""
+        return self.step.dtype
+
+    def __str__(self) -> str:
+        return str(self.step)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Nodes one behind the other along an axis. All have one data type."""
+
+    parts: tuple[Node, ...]
+    axis: int
+    ends: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return f"concat {len(self.parts)} along axis {self.axis}"
+
+
+Node: TypeAlias = "Leaf | Filled | Selected | Converted | Joined"
+
+
+def selected(node: Node, transform: Transform) -> Node:
+    """Return some elements of a node. Selections compose, and go below conversions, so that less is converted."""
+    steps = []
+    while isinstance(node, Converted):
+        steps.append(node.step)
+        node = node.base
+    if isinstance(node, Selected):
+        node = Selected(node.base, node.transform.compose(transform))
+    else:
+        node = Selected(node, transform)
+    for step in reversed(steps):
+        node = Converted(node, step)
+    return node
+
+
+def joined(parts: Sequence[Node], axis: int, dtype: np.dtype[Any]) -> Joined:
+    """Return nodes of equal lengths except along `axis` one behind the other, converted to one data type.
+
+    Joins along the same axis become one, so that adding parts one by one makes no deep tree.
+    """
+    flat: list[Node] = []
+    for part in parts:
+        same = part if part.dtype == dtype else Converted(part, Cast(dtype))
+        flat += same.parts if isinstance(same, Joined) and same.axis == axis else [same]
+    ends = tuple(accumulate(part.shape[axis] for part in flat))
+    first = flat[0].shape
+    return Joined(tuple(flat), axis, ends, (*first[:axis], ends[-1], *first[axis + 1 :]), dtype)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes that a node is made of."""
+    if isinstance(node, Joined):
+        return node.parts
+    return (node.base,) if isinstance(node, Selected | Converted) else ()
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """Yield all sources, in order."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Leaf):
+            yield node
+        waiting += reversed(children(node))
+
+
+def fold(node: Node, combine: Callable[[Node, list[T]], T]) -> T:
+    """Return what `combine` makes of a node and the results for its children. Trees may be deep: nothing recurs."""
+    results: list[T] = []
+    waiting: list[tuple[Node, bool]] = [(node, False)]
+    while waiting:
+        each, is_ready = waiting.pop()
+        below = children(each)
+        if is_ready or not below:
+            first = len(results) - len(below)
+            results[first:] = [combine(each, results[first:])]
+        else:
+            waiting.append((each, True))
+            waiting += [(child, False) for child in reversed(below)]
+    return results[0]
+
+
+def flattened(node: Node) -> list[tuple[Any, ...]]:
+    """Return a tree as a list of rows, children before parents: a tree may be too deep for `pickle`."""
+    rows: list[tuple[Any, ...]] = []
+
+    def add(each: Node, below: list[int]) -> int:
+        if isinstance(each, Selected):
+            row: tuple[Any, ...] = ("select", each.transform.shape, each.transform.outputs)
+        elif isinstance(each, Converted):
+            row = ("convert", each.step)
+        elif isinstance(each, Joined):
+            row = ("join", below, each.axis, each.dtype)
+        elif isinstance(each, Leaf):
+            row = ("leaf", each.source, each.shape, each.dtype)
+        else:
+            row = ("fill", each.shape, each.dtype, each.value)
+        rows.append(row)
+        return len(rows) - 1
+
+    fold(node, add)
+    return rows
+
+
+def of_rows(rows: Sequence[tuple[Any, ...]]) -> Node:
+    """Return the tree of `flattened`."""
+    nodes: list[Node] = []
+    for kind, *values in rows:
+        if kind == "select":
+            nodes.append(Selected(nodes[-1], Transform(*values)))
+        elif kind == "convert":
+            nodes.append(Converted(nodes[-1], *values))
+        elif kind == "join":
+            numbers, axis, dtype = values
+            nodes.append(joined([nodes[number] for number in numbers], axis, dtype))
+        else:
+            nodes.append(Leaf(*values) if kind == "leaf" else Filled(*values))
+    return nodes[-1]
+
+
+def drawing(node: Node, most: int = 6) -> list[str]:
+    """Return the tree as lines of text, with at most this many parts of each join."""
+    lines: list[str] = []
+    waiting: list[tuple[int, Node | str]] = [(0, node)]
+    while waiting:
+        depth, each = waiting.pop()
+        lines.append("  " * depth + str(each))
+        below: list[Node | str] = [] if isinstance(each, str) else list(children(each))
+        if len(below) > most:
+            below[most - 2 : -1] = [f"... {len(below) - most + 1} more"]
+        waiting += [(depth + 1, child) for child in reversed(below)]
+        if len(lines) >= _MOST_LINES:
+            lines.append("...")
+            break
+    return lines

@@ -1,0 +1,479 @@
+"""Lazy arrays: selections and conversions that are carried out when you read."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from omnizarr.errors import ReadOnlyError, SelectionError, ShapeError, ValueTypeError
+from omnizarr.formats.conventions import display
+from omnizarr.indexing import transforms
+from omnizarr.indexing.transforms import Along, Transform
+from omnizarr.nodes.indexers import AnyArray
+from omnizarr.nodes.lazy import tree
+from omnizarr.nodes.lazy.reading import Layout, jobs, read
+from omnizarr.nodes.lazy.tree import Cast, Converted, Joined, Leaf, Node, Pack, Selected, Unpack, joined, selected
+from omnizarr.nodes.reading import check_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, DTypeLike
+
+Names = tuple[str | None, ...] | None
+
+PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
+"""Attributes that say how numbers are stored."""
+
+
+class LazyArray:
+    """An array that is read when you ask for elements: a selection of an array, or many arrays as one.
+
+    You get one from ``array.lazy``, `omnizarr.concat`, `omnizarr.stack` and `omnizarr.block`. Brackets read, as those
+    of `omnizarr.Array` do. `lazy` and the methods return other lazy arrays, and read nothing.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of elements along each dimension.
+    dtype : numpy.dtype
+        Data type of the elements.
+    dimension_names : tuple of str or None, optional
+        Name of each dimension.
+    notes : tuple of str
+        What was done to bring sources together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+    >>> last = array.lazy[:, ::-1].transpose()
+    >>> last.shape
+    (4, 3)
+    >>> last[0]
+    array([ 3,  7, 11])
+    >>> last.lazy[1:].astype("float32")[...]
+    array([[ 2.,  6., 10.],
+           [ 1.,  5.,  9.],
+           [ 0.,  4.,  8.]], dtype=float32)
+    """
+
+    __slots__ = ("_node", "dimension_names", "notes")
+
+    def __init__(self, node: Node, dimension_names: Names = None, notes: tuple[str, ...] = ()) -> None:
+        self._node = node
+        self.dimension_names = dimension_names
+        self.notes = notes
+
+    # -- properties ------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each dimension."""
+        return self._node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the elements."""
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self._node.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of all elements, once they are read."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Lengths of pieces that are read well, one per dimension: those of the chunks of the first source."""
+        return _chunks(self._node)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes that all sources have with the same value, without those that a conversion has made untrue."""
+        return _attributes(self._node)
+
+    @property
+    def nsources(self) -> int:
+        """Number of sources."""
+        return sum(1 for _ in tree.leaves(self._node))
+
+    # -- other lazy arrays -----------------------------------------------------------
+
+    @property
+    def lazy(self) -> LazySelection:
+        """Brackets that select without reading: ``view.lazy[::2, [1, 5]]``."""
+        return LazySelection(self)
+
+    def _with(self, transform: Transform) -> LazyArray:
+        names = self.dimension_names
+        if names is not None:
+            new: list[str | None] = [None] * len(transform.shape)
+            for name, output in zip(names, transform.outputs, strict=True):
+                if isinstance(output, Along):
+                    new[output.dim] = name
+            names = tuple(new)
+        return LazyArray(selected(self._node, transform), names, self.notes)
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> LazyArray:
+        """Return the array with its dimensions in another order; reversed by default."""
+        wanted: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order = tuple(reversed(range(self.ndim))) if not wanted else tuple(wanted)
+        order = tuple(axis + self.ndim if axis < 0 else axis for axis in order)
+        if sorted(order) != list(range(self.ndim)):
+            raise SelectionError(
+                "not an order of the dimensions", found=wanted, expected=f"each of 0 to {self.ndim - 1}"
+            )
+        return self._with(transforms.transposed(self.shape, order))
+
+    @property
+    def T(self) -> LazyArray:  # noqa: N802 - NumPy's name
+        """The array with its dimensions reversed."""
+        return self.transpose()
+
+    def reshape(self, *shape: int | Sequence[int]) -> LazyArray:
+        """Return the array with dimensions of length 1 added or dropped.
+
+        Raises
+        ------
+        SelectionError
+            If that does not make the shape.
+        """
+        wanted: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        lengths = list(wanted)
+        if lengths.count(-1) == 1:
+            rest = math.prod(n for n in lengths if n != -1)
+            lengths[lengths.index(-1)] = self.size // rest if rest else 0
+        return self._with(transforms.reshaped(self.shape, lengths))
+
+    def broadcast_to(self, shape: Sequence[int]) -> LazyArray:
+        """Return the array with dimensions of length 1 repeated, as `numpy.broadcast_to` does."""
+        return self._with(transforms.broadcast(self.shape, tuple(shape)))
+
+    def astype(self, dtype: DTypeLike) -> LazyArray:
+        """Return the array with its elements converted to another data type when they are read."""
+        wanted = np.dtype(dtype)
+        if wanted == self.dtype:
+            return self
+        return LazyArray(Converted(self._node, Cast(wanted)), self.dimension_names, self.notes)
+
+    def unpack(
+        self, scale: float | None = None, offset: float | None = None, fill: Any = None, *, dtype: DTypeLike = "float64"
+    ) -> LazyArray:
+        """Return ``stored * scale + offset``, with NaN for stored numbers that mean "missing".
+
+        If none of `scale`, `offset` and `fill` is given, each source is unpacked by its own attributes
+        ``scale_factor``, ``add_offset``, ``_FillValue`` and ``missing_value``.
+
+        Parameters
+        ----------
+        scale, offset : float, optional
+        fill : number or sequence of number, optional
+            Stored numbers that become NaN.
+        dtype : data-type
+            A type of floating-point numbers.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> packed = omnizarr.create_array({}, data=[10, 20, -1], dtype="int16")
+        >>> packed.attrs.update({"scale_factor": 0.5, "missing_value": -1})
+        >>> packed.lazy.unpack()[...]
+        array([ 5., 10., nan])
+        """
+        wanted = np.dtype(dtype)
+        if wanted.kind != "f":
+            raise ValueTypeError(
+                "unpacked numbers need a floating-point type", found=wanted, expected="float32 or float64"
+            )
+        if scale is offset is fill is None:
+            return LazyArray(unpacked(self._node, wanted), self.dimension_names, self.notes)
+        missing = () if fill is None else tuple(np.ravel(fill).tolist())
+        return LazyArray(
+            Converted(self._node, Unpack(wanted, scale, offset, missing)), self.dimension_names, self.notes
+        )
+
+    def pack(
+        self, dtype: DTypeLike, scale: float | None = None, offset: float | None = None, fill: Any = None
+    ) -> LazyArray:
+        """Return ``(value - offset) / scale``, rounded if `dtype` is an integer type, with `fill` in place of NaN."""
+        return LazyArray(
+            Converted(self._node, Pack(np.dtype(dtype), scale, offset, fill)), self.dimension_names, self.notes
+        )
+
+    def rename(self, names: Mapping[str, str] | Sequence[str | None]) -> LazyArray:
+        """Return the array with other names of dimensions: all of them, or a mapping of old names to new ones."""
+        if isinstance(names, Mapping):
+            known = self.dimension_names or (None,) * self.ndim
+            unknown = [name for name in names if name not in known]
+            if unknown:
+                raise SelectionError("there is no such dimension", found=unknown[0], expected=f"one of {known}")
+            return LazyArray(self._node, tuple(names.get(each, each) if each else each for each in known), self.notes)
+        new = tuple(names)
+        if len(new) != self.ndim:
+            raise ShapeError("there must be one name for each dimension", found=len(new), expected=self.ndim)
+        return LazyArray(self._node, new, self.notes)
+
+    # -- reading ---------------------------------------------------------------------
+
+    def __getitem__(self, selection: Any) -> Any:
+        """Return the selected elements as a NumPy array or scalar. Selections are those of `omnizarr.Array`."""
+        return self._with(transforms.of_selection(selection, self.shape)).read()
+
+    def read(self, *, out: AnyArray | None = None) -> Any:
+        """Return all elements as a NumPy array or scalar.
+
+        Parameters
+        ----------
+        out : numpy.ndarray, optional
+            Array of the same shape, of any strides. It is filled and returned.
+
+        Raises
+        ------
+        ShapeError
+            If `out` has another shape, or elements that lie in the same memory.
+        ReadOnlyError
+            If `out` is read-only.
+        ChunkError
+            If a stored chunk of a source is broken.
+        """
+        if out is None:
+            result = np.empty(self.shape, self.dtype)
+            read(self._node, result)
+            return result if result.shape else result[()]
+        check_out(out, self.dtype, self.shape)
+        read(self._node, out)
+        return out
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
+        if copy is False:
+            raise ValueError("the elements must be copied out of the store, so `copy=False` is not possible")
+        result = np.asarray(self.read())
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    # -- writing ---------------------------------------------------------------------
+
+    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+        """Store elements in the source. That is possible for selections of one array, without conversions.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the array has several sources or a conversion, or the source is read-only.
+        ShapeError
+            If `value` cannot be broadcast to the selection.
+        """
+        found = self._with(transforms.of_selection(selection, self.shape))
+        node = found._node  # noqa: SLF001 - another of this class
+        base = node.base if isinstance(node, Selected) else node
+        if not isinstance(base, Leaf):
+            raise ReadOnlyError(
+                "only selections of one array can be written",
+                found=str(base),
+                remedy="write to the arrays that it is made of",
+            )
+        stored: Any = value
+        if isinstance(value, np.ndarray) or np.ndim(value):
+            stored = np.asarray(value)
+            while stored.ndim > found.ndim and stored.shape[0] == 1:  # NumPy drops them in an assignment
+                stored = stored[0, ...]
+            try:
+                stored = np.broadcast_to(stored, found.shape)
+            except ValueError:
+                raise ShapeError(
+                    "the value cannot be broadcast to the selection", found=np.shape(value), expected=found.shape
+                ) from None
+        if not found.size:
+            return
+        (job,) = jobs(node)
+        layout = Layout(job.source)
+        if not layout.is_one_to_one:
+            raise ReadOnlyError("an array that was broadcast cannot be written", remedy="write before you broadcast")
+        base.source[layout.selection] = layout.rearranged(stored) if isinstance(stored, np.ndarray) else stored
+
+    # -- Python protocols ------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        head = f"<LazyArray {self.shape} {self.dtype}>"
+        return "\n  ".join([head, *tree.drawing(self._node)])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_rows, (tree.flattened(self._node), self.dimension_names, self.notes)
+
+    def __dask_tokenize__(self) -> object:
+        normalize: Any = import_module(
+            "dask.base"
+        ).normalize_token  # dask takes the rows as they are, with their `repr`
+        return "omnizarr.LazyArray", normalize(tree.flattened(self._node)), self.dimension_names
+
+
+class LazySelection:
+    """Selecting without reading: ``array.lazy[...]``, and the methods of `LazyArray`."""
+
+    __slots__ = ("_view",)
+
+    def __init__(self, view: LazyArray) -> None:
+        self._view = view
+
+    def __getitem__(self, selection: Any) -> LazyArray:
+        """Return the selected elements as a lazy array. Selections are those of `omnizarr.Array`."""
+        view = self._view
+        return view._with(transforms.of_selection(selection, view.shape))  # noqa: SLF001 - a part of LazyArray
+
+    @property
+    def oindex(self) -> _Brackets:
+        """Orthogonal selections: ``array.lazy.oindex[[0, 2], :, mask]``."""
+        return _Brackets(self._view, transforms.orthogonal)
+
+    @property
+    def vindex(self) -> _Brackets:
+        """Selections by coordinates or by a mask: ``array.lazy.vindex[[0, 2], [1, 1]]``."""
+        return _Brackets(self._view, transforms.coordinate)
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> LazyArray:
+        """See `LazyArray.transpose`."""
+        return self._view.transpose(*axes)
+
+    @property
+    def T(self) -> LazyArray:  # noqa: N802 - NumPy's name
+        """The array with its dimensions reversed."""
+        return self._view.transpose()
+
+    def reshape(self, *shape: int | Sequence[int]) -> LazyArray:
+        """See `LazyArray.reshape`."""
+        return self._view.reshape(*shape)
+
+    def broadcast_to(self, shape: Sequence[int]) -> LazyArray:
+        """See `LazyArray.broadcast_to`."""
+        return self._view.broadcast_to(shape)
+
+    def astype(self, dtype: DTypeLike) -> LazyArray:
+        """See `LazyArray.astype`."""
+        return self._view.astype(dtype)
+
+    def unpack(
+        self, scale: float | None = None, offset: float | None = None, fill: Any = None, *, dtype: DTypeLike = "float64"
+    ) -> LazyArray:
+        """See `LazyArray.unpack`."""
+        return self._view.unpack(scale, offset, fill, dtype=dtype)
+
+    def pack(
+        self, dtype: DTypeLike, scale: float | None = None, offset: float | None = None, fill: Any = None
+    ) -> LazyArray:
+        """See `LazyArray.pack`."""
+        return self._view.pack(dtype, scale, offset, fill)
+
+    def rename(self, names: Mapping[str, str] | Sequence[str | None]) -> LazyArray:
+        """See `LazyArray.rename`."""
+        return self._view.rename(names)
+
+    def __repr__(self) -> str:
+        return f"<LazySelection of {self._view!r}>"
+
+
+class _Brackets:
+    __slots__ = ("_select", "_view")
+
+    def __init__(self, view: LazyArray, select: Callable[[Any, Sequence[int]], Transform]) -> None:
+        self._view, self._select = view, select
+
+    def __getitem__(self, selection: Any) -> LazyArray:
+        view = self._view
+        return view._with(self._select(selection, view.shape))  # noqa: SLF001 - a part of LazyArray
+
+
+def as_lazy(source: Any) -> LazyArray:
+    """Return anything with a shape as a lazy array."""
+    if isinstance(source, LazyArray):
+        return source
+    if isinstance(source, LazySelection):
+        return source._view  # noqa: SLF001 - a part of LazyArray
+    if not (hasattr(source, "shape") and hasattr(source, "dtype")):
+        source = np.asarray(source)
+    names = getattr(source, "dimension_names", None)
+    return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype)), names)
+
+
+def _of_rows(rows: Sequence[tuple[Any, ...]], names: Names, notes: tuple[str, ...]) -> LazyArray:
+    return LazyArray(tree.of_rows(rows), names, notes)
+
+
+def unpacked(node: Node, dtype: np.dtype[Any]) -> Node:
+    """Return a node whose sources are each unpacked by their own attributes."""
+
+    def unpack(each: Node, below: list[Node]) -> Node:
+        if isinstance(each, Leaf):
+            metadata = getattr(each.source, "_metadata", None)
+            attributes = getattr(each.source, "attrs", {})
+            missing = [] if metadata is None else display.missing_values(metadata)
+            scale, offset = (display.number(attributes, name) for name in ("scale_factor", "add_offset"))
+            return Converted(each, Unpack(dtype, scale, offset, tuple(missing)))
+        if isinstance(each, Selected):
+            return selected(below[0], each.transform)
+        if isinstance(each, Joined):
+            return joined(below, each.axis, dtype)
+        if isinstance(each, Converted) and isinstance(each.step, Cast):
+            return below[0]
+        return Converted(each, Cast(dtype))  # unpacked before, or a gap
+
+    return tree.fold(node, unpack)
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    def collect(each: Node, below: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+        if isinstance(each, Leaf):
+            return dict(getattr(each.source, "attrs", {}))
+        if isinstance(each, Converted) and not isinstance(each.step, Cast) and below[0] is not None:
+            return {name: value for name, value in below[0].items() if name not in PACKING}
+        if isinstance(each, Joined):
+            found = [attributes for attributes in below if attributes is not None]  # gaps have none
+            first, others = found[0] if found else {}, found[1:]
+            return {name: value for name, value in first.items() if all(name in o and o[name] == value for o in others)}
+        return below[0] if below else None
+
+    return tree.fold(node, collect) or {}
+
+
+def _chunks(node: Node) -> tuple[int, ...]:
+    def lengths(each: Node, below: list[tuple[int, ...]]) -> tuple[int, ...]:
+        if isinstance(each, Converted):
+            return below[0]
+        found = [max(1, length) for length in each.shape]
+        if isinstance(each, Joined):
+            parts = [part.shape[each.axis] or 1 for part in each.parts]
+            found = list(below[0])
+            found[each.axis] = max(1, min(found[each.axis], *parts))
+        elif isinstance(each, Selected):
+            for output, length in zip(each.transform.outputs, below[0], strict=True):
+                if isinstance(output, Along):
+                    found[output.dim] = min(found[output.dim], max(1, length // abs(output.indices.step)))
+        elif isinstance(each, Leaf):
+            chunks = getattr(each.source, "chunks", None)
+            if chunks is not None and len(chunks) == len(found) and all(isinstance(length, int) for length in chunks):
+                return tuple(chunks)
+        return tuple(found)
+
+    return tree.fold(node, lengths)

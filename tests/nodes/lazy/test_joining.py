@@ -1,0 +1,281 @@
+"""Many arrays as one: what may differ between them, what may not, and the errors that name it."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.errors import JoinError, OmnizarrError, ReadOnlyError, SelectionError, ShapeError, ValueTypeError
+from omnizarr.stores import LocalStore, MetricsStore
+
+
+def array(data, attributes=None, **options):
+    made = omnizarr.create_array({}, data=np.asarray(data), **options)
+    made.attrs.update(attributes or {})
+    return made
+
+
+def year(number, **options):
+    names = {} if options.get("zarr_format") == 2 else {"dimension_names": ("time", "x")}
+    attributes = {} if names else {"_ARRAY_DIMENSIONS": ["time", "x"]}
+    return array(np.arange(12).reshape(4, 3) + 100 * number, attributes, **names, **options)
+
+
+# ---- joining
+
+
+def test_sources_of_any_format_codec_and_chunk_shape_are_one_array(tmp_path):
+    sources = [
+        year(0, zarr_format=2, chunks=(3, 2)),
+        year(1, shards=(4, 4), chunks=(2, 2)),
+        year(2, compressors=None, chunks=(1, 3)),
+        omnizarr.create_array(tmp_path / "x.zip", data=year(3)[...]),
+        year(4).lazy[::-1],
+        np.arange(12).reshape(4, 3) + 500,
+    ]
+    joined = omnizarr.concat(sources)
+    expected = np.concatenate([np.asarray(source) for source in sources])
+    np.testing.assert_array_equal(joined[...], expected)
+    np.testing.assert_array_equal(joined[[20, 3, 3, 9], 1], expected[[20, 3, 3, 9], 1])
+    assert (joined.dimension_names, joined.nsources, joined.notes) == (("time", "x"), 6, ())
+
+
+def test_only_touched_sources_are_asked(tmp_path):
+    stores = []
+    for number in range(5):
+        omnizarr.create_array(tmp_path / str(number), data=np.arange(4) + 10 * number, chunks=(2,))
+        stores.append(MetricsStore(LocalStore(tmp_path / str(number))))
+    joined = omnizarr.concat([omnizarr.open_array(store, mode="r") for store in stores])
+    for store in stores:
+        store.reset()
+    assert joined[5] == 11
+    assert joined[[13, 15]].tolist() == [31, 33]
+    assert joined[9:11].tolist() == [21, 22]
+    assert [store.report().total.requests > 0 for store in stores] == [False, True, True, True, False]
+
+
+def test_data_types_are_promoted_as_numpy_does_or_as_asked():
+    few, many = array(np.int16([1, 2])), array(np.float32([0.5]))
+    assert omnizarr.concat([few, many]).dtype == np.concatenate([few[:], many[:]]).dtype == np.float32
+    assert omnizarr.concat([few, many], dtype="i8")[...].tolist() == [1, 2, 0]
+    times = omnizarr.concat([array(np.array(["2020-01-01"], "M8[D]")), array(np.array(["2020-01-02T03"], "M8[s]"))])
+    assert times[...].tolist() == np.array(["2020-01-01T00", "2020-01-02T03"], "M8[s]").tolist()
+
+
+@pytest.mark.parametrize(
+    ("sources", "axis", "said"),
+    [
+        ([], 0, "nothing to join"),
+        ([np.ones((2, 3)), np.ones((2, 4))], 0, "(2, 4)"),
+        ([np.ones((2, 3)), np.ones(3)], 0, "(3,)"),
+        ([np.ones((2, 3))], 2, "axis 2"),
+        ([np.ones(2), np.array(["a"])], 0, "float64"),
+        ([np.ones(2), np.array(["2020"], "M8[Y]")], 0, "datetime64[Y]"),
+        ([np.ones(2), np.zeros(1, [("a", "i4")])], 0, "nothing in common"),
+        ([np.array(1), np.array(2)], 0, "axis 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_both_sides(sources, axis, said):
+    with pytest.raises(JoinError) as caught:
+        omnizarr.concat(sources, axis)
+    assert said in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_other_units_and_dimensions_are_refused_by_name():
+    kelvin, celsius = array([1.0], {"units": "K"}), array([1.0], {"units": "degC"})
+    with pytest.raises(JoinError, match=r"different units: found 'degC'.*expected 'K'"):
+        omnizarr.concat([kelvin, celsius])
+    with pytest.raises(JoinError, match=r"different dimensions: found \('x', 'time'\)"):
+        omnizarr.concat([year(0).lazy[:3], year(1).lazy[:3].T], 1)
+
+
+# ---- packing
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_packing_that_differs_per_source_has_no_wrong_values(zarr_format):
+    rng = np.random.default_rng(5)
+    sources, expected = [], []
+    for number in range(20):
+        scale, offset, fill = float(rng.uniform(0.001, 0.1)), float(rng.uniform(200, 300)), int(rng.integers(-99, -1))
+        stored = rng.integers(0, 1000, (3, 4)).astype("i2")
+        stored[rng.integers(0, 3), rng.integers(0, 4)] = fill
+        packing = {"scale_factor": scale, "add_offset": offset, "_FillValue": fill, "units": "K", "number": number}
+        sources.append(array(stored, packing, zarr_format=zarr_format, chunks=(2, 2)))
+        expected.append(np.where(stored == fill, np.nan, stored.astype("f8") * scale + offset))
+    joined = omnizarr.concat(sources)
+    np.testing.assert_array_equal(joined[...], np.concatenate(expected))
+    assert joined.dtype == np.float64
+    assert joined.attrs == {"units": "K"}
+    assert len(joined.notes) == 1
+    stacked = omnizarr.stack(sources, -1)
+    np.testing.assert_array_equal(stacked[..., ::-3], np.stack(expected, -1)[..., ::-3])
+
+
+def test_equal_packing_stays_packed_and_is_unpacked_on_demand():
+    packing = {"scale_factor": 0.5, "_FillValue": -1}
+    joined = omnizarr.concat([array(np.int16([1, -1]), packing), array(np.int32([3]), packing)])
+    assert (joined.dtype, joined[...].tolist(), joined.attrs, joined.notes) == (np.int32, [1, -1, 3], packing, ())
+    np.testing.assert_array_equal(joined.unpack()[...], [0.5, np.nan, 1.5])
+    assert joined.unpack().attrs == {}
+    np.testing.assert_array_equal(joined.unpack(dtype="f4")[...], np.float32([0.5, np.nan, 1.5]))
+
+
+def test_pack_is_the_reverse_of_unpack():
+    stored = np.int16([5, -1, 7])
+    view = array(stored).lazy.unpack(0.1, 3.0, -1)
+    np.testing.assert_array_equal(view.pack("i2", 0.1, 3.0, -1)[...], stored)
+    with pytest.raises(ValueTypeError, match="floating-point"):
+        view.unpack(1.0, dtype="i4")
+
+
+def test_coordinates_that_are_not_packed_keep_their_values_beside_packed_ones():
+    joined = omnizarr.concat([array(np.int16([2, 4]), {"scale_factor": 0.5}), np.array([1.5])])
+    assert joined[...].tolist() == [1.0, 2.0, 1.5]
+
+
+# ---- stacks and mosaics
+
+
+def test_stack_has_a_new_dimension_anywhere():
+    values = [np.arange(6).reshape(2, 3) + 10 * number for number in range(3)]
+    sources = [array(each) for each in values]
+    for axis in range(-3, 3):
+        np.testing.assert_array_equal(omnizarr.stack(sources, axis)[...], np.stack(values, axis))
+    with pytest.raises(JoinError, match="axis 3"):
+        omnizarr.stack(sources, 3)
+    with pytest.raises(JoinError, match="different shapes"):
+        omnizarr.stack([np.ones(2), np.ones(3)])
+
+
+def test_block_is_numpys_where_there_are_no_gaps():
+    rows = [[np.ones((2, 2)), np.zeros((2, 3))], [np.full((1, 2), 5), np.full((1, 3), 6)]]
+    mosaic = omnizarr.block([[array(each) for each in row] for row in rows])
+    np.testing.assert_array_equal(mosaic[...], np.block(rows))
+    cubes = [[[np.full((1, 2, 1), 4 * i + 2 * j + k) for k in range(2)] for j in range(2)] for i in range(2)]
+    np.testing.assert_array_equal(omnizarr.block(cubes)[...], np.block(cubes))
+    row = [np.ones((3, 2)), np.zeros((3, 1))]
+    np.testing.assert_array_equal(omnizarr.block(row)[...], np.block(row))
+
+
+def test_gaps_of_a_mosaic_are_as_large_as_their_neighbours():
+    a, b = array(np.ones((2, 3), "i2")), array(np.full((1, 4), 7, "i2"))
+    mosaic = omnizarr.block([[a, None], [None, b]], fill_value=-1)
+    expected = np.full((3, 7), -1)
+    expected[:2, :3], expected[2:, 3:] = 1, 7
+    np.testing.assert_array_equal(mosaic[...], expected)
+    assert mosaic.dtype == np.int16
+    with pytest.raises(JoinError, match="size of a gap is unknown"):
+        omnizarr.block([[a, None]])
+    with pytest.raises(JoinError, match="different lengths"):
+        omnizarr.block([[a, a], [a, b]])
+    with pytest.raises(JoinError):
+        omnizarr.block([[None]])
+    with pytest.raises(JoinError, match="empty"):
+        omnizarr.block([])
+
+
+# ---- one view
+
+
+def test_names_of_dimensions_follow_them():
+    view = year(0).lazy
+    assert view[None, ::2].dimension_names == (None, "time", "x")
+    assert view[1].dimension_names == ("x",)
+    assert view.T.dimension_names == ("x", "time")
+    assert view[..., [0, 1]].dimension_names == ("time", None)
+    assert view.rename({"x": "lon"}).dimension_names == ("time", "lon")
+    assert view.rename(["a", None]).dimension_names == ("a", None)
+    with pytest.raises(SelectionError, match="no such dimension: found y"):
+        view.rename({"y": "lat"})
+    with pytest.raises(ShapeError):
+        view.rename(["a"])
+
+
+def test_natural_chunks_are_those_of_the_source():
+    source = array(np.zeros((20, 30)), chunks=(4, 6))
+    assert source.lazy[...].chunks == (4, 6)
+    assert source.lazy[::2, 3].chunks == (2,)
+    assert source.lazy.T.chunks == (6, 4)
+    assert omnizarr.concat([source, source.lazy[:2]]).chunks == (2, 6)
+
+
+def test_dask_reads_it_piece_by_piece_and_knows_it_again():
+    dask_array = pytest.importorskip("dask.array")
+    from dask.base import tokenize
+
+    sources = [year(0, chunks=(2, 3)), year(1, chunks=(2, 3))]
+    joined = omnizarr.concat(sources)
+    lazily = dask_array.from_array(joined, chunks=joined.chunks)
+    np.testing.assert_array_equal(lazily[3:6].compute(), joined[3:6])
+    assert tokenize(joined) == tokenize(omnizarr.concat(sources))
+    assert tokenize(joined) != tokenize(omnizarr.concat(sources[::-1]))
+
+
+def test_views_that_cannot_be_written_say_why():
+    source = array(np.zeros((2, 2)))
+    with pytest.raises(ReadOnlyError, match="only selections of one array"):
+        omnizarr.concat([source, source])[0, 0] = 1
+    with pytest.raises(ReadOnlyError, match="only selections of one array"):
+        source.lazy.astype("i4")[0, 0] = 1
+    with pytest.raises(ReadOnlyError, match="broadcast"):
+        source.lazy.broadcast_to((3, 2, 2))[...] = 1
+    with pytest.raises(ShapeError):
+        source.lazy[0][...] = [1, 2, 3]
+    assert not source[...].any()
+
+
+def test_shapes_that_need_a_copy_are_refused():
+    view = array(np.zeros((2, 3))).lazy
+    assert view.reshape(2, 1, -1).shape == (2, 1, 3)
+    for shape in ((3, 2), (6,), (2, 2)):
+        with pytest.raises(SelectionError):
+            view.reshape(shape)
+    with pytest.raises(SelectionError, match="not an order"):
+        view.transpose(0, 0)
+    with pytest.raises(SelectionError, match="broadcast"):
+        view.broadcast_to((2, 4))
+
+
+def test_tree_is_drawn_in_text_and_html():
+    joined = omnizarr.concat([year(number) for number in range(50)]).lazy[::2].astype("f4")
+    lines = repr(joined).splitlines()
+    assert lines[0] == "<LazyArray (100, 3) float32>"
+    assert lines[1:4] == ["  astype float32", "    select (100, 3) of (200, 3)", "      concat 50 along axis 0"]
+    assert any("... 45 more" in line for line in lines)
+    assert len(lines) < 15
+    assert "&lt;LazyArray" in joined._repr_html_()
+
+
+def test_source_that_breaks_while_the_view_lives_is_an_error_that_names_it(tmp_path):
+    for number in range(3):
+        omnizarr.create_array(tmp_path / str(number), data=np.arange(4), chunks=(2,))
+    joined = omnizarr.concat([omnizarr.open_array(tmp_path / str(number)) for number in range(3)])
+    (tmp_path / "1" / "c" / "0").write_bytes(b"broken")
+    assert joined[:4].tolist() == [0, 1, 2, 3]
+    with pytest.raises(OmnizarrError) as caught:
+        joined[...]
+    assert str(tmp_path / "1") in str(caught.value)
+
+
+def test_twelve_thousand_sources_take_little_memory_and_one_point_one_source():
+    source = array(np.arange(10))
+    sources = [source] * 12_000
+    tracemalloc.start()
+    joined = omnizarr.concat(sources)
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown / len(sources) < 1000
+    assert joined.shape == (120_000,)
+    assert joined[119_999] == 9
+    assert joined[::10_000].tolist() == [0] * 12
+
+
+def test_parts_added_one_by_one_make_one_join():
+    joined = year(0).lazy[...]
+    for number in range(1, 30):
+        joined = omnizarr.concat([joined, year(number)])
+    assert repr(joined).splitlines()[1] == "  concat 30 along axis 0"
+    assert joined[-1, -1] == 2911
