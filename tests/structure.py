@@ -16,7 +16,7 @@ PICTURE = ROOT / "docs" / "structure.svg"
 
 ROOMS = (
     *("support", "errors", "settings", "model", "indexing", "codecs", "formats", "stores", "engine", "metadata"),
-    *("show", "nodes", "api", "netcdf", "tools", "storage", "aio", "web", "cli", "interop"),
+    *("show", "nodes", "api", "tools", "netcdf", "storage", "aio", "web", "cli", "interop"),
 )
 """From the ground floor up: a room imports from those before it."""
 ROOF = {"", "__main__"}  # they see every room

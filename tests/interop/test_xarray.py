@@ -14,7 +14,7 @@ from omnizarr.stores import MemoryStore
 from omnizarr.stores.wrap.faults import FaultyStore
 from tests.fakes import WatchedStore
 from tests.netcdf.foreign import WRITERS
-from tests.tools.convert.test_netcdf_in_xarray import differences
+from tests.netcdf.tools.test_in_xarray import differences
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are not part of the core

@@ -36,9 +36,9 @@ from omnizarr.tools.convert import convert as convert_hierarchy
 from omnizarr.tools.convert import journal
 
 if TYPE_CHECKING:
-    from omnizarr.tools.convert import netcdf
+    from omnizarr.netcdf.tools import convert as netcdf
 else:  # it imports the model of netCDF
-    netcdf = Lazy("omnizarr.tools.convert.netcdf")
+    netcdf = Lazy("omnizarr.netcdf.tools.convert")
 
 PROBLEM: Final = 1
 

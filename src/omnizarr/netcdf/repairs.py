@@ -16,11 +16,11 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    from omnizarr.formats.conventions import nczarr_metadata
     from omnizarr.netcdf import layouts
-    from omnizarr.netcdf.layouts import nczarr_metadata
 else:  # imported at first use: most hierarchies are not NCZarr
     layouts = Lazy("omnizarr.netcdf.layouts")
-    nczarr_metadata = Lazy("omnizarr.netcdf.layouts.nczarr_metadata")
+    nczarr_metadata = Lazy("omnizarr.formats.conventions.nczarr_metadata")
 
 
 def repairs(where: StorePath, group: Group | None = None) -> dict[str, tuple[Note, ...]]:

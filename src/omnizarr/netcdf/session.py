@@ -16,12 +16,13 @@ from typing import Final, TypeVar
 
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
 from omnizarr.formats import documents, lenient
+from omnizarr.formats.conventions import nczarr_metadata
+from omnizarr.formats.conventions.nczarr_metadata import types_in
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 from omnizarr.netcdf import layouts
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Marks, Stored
-from omnizarr.netcdf.layouts.nczarr_metadata import types_in
 from omnizarr.netcdf.records import Records
 from omnizarr.nodes import detection, hierarchy, resizing
 from omnizarr.nodes.config import ArrayConfig
@@ -140,7 +141,7 @@ class Session:
         def rewritten(metadata: GroupMetadata) -> GroupMetadata:
             old = layouts.read_group(where, metadata, self.layout)
             new = self._edited(where, metadata, lambda header: self.layout.group(header, is_root), old, change(old))
-            return new if not listed or not self.layout.lists_arrays else layouts.with_listed(new, listed)
+            return new if not listed or not self.layout.lists_arrays else nczarr_metadata.with_listed(new, listed)
 
         return hierarchy.update(where, GroupMetadata, rewritten)
 
@@ -187,7 +188,7 @@ class Session:
         """Return the entry of an array in its group, in a layout with such entries."""
         if not self.layout.lists_arrays:
             return None
-        return layouts.listed(detection.open_group(where.parent).metadata, where.name)
+        return nczarr_metadata.listed(detection.open_group(where.parent).metadata, where.name)
 
     def read_group(self, where: StorePath, metadata: GroupMetadata | None = None) -> GroupHeader:
         """Return a stored group, with members only by name."""

@@ -12,10 +12,11 @@ import omnizarr
 from omnizarr import netcdf
 from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.formats import V2, documents
+from omnizarr.formats.conventions.nczarr_metadata import with_listed
 from omnizarr.model import UNDEFINED, GroupMetadata, Named
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
-from omnizarr.netcdf.layouts import LAYOUTS, load, new_special, with_listed
+from omnizarr.netcdf.layouts import LAYOUTS, load, new_special
 from omnizarr.nodes import hierarchy
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath

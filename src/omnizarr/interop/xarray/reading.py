@@ -19,12 +19,11 @@ from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, 
 from omnizarr import aio, netcdf
 from omnizarr.api import opening
 from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError
-from omnizarr.formats.conventions import fill_values
+from omnizarr.formats.conventions import fill_values, nczarr_metadata
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.interop.xarray.backend import TEXT, indexing
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.netcdf.header import Attribute, GroupHeader
-from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.walk import walk

@@ -8,7 +8,6 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E
 
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Marks, Stored
 from omnizarr.netcdf.layouts.loading import load, read_group, read_stored, read_variable
-from omnizarr.netcdf.layouts.nczarr_metadata import listed, with_listed
 from omnizarr.netcdf.layouts.writing import LAYOUTS, new_special
 
 __all__ = [
@@ -17,11 +16,9 @@ __all__ = [
     "Loaded",
     "Marks",
     "Stored",
-    "listed",
     "load",
     "new_special",
     "read_group",
     "read_stored",
     "read_variable",
-    "with_listed",
 ]

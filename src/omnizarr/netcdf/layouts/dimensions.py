@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from omnizarr.formats.conventions.nczarr_metadata import SPEC
 from omnizarr.model import Note
 from omnizarr.netcdf.header import DimensionHeader
-from omnizarr.netcdf.layouts.nczarr_metadata import SPEC
 
 _ANONYMOUS: Final = re.compile(r"_Anonymous_Dim(ension)?_[0-9]+")
 

@@ -14,7 +14,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from omnizarr.errors import OmnizarrError, UnknownDataTypeError
-from omnizarr.formats import documents, lenient
+from omnizarr.formats import lenient
+from omnizarr.formats.conventions import nczarr_metadata as marks
+from omnizarr.formats.conventions.nczarr_metadata import NOTHING, SPEC, NodeMarks
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document
 from omnizarr.metadata import as_model
@@ -22,11 +24,9 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metada
 from omnizarr.netcdf import filters, forms, types
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes, elements, quirks, user_types
-from omnizarr.netcdf.layouts import nczarr_metadata as marks
 from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Stored
 from omnizarr.netcdf.layouts.dimensions import Claim, Scopes
-from omnizarr.netcdf.layouts.nczarr_metadata import NOTHING, SPEC, NodeMarks
 from omnizarr.netcdf.layouts.quirks import Version, Writer
 from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
@@ -35,6 +35,7 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.naming import Named as NamedNodes
+from omnizarr.nodes.nczarr_objects import objects_at
 from omnizarr.stores import bounded
 
 _VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
@@ -216,22 +217,6 @@ def _find_spellings(nodes: Iterable[_Node]) -> None:
             if data is not None:  # else there is only consolidated metadata
                 with suppress(UnicodeDecodeError):  # changed meanwhile
                     unread[position].spellings = unread[position].tokens(bytes(data).decode("utf-8-sig"))
-
-
-def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
-    """Return the documents of layout A that are beside those of a node, by name; broken ones are ignored."""
-    kinds: tuple[marks.Kind, ...] = (
-        ("superblock", "group", "attr") if metadata.node_type == "group" else ("array", "attr")
-    )
-    names = [name for kind in kinds for name in marks.OBJECTS[kind]]
-    found: dict[str, JSON] = {}
-    for position, data in bounded.documents(where.store, (where.prefix + name for name in names)):
-        if data is not None:
-            try:
-                found[names[position]] = documents.parse(data)
-            except OmnizarrError:
-                found[names[position]] = None  # which is not an object, and noted as such
-    return found
 
 
 def _version(root: Metadata) -> Version | None:
@@ -555,7 +540,7 @@ def _after_bytes(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
 
 def _dimensions(nodes: Mapping[str, _Node], variables: Mapping[str, _Variable]) -> Scopes:
     """Find the dimensions of all variables, and of all groups."""
-    groups = {path: node.marks.dimensions for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)}
+    groups = {path: _defined(node.marks) for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)}
     scopes = Scopes(groups)
     scopes.correct([each.claim for each in variables.values()])
     rest: list[_Variable] = []
@@ -662,7 +647,7 @@ def read_group(where: StorePath, metadata: GroupMetadata, layout: Layout) -> Gro
     typed, _ = _attributes(node)
     return GroupHeader(
         name=where.name,
-        dimensions=found.dimensions,
+        dimensions=_defined(found),
         variables={name: VariableHeader(name=name, type=types.INT) for name in found.arrays or ()},
         groups={name: GroupHeader(name=name) for name in found.groups or ()},
         attributes=typed,
@@ -740,6 +725,10 @@ def read_variable(
 ) -> VariableHeader:
     """Return what an array's own documents say of a variable; parameters as of `read_stored`."""
     return read_stored(where, metadata, layout, sizes, group=group, version=version, in_group=in_group)[0]
+
+
+def _defined(found: NodeMarks) -> dict[str, DimensionHeader]:
+    return {name: DimensionHeader(name, *each) for name, each in found.dimensions.items()}
 
 
 def _by_group(sizes: Mapping[str, DimensionHeader]) -> dict[str, dict[str, DimensionHeader]]:

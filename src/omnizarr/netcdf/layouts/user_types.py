@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.errors import OmnizarrError
+from omnizarr.formats.conventions.nczarr_metadata import SPEC, NodeMarks
 from omnizarr.formats.reader import is_integer, is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, Note, datatypes
 from omnizarr.model.datatypes.structs import named_to_json
@@ -23,7 +24,6 @@ from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute, VariableHeader
 from omnizarr.netcdf.layouts import attributes
 from omnizarr.netcdf.layouts.attributes import Style
-from omnizarr.netcdf.layouts.nczarr_metadata import SPEC, NodeMarks
 from omnizarr.netcdf.layouts.xarray import FILL_VALUE, Said
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.formats import dialect_named, v2
+from omnizarr.formats.conventions.nczarr_metadata import HIDDEN
 from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.netcdf import filters, forms, quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -30,7 +31,6 @@ from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.attributes import DEFAULT_MAXSTRLEN, Style
 from omnizarr.netcdf.layouts.contract import Layout, Marks
 from omnizarr.netcdf.layouts.dimensions import is_anonymous
-from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.xarray import Said, is_no_fill
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import new_metadata

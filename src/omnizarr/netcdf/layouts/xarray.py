@@ -17,11 +17,11 @@ import numpy as np
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions import fill_values
+from omnizarr.formats.conventions.nczarr_metadata import FILTERS, SPEC, NodeMarks
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, VariableHeader
 from omnizarr.netcdf.layouts import attributes
-from omnizarr.netcdf.layouts.nczarr_metadata import FILTERS, SPEC, NodeMarks
 from omnizarr.netcdf.types import AnyType, NcType
 
 FILL_VALUE: Final = "_FillValue"

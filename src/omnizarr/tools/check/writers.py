@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from omnizarr.errors import StoreError
-from omnizarr.netcdf.repairs import repairs
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.check.inventory import Inventory, Node
 from omnizarr.tools.check.report import Findings
+from omnizarr.tools.extension import extension
 
 _MARK: Final = "_NCProperties"
 _VERSIONS = re.compile(r"netcdf=4\.(?:8\.[0-9]|9\.[0-2])(?![0-9])")
@@ -54,7 +54,7 @@ def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> 
     """Report where the netCDF view of the nodes departs from their documents."""
     told = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
     try:
-        told_by_path = repairs(where)
+        told_by_path = extension().notes(where)
     except StoreError:  # which is found again, and entered, where the key is looked at
         return
     for path, notes in told_by_path.items():

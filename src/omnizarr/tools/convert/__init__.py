@@ -242,9 +242,9 @@ def rechunk(
 def _run(keywords: dict[str, Any]) -> Conversion:
     task: Task = import_module("omnizarr.tools.convert.task").Task(**keywords)
     if _may_be_files(task.source, task.target):
-        through_netcdf = import_module("omnizarr.tools.convert.netcdf")
-        if through_netcdf.concerns(task.source, task.target):
-            of_file: Conversion = through_netcdf.run(task)
+        extension = import_module("omnizarr.tools.extension").extension()
+        if extension.concerns(task.source, task.target):
+            of_file: Conversion = extension.convert(task)
             return of_file
     report: Conversion = import_module("omnizarr.tools.convert.converter").run(task)
     return report

@@ -32,7 +32,6 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
-from omnizarr.netcdf.repairs import repairs
 from omnizarr.nodes import consolidated, detection, hierarchy, outside
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
@@ -47,6 +46,7 @@ from omnizarr.tools.convert.moving import Move
 from omnizarr.tools.convert.planning import Plan, Step, explicit, fitted, plan
 from omnizarr.tools.convert.report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.convert.task import Task
+from omnizarr.tools.extension import extension
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
@@ -84,7 +84,7 @@ def run(task: Task) -> Conversion:
             _refuse_overlap(found.where, place)
             plans = fitted(plans, place)
             _refuse_losses(task, plans)
-        notes = repairs(found.where)
+        notes = extension().notes(found.where)
         planned = (step.report(in_place=task.in_place) for step in plans.steps)
         report = Conversion(
             source=shown(task.source, task.path, found.where),

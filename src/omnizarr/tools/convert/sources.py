@@ -11,13 +11,13 @@ from operator import itemgetter
 from typing import NamedTuple, TypeGuard
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError
+from omnizarr.formats.conventions import nczarr_metadata
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.netcdf.layouts import nczarr_metadata
-from omnizarr.netcdf.layouts.loading import objects_at
 from omnizarr.nodes import consolidated, detection, naming
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.nczarr_objects import objects_at
 from omnizarr.nodes.walk import walk
 from omnizarr.tools import reaching
 

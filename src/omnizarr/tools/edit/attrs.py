@@ -10,17 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
-from omnizarr.errors import MetadataError, NotRepresentableError, StaleError
+from omnizarr.errors import NotRepresentableError, StaleError
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, thawed
-from omnizarr.netcdf import Dataset
 from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.edit import mentions
+from omnizarr.tools.extension import extension
 
 Attributes = dict[str, JSON]
 
@@ -65,11 +63,10 @@ def update(where: StorePath, values: Mapping[str, Any], nc_type: str | None = No
             found=f"type {nc_type!r}",
             remedy="leave out the type",
         )
-    if is_nczarr and all(map(_is_simple, values.values())):
-        _update_netcdf(where, values, nc_type)
-    else:
-        new = to_json(values)
-        _change(where, lambda old: {**old, **new})
+    if is_nczarr and all(map(_is_simple, values.values())) and extension().set_attributes(where, values, nc_type):
+        return
+    new = to_json(values)
+    _change(where, lambda old: {**old, **new})
 
 
 def delete(where: StorePath, names: tuple[str, ...]) -> None:
@@ -85,12 +82,7 @@ def delete(where: StorePath, names: tuple[str, ...]) -> None:
     missing = [name for name in names if name not in found.metadata.attributes]
     if missing:
         raise KeyError(missing[0])
-    if notes_of(found.metadata):
-        with Dataset(_root(where), "r+") as dataset:
-            node = _in_dataset(dataset, where)
-            for name in names:
-                node.delncattr(name)
-    else:
+    if not (notes_of(found.metadata) and extension().delete_attributes(where, names)):
         _change(where, without)
 
 
@@ -134,51 +126,3 @@ def _is_simple(value: Any) -> bool:
         and all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in several)
         and len(kinds) == 1
     )
-
-
-def _update_netcdf(where: StorePath, values: Mapping[str, Any], nc_type: str | None) -> None:
-    typed = {name: _typed(where, name, value, nc_type) for name, value in values.items()}
-    with Dataset(_root(where), "r+") as dataset:
-        node = _in_dataset(dataset, where)
-        if nc_type == "string":
-            for name, value in typed.items():
-                node.setncattr_string(name, value)
-        else:
-            node.setncatts(typed)
-
-
-def _typed(where: StorePath, name: str, value: Any, nc_type: str | None) -> Any:
-    is_text = isinstance(value, str) or (isinstance(value, list) and isinstance(value[0], str))
-    wants_text = nc_type in ("char", "string")
-    if nc_type is None:
-        return value
-    if is_text != wants_text:
-        text = [str(each) for each in value] if isinstance(value, list) else str(value)
-        if wants_text:
-            return text
-        raise _unfit(where, name, value, nc_type)
-    if wants_text:
-        return value
-    with np.errstate(all="ignore"):
-        try:
-            found = np.asarray(value).astype(TYPES[nc_type])
-        except (ValueError, OverflowError) as error:
-            raise _unfit(where, name, value, nc_type) from error
-    exact = np.asarray(value)
-    if found.dtype.kind in "iu" and not np.array_equal(found.astype(object), exact.astype(object)):
-        raise _unfit(where, name, value, nc_type)
-    return found[()]
-
-
-def _unfit(where: StorePath, name: str, value: Any, nc_type: str) -> MetadataError:
-    return MetadataError(
-        f"attribute {name!r} cannot be of type {nc_type}", store=str(where.store), path=where.path, found=repr(value)
-    )
-
-
-def _root(where: StorePath) -> StorePath:
-    return where.at("")
-
-
-def _in_dataset(dataset: Dataset, where: StorePath) -> Any:
-    return dataset[where.path] if where.path else dataset

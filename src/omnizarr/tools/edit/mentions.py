@@ -12,10 +12,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, conventions, documents
-from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.conventions import Nodes, nczarr_metadata
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
-from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath

@@ -7,7 +7,7 @@ from collections.abc import Iterable, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from omnizarr.api import opening
 from omnizarr.errors import StoreError
@@ -15,21 +15,16 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, PrefixStore, Store, resolve
-from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Progress
 from omnizarr.tools.check import check, documents, inventory
 from omnizarr.tools.check.report import Finding, Findings
+from omnizarr.tools.extension import extension
 from omnizarr.tools.repair import backup as backups
 from omnizarr.tools.repair import copies, leftovers, missing, mistakes, stored
 from omnizarr.tools.repair.overlay import Overlay
 from omnizarr.tools.repair.policy import ASKED, NEEDS_DATA, wanted
 from omnizarr.tools.repair.report import Account, Action
 from omnizarr.tools.repair.transaction import Bench, identity
-
-if TYPE_CHECKING:
-    from omnizarr.tools.repair import records
-else:  # which brings netCDF
-    records = Lazy("omnizarr.tools.repair.records")
 
 _OPEN: Final = (Store, StorePath, Array, Group, MutableMapping)
 _BY_LISTING: Final = {"temporary-file", "lock-file"}
@@ -101,7 +96,7 @@ def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None, *, 
     if _has(found, missing.CODES & bench.codes):
         missing.write_missing(bench, _take(bench, zarr_format), found)
     if adopt:
-        records.adopt_records(bench, found)
+        extension().adopt_records(bench, found)
     if bench.touched or _has(found, copies.CODES):
         copies.renew(bench, _take(bench, zarr_format), found)
     stored.mend_scalars(bench, found)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.formats.conventions import nczarr
 from omnizarr.formats.reader import MAX_LENGTH, is_integer, is_list, is_object, join
 from omnizarr.model import JSON, GroupMetadata, Metadata, Note, dimensions
-from omnizarr.netcdf.header import DimensionHeader
 from omnizarr.support.memo import Memo
 
 LayoutName: TypeAlias = Literal["A", "B", "C", "D", "xarray"]
@@ -56,6 +55,13 @@ HIDDEN: Final = frozenset(
 """Attributes that are not attributes in netCDF."""
 
 
+class Dimension(NamedTuple):
+    """The length of a dimension, and whether it may grow."""
+
+    size: int
+    unlimited: bool
+
+
 @dataclass(frozen=True, slots=True)
 class NodeMarks:
     """NCZarr's description of one node.
@@ -64,7 +70,7 @@ class NodeMarks:
     ----------
     layout : {"A", "B", "C", "D", "xarray"} or None
         The layout, by the place of the marks; in Zarr v3, D means v3 and E. None for marks that the group lists.
-    dimensions : mapping of str to DimensionHeader
+    dimensions : mapping of str to Dimension
         The dimensions that a group defines.
     arrays, groups : tuple of str, or None
         Names of what is directly below a group.
@@ -92,7 +98,7 @@ class NodeMarks:
     """
 
     layout: LayoutName | None = None
-    dimensions: Mapping[str, DimensionHeader] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
     arrays: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
     references: tuple[str, ...] | None = None
@@ -225,7 +231,7 @@ def _names(search: _Search, pointer: str, mark: Mapping[str, JSON], *names: str)
 def _read_group(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict[str, Any]:
     name, value = _first(mark, "dimensions", "dims")
     at = join(pointer, name)
-    dimensions: dict[str, DimensionHeader] = {}
+    dimensions: dict[str, Dimension] = {}
     for key, what in _dimension_items(search, at, value):
         found = _read_dimension(key, what)
         if found is None:
@@ -257,7 +263,7 @@ def _dimension_items(search: _Search, pointer: str, value: JSON) -> Iterator[tup
             search.note(join(pointer, position), "a dimension without a name: ignored")
 
 
-def _read_dimension(name: str, value: JSON) -> DimensionHeader | None:
+def _read_dimension(name: str, value: JSON) -> Dimension | None:
     size: Any = value
     unlimited = False
     if is_object(value):
@@ -265,7 +271,7 @@ def _read_dimension(name: str, value: JSON) -> DimensionHeader | None:
     if isinstance(size, str) and size.isascii() and size.isdecimal() and len(size) < 20:
         size = int(size)
     is_name = bool(name) and "/" not in name
-    return DimensionHeader(name, size, unlimited) if is_name and is_integer(size) and 0 <= size <= MAX_LENGTH else None
+    return Dimension(size, unlimited) if is_name and is_integer(size) and 0 <= size <= MAX_LENGTH else None
 
 
 def _is_true(value: JSON) -> bool:

@@ -33,14 +33,14 @@ from omnizarr.formats import dialect_named, dialects_for
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.tools import planning
+from omnizarr.netcdf.tools.planning import Plan
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores.trust import References
 from omnizarr.support.progress import Tick, Tracker
 from omnizarr.tools import strangers
-from omnizarr.tools.convert import netcdf_planning as planning
 from omnizarr.tools.convert.files import losses_of
-from omnizarr.tools.convert.netcdf_planning import Plan
 from omnizarr.tools.convert.report import Conversion, How, NodeReport
 from omnizarr.tools.convert.task import Task
 from omnizarr.tools.streaming import nodes as streamed

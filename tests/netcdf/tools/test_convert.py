@@ -604,7 +604,7 @@ def test_progress_counts_to_its_total(old, tmp_path, target, verify):
 
 
 def test_parts_that_are_compared_are_whole_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr("omnizarr.tools.convert.netcdf_planning._COMPARED", 1024)
+    monkeypatch.setattr("omnizarr.netcdf.tools.planning._COMPARED", 1024)
     with netCDF4.Dataset(tmp_path / "old.nc", "w") as dataset:
         dataset.createDimension("y", 64)
         dataset.createDimension("x", 64)

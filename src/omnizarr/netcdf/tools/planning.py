@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from omnizarr.errors import ChunkError, NodeNameError
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.conventions.nczarr_metadata import HIDDEN
 from omnizarr.model import Note
 from omnizarr.netcdf import chars, copying, files, types
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS, Layout
-from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.writing import check_name
+from omnizarr.netcdf.tools.remarks import in_words, remarks_of, without_nuls
 from omnizarr.netcdf.types import UserType
 from omnizarr.netcdf.variable import MAXSTRLEN
 from omnizarr.support.progress import Tick
-from omnizarr.tools.convert.netcdf_remarks import in_words, remarks_of, without_nuls
 from omnizarr.tools.translate.translation import Loss
 
 LEFT_OUT: Final = "left out: "
