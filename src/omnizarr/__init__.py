@@ -40,13 +40,13 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from omnizarr.api.joining import block, concat, stack
     from omnizarr.api.opening import open, open_array, open_consolidated, open_group, open_like  # noqa: A004 - zarr's name
     from omnizarr.api.saving import load, save, save_array, save_group
     from omnizarr.engine.cache import ChunkCache
     from omnizarr.nodes.array import Array
     from omnizarr.nodes.config import ArrayConfig
     from omnizarr.nodes.group import Group, UnreadableNode
-    from omnizarr.nodes.lazy.joining import block, concat, stack
     from omnizarr.nodes.lazy.view import LazyArray
     from omnizarr.nodes.reading import read_many
     from omnizarr.settings import config
@@ -92,6 +92,11 @@ _NAMES: Final = {
             "zeros",
             "zeros_like",
         ),
+        "api.joining": (
+            "block",
+            "concat",
+            "stack",
+        ),
         "api.opening": (
             "open",
             "open_array",
@@ -111,11 +116,6 @@ _NAMES: Final = {
         "nodes.group": (
             "Group",
             "UnreadableNode",
-        ),
-        "nodes.lazy.joining": (
-            "block",
-            "concat",
-            "stack",
         ),
         "nodes.lazy.view": ("LazyArray",),
         "nodes.reading": ("read_many",),

@@ -1,1 +1,1 @@
-"""The public functions that create, open and save."""
+"""The public functions that create, open, join and save."""

@@ -4,7 +4,6 @@
 turns it into selections of the sources, which `omnizarr.read_many` reads together.
 """
 
-from omnizarr.nodes.lazy.joining import block, concat, stack
 from omnizarr.nodes.lazy.view import LazyArray, LazySelection
 
-__all__ = ["LazyArray", "LazySelection", "block", "concat", "stack"]
+__all__ = ["LazyArray", "LazySelection"]

@@ -30,6 +30,9 @@ class Leaf:
 
     def __str__(self) -> str:
         source = self.source
+        place = getattr(source, "store_path", None)
+        if place is not None:
+            return f"{place} {self.shape} {self.dtype}"
         return f"numpy {self.shape} {self.dtype}" if isinstance(source, np.ndarray) else repr(source)
 
 

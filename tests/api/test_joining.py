@@ -279,3 +279,36 @@ def test_parts_added_one_by_one_make_one_join():
         joined = omnizarr.concat([joined, year(number)])
     assert repr(joined).splitlines()[1] == "  concat 30 along axis 0"
     assert joined[-1, -1] == 2911
+
+
+def test_paths_and_urls_are_opened_for_reading(tmp_path):
+    for number in range(3):
+        omnizarr.create_array(tmp_path / f"{number}.zarr", data=np.arange(4) + 10 * number)
+    paths = [tmp_path / "0.zarr", str(tmp_path / "1.zarr"), (tmp_path / "2.zarr").as_uri()]
+    joined = omnizarr.concat([*paths, np.arange(2)])
+    assert joined[3:].tolist() == [3, 10, 11, 12, 13, 20, 21, 22, 23, 0, 1]
+    assert omnizarr.stack(paths)[:, 1].tolist() == [1, 11, 21]
+    assert omnizarr.block([paths[:2]])[0, 2:6].tolist() == [2, 3, 10, 11]
+    with pytest.raises(ReadOnlyError):
+        omnizarr.concat(paths[:1]).lazy[:2][0] = 5
+    with pytest.raises(omnizarr.errors.ArrayNotFoundError, match=r"4\.zarr"):
+        omnizarr.concat([*paths, tmp_path / "4.zarr"])
+
+
+def test_errors_name_the_place_of_both_arrays(tmp_path):
+    for name, shape in (("a", (2, 3)), ("b", (2, 4))):
+        omnizarr.create_array(tmp_path / name, shape=shape, dtype="i4")
+    with pytest.raises(JoinError) as caught:
+        omnizarr.concat([tmp_path / "a", tmp_path / "b"])
+    assert str(tmp_path / "a") in str(caught.value)
+    assert str(tmp_path / "b") in str(caught.value)
+
+
+def test_packed_tiles_of_a_mosaic_keep_their_numbers_or_their_meaning():
+    half, third = ({"scale_factor": factor, "add_offset": 100.0} for factor in (0.5, 0.25))
+    tile = array(np.int16([[1, 2]]), half)
+    mosaic = omnizarr.block([[tile, None], [None, tile]], fill_value=-1)
+    assert (mosaic[...].tolist(), mosaic.dtype, mosaic.attrs) == ([[1, 2, -1, -1], [-1, -1, 1, 2]], np.int16, half)
+    mixed = omnizarr.block([[tile, None], [None, array(np.int16([[4, 8]]), third)]], fill_value=-1)
+    assert mixed[...].tolist() == [[100.5, 101, -1, -1], [-1, -1, 101, 102]]
+    assert (mixed.attrs, len(mixed.notes)) == ({}, 1)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from omnizarr.api.opening import open_array
 from omnizarr.errors import JoinError
+from omnizarr.nodes.array import Array
 from omnizarr.nodes.lazy.tree import Filled, joined, leaves
 from omnizarr.nodes.lazy.view import PACKING, LazyArray, as_lazy
+from omnizarr.stores import pool
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-_UNITS = ("units", "calendar")
+_UNITS: Final = ("units", "calendar")
+_AT_ONCE: Final = 16
+"""Arrays that are opened at the same time."""
 
 
-def concat(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = None) -> LazyArray:
+def concat(
+    sources: Iterable[Any],
+    axis: int = 0,
+    *,
+    dtype: DTypeLike | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> LazyArray:
     """Return several arrays one behind the other along a dimension, without reading them.
 
     The arrays may differ in format, store, codecs, chunks and data type. Where they are packed in different ways
@@ -27,12 +39,15 @@ def concat(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = N
     Parameters
     ----------
     sources : iterable of array_like
-        `omnizarr.Array`, `omnizarr.LazyArray`, NumPy and dask arrays, and others with a shape, a dtype and brackets.
-        All have the same lengths except along `axis`.
+        `omnizarr.Array`, `omnizarr.LazyArray`, NumPy and dask arrays, and others with a shape, a dtype and brackets;
+        paths and URLs of arrays, which are opened for reading, several at once. All have the same lengths except along
+        `axis`.
     axis : int
         The dimension along which they follow each other.
     dtype : data-type, optional
         Data type of the result. The default is what NumPy promotes the data types to.
+    storage_options : mapping, optional
+        For opening URLs, as for `omnizarr.open_array`.
 
     Returns
     -------
@@ -54,14 +69,20 @@ def concat(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = N
     >>> both[1:, 0]
     array([3. , 5.5])
     """
-    views = _views(sources)
+    views = _views(sources, storage_options)
     ndim = views[0].ndim
     if not -ndim <= axis < ndim:
         raise JoinError("there is no such dimension", found=f"axis {axis}", expected=f"{-ndim} to {ndim - 1}")
     return _joined(views, axis % ndim, dtype)
 
 
-def stack(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = None) -> LazyArray:
+def stack(
+    sources: Iterable[Any],
+    axis: int = 0,
+    *,
+    dtype: DTypeLike | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> LazyArray:
     """Return arrays of one shape along a new dimension, without reading them.
 
     Parameters
@@ -72,6 +93,8 @@ def stack(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = No
         Position of the new dimension.
     dtype : data-type, optional
         Data type of the result.
+    storage_options : mapping, optional
+        For opening URLs.
 
     Returns
     -------
@@ -91,7 +114,7 @@ def stack(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = No
            [ 1, 10],
            [ 2, 20]])
     """
-    views = _views(sources)
+    views = _views(sources, storage_options)
     ndim = views[0].ndim + 1
     if not -ndim <= axis < ndim:
         raise JoinError("there is no such dimension", found=f"axis {axis}", expected=f"{-ndim} to {ndim - 1}")
@@ -102,7 +125,13 @@ def stack(sources: Iterable[Any], axis: int = 0, *, dtype: DTypeLike | None = No
     return _joined([view.lazy[new] for view in views], axis, dtype)
 
 
-def block(rows: Sequence[Any], *, fill_value: Any = 0, dtype: DTypeLike | None = None) -> LazyArray:
+def block(
+    rows: Sequence[Any],
+    *,
+    fill_value: Any = 0,
+    dtype: DTypeLike | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> LazyArray:
     """Return a mosaic of arrays, without reading them.
 
     Parameters
@@ -114,6 +143,8 @@ def block(rows: Sequence[Any], *, fill_value: Any = 0, dtype: DTypeLike | None =
         Value of the elements in gaps.
     dtype : data-type, optional
         Data type of the result.
+    storage_options : mapping, optional
+        For opening URLs.
 
     Returns
     -------
@@ -135,9 +166,10 @@ def block(rows: Sequence[Any], *, fill_value: Any = 0, dtype: DTypeLike | None =
     """
     depth = _depth(rows)
     tiles = dict(_tiles(rows, ()))
-    views = {place: as_lazy(tile) for place, tile in tiles.items() if tile is not None}
-    if not views:
+    places = [place for place, tile in tiles.items() if tile is not None]
+    if not places:
         raise JoinError("a mosaic needs at least one array", found="none")
+    views = dict(zip(places, _views([tiles[place] for place in places], storage_options), strict=True))
     ndim = max(depth, *(view.ndim for view in views.values()))
     views = {place: _with_dimensions(view, ndim) for place, view in views.items()}
     example = next(iter(views.values()))
@@ -152,7 +184,9 @@ def block(rows: Sequence[Any], *, fill_value: Any = 0, dtype: DTypeLike | None =
                     found=f"{view.shape[first + level]} along axis {first + level} at {place}",
                     expected=str(known),
                 )
-    common = np.dtype(dtype) if dtype is not None else _common_dtype(list(views.values()))
+    same, note = _same_packing(list(views.values()))
+    views = dict(zip(views, same, strict=True))
+    common = np.dtype(dtype) if dtype is not None else _common_dtype(same)
     for place in tiles:
         if place not in views:
             try:
@@ -169,14 +203,22 @@ def block(rows: Sequence[Any], *, fill_value: Any = 0, dtype: DTypeLike | None =
         for place in sorted(views):
             groups.setdefault(place[:level], []).append(views[place])
         views = {place: _joined(parts, first + level, common) for place, parts in groups.items()}
-    return views[()]
+    whole = views[()]
+    return LazyArray(whole._node, whole.dimension_names, whole.notes + note)  # noqa: SLF001 - a part of LazyArray
 
 
-def _views(sources: Iterable[Any]) -> list[LazyArray]:
-    views = [as_lazy(source) for source in sources]
-    if not views:
+def _views(sources: Iterable[Any], storage_options: Mapping[str, Any] | None) -> list[LazyArray]:
+    found = list(sources)
+    if not found:
         raise JoinError("there is nothing to join", found="no sources", expected="at least one")
-    return views
+    paths = [position for position, source in enumerate(found) if isinstance(source, str | PathLike)]
+
+    def opened(position: int) -> Array:
+        return open_array(found[position], mode="r", storage_options=storage_options)
+
+    for number, array in pool.gather(opened, paths, min(len(paths), _AT_ONCE)):
+        found[paths[number]] = array
+    return [as_lazy(source) for source in found]
 
 
 def _joined(views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None) -> LazyArray:
@@ -227,7 +269,11 @@ def _same_packing(views: Sequence[LazyArray]) -> tuple[Sequence[LazyArray], tupl
                     expected=f"{first[name]!r} ({_name(views[0])})",
                     remedy="convert one of them first",
                 )
-    packings = [{name: attributes[name] for name in PACKING if name in attributes} for attributes in known]
+    packings = [
+        {name: attributes[name] for name in PACKING if name in attributes}
+        for view, attributes in zip(views, known, strict=True)
+        if view.nsources  # gaps are not packed
+    ]
     if all(packing == packings[0] for packing in packings):
         return views, ()
     return [view.unpack() for view in views], (
