@@ -20,7 +20,7 @@ from tests.traced import own_threads
 
 def ask(seconds=0.0, answer=None):
     """Wait in a function that is called in a loop."""
-    return waiting.here.call.ask(lambda: asyncio.sleep(seconds, answer))
+    return waiting.here.call.ask(None, asyncio.sleep, seconds, answer)
 
 
 def test_result_error_and_traceback_are_those_of_the_function():
@@ -44,7 +44,7 @@ def test_errors_of_requests_are_raised_where_they_are_made():
 
     def function():
         try:
-            waiting.here.call.ask(request)
+            waiting.here.call.ask(None, request)
         except OSError as error:
             return str(error), ask(0, "after")
 
@@ -115,7 +115,7 @@ def test_objects_of_a_call_are_not_those_of_another_or_of_the_thread():
     names = waiting.Local(list)
 
     def function(own):
-        names.get().append(own)
+        names.own().append(own)
         ask()
         return names.get()
 
@@ -128,9 +128,9 @@ def test_objects_of_a_call_are_not_those_of_another_or_of_the_thread():
 
 def test_call_shares_what_its_thread_holds_meanwhile():
     names = waiting.Local(list)
-    assert run(called(names.get)) is not names.get()
-    names.get().append("held")
-    assert run(called(names.get)) is names.get()
+    assert run(called(names.own)) is not names.get()
+    names.own().append("held")
+    assert run(called(names.own)) is run(called(names.get)) is names.get()
 
 
 def test_tasks_of_a_loop_exclude_each_other():

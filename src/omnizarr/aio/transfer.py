@@ -239,4 +239,4 @@ def _changed(change: Change, old: Buffer | None) -> Buffer | None:
     """Return the result of `change`, made in a thread."""
     call = waiting.here.call
     assert call is not None  # noqa: S101 - see `called`
-    return call.ask(partial(computed, change, old))
+    return call.ask(None, computed, change, old)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
@@ -67,16 +68,21 @@ async def called(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
     A cancelled task raises CancelledError in the function, where it waits. The function may clean up and wait again.
     """
     call = _Call(partial(function, *args, **kwargs))
-    resume: Callable[[], Any] = call.greenlet.switch
+    resume = partial(call.greenlet.switch, call)
     while True:
         try:
             asked = call.enter(resume)
         finally:
             del resume  # it may hold an error, whose traceback holds this frame
-        if call.greenlet.dead:
+        if call.is_over:
             return cast("T", asked)
         try:
-            answer = await asked()
+            limit, request, given, named = asked
+            if limit is None:
+                answer = await request(*given, **named)
+            else:
+                async with _gate(limit):
+                    answer = await request(*given, **named)
         except GeneratorExit as error:  # the loop has been given up
             call.is_given_up = True
             resume = partial(call.greenlet.throw, error)
@@ -86,30 +92,69 @@ async def called(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
             resume = partial(call.greenlet.switch, answer)
 
 
+class _Idle(threading.local):
+    def __init__(self) -> None:
+        self.greenlets: list[Any] = []
+
+
+_idle: Final = _Idle()
+"""Greenlets that have no function: to make one takes much longer than to use it again."""
+_MOST_IDLE: Final = 1024
+
+
+def _work(call: _Call | None) -> None:
+    """Call one function after another; runs in a greenlet."""
+    while call is not None:
+        try:
+            call.result = call.function()
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            call.error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)  # without this frame
+        call.is_over = True
+        call = None
+        call = getcurrent().parent.switch()
+
+
 class _Call:
     """A function in a greenlet: `omnizarr.stores.waiting.Call`."""
 
+    __slots__ = ("error", "function", "greenlet", "is_given_up", "is_over", "own", "result")
+
     def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.is_over = self.is_given_up = False
         self.own: dict[Any, Any] = {}
-        self.is_given_up = False
-        self.greenlet = greenlet(function)
+        self.greenlet = _idle.greenlets.pop() if _idle.greenlets else greenlet(_work)
         self.greenlet.gr_context = contextvars.copy_context()
-        self._held: set[asyncio.Lock] = set()
 
     def enter(self, resume: Callable[[], Any]) -> Any:
         """Continue until the function returns, or asks: then return what is to be awaited."""
         before, waiting.here.call = waiting.here.call, self
         self.greenlet.parent = getcurrent()
         try:
-            return resume()
+            asked = resume()
         finally:
             waiting.here.call = before
+        if not self.is_over:
+            return asked
+        self.greenlet.gr_context = None  # it may hold large objects
+        if len(_idle.greenlets) < _MOST_IDLE:
+            _idle.greenlets.append(self.greenlet)
+        if self.error is not None:
+            try:
+                raise self.error
+            finally:
+                self.error = None  # whose traceback holds this frame
+        return self.result
 
-    def ask(self, request: Callable[[], Awaitable[T]], limit: waiting.Limit | None = None) -> T:
+    def ask(
+        self, limit: waiting.Limit | None, request: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Let the loop await a request, and return the answer."""
         if self.is_given_up:
             raise GeneratorExit
-        return cast("T", self.greenlet.parent.switch(request if limit is None else partial(_limited, limit, request)))
+        return cast("T", self.greenlet.parent.switch((limit, request, args, kwargs)))
 
     def gather(self, task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:
         """Call `task` on up to `workers` items at a time, each in a task of the loop."""
@@ -141,34 +186,32 @@ class _Call:
             for each in left:
                 each.cancel()
             if left:
-                _wait(partial(settled, left))
+                _wait(settled, left)
 
     @contextmanager
     def lock(self, name: Hashable) -> Iterator[None]:
         """Exclude the other tasks of the loop, which would only get in each other's way."""
         lock = _here(_turns).setdefault(name, asyncio.Lock())
-        if lock in self._held:
+        if lock in self.own:
             yield
             return
         try:
-            self.ask(lock.acquire)
-            self._held.add(lock)
+            self.own[lock] = self.ask(None, lock.acquire)
             yield
         finally:
-            if lock in self._held:
-                self._held.remove(lock)
+            if self.own.pop(lock, False):
                 lock.release()
 
     def sleep(self, seconds: float) -> None:
         """Let the loop go on for some time."""
-        self.ask(partial(asyncio.sleep, seconds))
+        self.ask(None, asyncio.sleep, seconds)
 
 
-def _wait(request: Callable[[], Awaitable[object]]) -> None:
+def _wait(request: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs) -> None:
     # Not necessarily the call that asks first: an iterator may be passed on.
     call = waiting.here.call
     if call is not None:
-        call.ask(request)
+        call.ask(None, request, *args, **kwargs)
 
 
 # -- how many requests are under way ------------------------------------------------------
@@ -183,21 +226,18 @@ _turns: _OfLoops[asyncio.Lock] = WeakKeyDictionary()
 def _here(table: _OfLoops[T]) -> _Named[T]:
     """Return what the running loop has."""
     loop = asyncio.get_running_loop()
-    if loop not in table:
+    known = table.get(loop)
+    if known is None:
         for closed in loops.closed(table):  # semaphores and locks keep their loops
             table.pop(closed, None)
-    return table.setdefault(loop, WeakValueDictionary())
+        known = table.setdefault(loop, WeakValueDictionary())
+    return known
 
 
 def _gate(limit: waiting.Limit) -> asyncio.Semaphore:
     """Return the semaphore that limits requests. All objects for the same data share it."""
     gates = _here(_gates)
     return gates.get(limit) or gates.setdefault(limit, asyncio.Semaphore(max(limit[1], _LEAST)))
-
-
-async def _limited(limit: waiting.Limit, request: Callable[[], Awaitable[T]]) -> T:
-    async with _gate(limit):
-        return await request()
 
 
 _LEAST: Final = 8  # requests at once, if answers are so fast that threads do not pay

@@ -101,14 +101,14 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
     early. Keep this iterator in no variable, and so in no comprehension: after Ctrl-C, the traceback would keep it, and
     the tasks would go on.
     """
-    if workers > 1 and waiting.here.call is not None:
-        yield from waiting.here.call.gather(task, items, workers)
-        return
     iterator = iter(items)
     first = list(islice(iterator, workers)) if workers > 1 else []
     if len(first) <= 1:
         for position, item in enumerate(chain(first, iterator)):
             yield position, task(item)
+        return
+    if waiting.here.call is not None:
+        yield from waiting.here.call.gather(task, chain(first, iterator), workers)
         return
     crew = _Crew(task, chain(first, iterator), len(first))
     try:

@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 Limit: TypeAlias = tuple[Hashable, int]
 """A name, and how many requests with it may be under way at the same time."""
@@ -25,9 +26,9 @@ class Call(Protocol):
     """A call of a function in a greenlet. Its methods are for the function itself."""
 
     own: dict[Any, Any]
-    """What `Local` keeps."""
+    """What `Local` keeps, and the locks that are held."""
 
-    def ask(self, request: Callable[[], Awaitable[T]], limit: Limit | None = None) -> T:
+    def ask(self, limit: Limit | None, request: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what the loop gets from a coroutine function."""
 
     def gather(self, task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:
@@ -54,12 +55,12 @@ def sleep(seconds: float) -> None:
 
 
 class Local(Generic[T]):
-    """An object for each thread, and for each call in an event loop. It is made at first use.
+    """An object for each thread, and for each call in an event loop that changes it.
 
     If that of the thread is true (the thread holds a lock, and runs a loop meanwhile), calls share it.
 
     >>> names = Local(list)
-    >>> names.get().append("a")
+    >>> names.own().append("a")
     >>> names.get()
     ['a']
     """
@@ -69,14 +70,22 @@ class Local(Generic[T]):
         self._thread = threading.local()
 
     def get(self) -> T:
-        """Return the object."""
+        """Return the object, to be read."""
+        call = here.call
+        return self._of_thread() if call is None or self not in call.own else cast("T", call.own[self])
+
+    def own(self) -> T:
+        """Return the object, to be changed."""
         call = here.call
         if call is None:
-            try:
-                return cast("T", self._thread.value)
-            except AttributeError:
-                value = self._thread.value = self._make()
-                return value
+            return self._of_thread()
         if self not in call.own:
-            call.own[self] = getattr(self._thread, "value", None) or self._make()
+            call.own[self] = self._of_thread() or self._make()
         return cast("T", call.own[self])
+
+    def _of_thread(self) -> T:
+        try:
+            return cast("T", self._thread.value)
+        except AttributeError:
+            value = self._thread.value = self._make()
+            return value

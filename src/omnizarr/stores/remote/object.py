@@ -335,7 +335,9 @@ class ObjectStore(Store):
         if self._web is not None:
             function = getattr(self._web, name, function)
         elif call is not None:
-            function = self._awaited(call, name) or function
+            send = object_coroutines.coroutine_of(name, self._max_value_bytes, self._list_timeout)
+            if send is not None:
+                function = partial(call.ask, (self._data, self._concurrency), send)
         try:
             if self._kind == "MemoryStore" and call is None:
                 with _in_memory.enter():
@@ -357,12 +359,6 @@ class ObjectStore(Store):
         # Raised outside the block: obstore's message, which may contain secrets, must not be shown as the
         # context.
         raise failure.add(store=repr(self))
-
-    def _awaited(self, call: waiting.Call, name: str) -> Callable[..., Any] | None:
-        """Return the function of obstore with this name, so that its answer is awaited; None if it sends no request."""
-        send = object_coroutines.coroutine_of(name, self._max_value_bytes, self._list_timeout)
-        limit = self._data, self._concurrency
-        return None if send is None else lambda *args, **kwargs: call.ask(partial(send, *args, **kwargs), limit)
 
     def _fetch(self, key: str, wanted: Any = None, part: Span | None = None, /, **conditions: str) -> Answer | None:
         """Return the answer to a request for `wanted` (None: everything), with conditions as in RFC 9110.
@@ -801,7 +797,7 @@ class ObjectStore(Store):
 
     @contextmanager
     def _lock(self, name: Hashable) -> Iterator[None]:
-        call, record = waiting.here.call, _record.get()
+        call, record = waiting.here.call, _record.own()
         if call is not None and not self._has_conditions:
             raise RuntimeError("a lock without conditions must exclude threads, so it needs a thread")
         # Of tasks, conditions alone prevent lost changes.

@@ -450,7 +450,7 @@ class _State:
     @contextmanager
     def holding(self) -> Iterator[None]:
         """Note that this thread holds a lock."""
-        held = self._depth.get()
+        held = self._depth.own()
         held.append(None)
         try:
             yield
