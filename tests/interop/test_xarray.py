@@ -406,3 +406,39 @@ def test_groups_of_a_remote_tree_are_looked_into_at_the_same_time():
     with xr.open_datatree(store, engine="omnizarr") as tree:
         assert list(tree.groups) == ["/", "/a", "/c", "/a/b", "/c/d"]
         assert tree["c/d/v"].values.tolist() == [0, 1, 2]
+
+
+def test_joined_arrays_stay_lazy_in_xarray_and_decode_like_its_own(tmp_path):
+    from omnizarr.interop.xarray import as_variable
+    from omnizarr.stores import LocalStore, MetricsStore
+
+    stores, expected = [], []
+    for year in range(3):
+        values = np.arange(12, dtype="i2").reshape(4, 3) + 100 * year
+        array = omnizarr.create_array(tmp_path / str(year), data=values, chunks=(2, 2), dimension_names=("time", "x"))
+        array.attrs.update({"scale_factor": 0.5, "add_offset": 10.0, "_FillValue": 3, "units": "K"})
+        stores.append(MetricsStore(LocalStore(tmp_path / str(year))))
+        expected.append(values)
+    lazy = omnizarr.concat([omnizarr.open_array(store, mode="r") for store in stores])
+    for store in stores:
+        store.reset()
+    dataset = xr.decode_cf(xr.Dataset({"temp": as_variable(lazy)}))
+    temp = dataset["temp"].transpose("x", "time")[::-1].isel(time=slice(5, 7))
+    assert [store.report().total.requests for store in stores] == [0, 0, 0]
+    stored = np.concatenate(expected)
+    meant = np.where(stored == 3, np.nan, stored * 0.5 + 10)
+    np.testing.assert_array_equal(temp.values, meant.T[::-1, 5:7])
+    assert [store.report().total.requests > 0 for store in stores] == [False, True, False]
+    np.testing.assert_array_equal(dataset["temp"].isel(time=[9, 0, 0], x=[2, 1]).values, meant[[9, 0, 0]][:, [2, 1]])
+    points = {"time": xr.DataArray([1, 10], dims="at"), "x": xr.DataArray([0, 2], dims="at")}
+    np.testing.assert_array_equal(dataset["temp"].isel(points).values, meant[[1, 10], [0, 2]])
+    assert as_variable(omnizarr.create_array({}, data=[[1]])).dims == ("dim_0", "dim_1")
+    np.testing.assert_array_equal(dataset.chunk({"time": 5})["temp"].mean("time").values, np.nanmean(meant, 0))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(dataset))["temp"].values, meant)
+
+
+def test_joined_arrays_become_one_block_by_block(tmp_path):
+    sources = [omnizarr.create_array({}, data=np.arange(24).reshape(4, 6) + 100 * n, chunks=(3, 4)) for n in range(3)]
+    lazy = omnizarr.concat(sources).lazy[::-1]
+    made = omnizarr.create_array(tmp_path / "all.zarr", data=lazy, chunks=(5, 6))
+    np.testing.assert_array_equal(made[...], np.concatenate([source[...] for source in sources])[::-1])

@@ -23,12 +23,12 @@ array([14.5, 15. ])
 from typing import TYPE_CHECKING, Any
 
 from omnizarr.interop.xarray.accessors import Accessor, load, register
-from omnizarr.interop.xarray.reading import OmnizarrBackendEntrypoint
+from omnizarr.interop.xarray.reading import OmnizarrBackendEntrypoint, as_variable
 
 if TYPE_CHECKING:
     from omnizarr.interop.xarray.writing import to_zarr
 
-__all__ = ["Accessor", "OmnizarrBackendEntrypoint", "load", "to_zarr"]
+__all__ = ["Accessor", "OmnizarrBackendEntrypoint", "as_variable", "load", "to_zarr"]
 
 register()
 

@@ -26,6 +26,8 @@ from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
+from omnizarr.nodes.lazy import view
+from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import Store
 from omnizarr.stores.urls import scheme_of
@@ -511,6 +513,54 @@ class _ZarrArray(BackendArray):
             method = waiting.get_orthogonal_selection
         support = indexing.IndexingSupport.VECTORIZED
         return self._typed(await indexing.async_explicit_indexing_adapter(key, self.shape, support, method))
+
+
+class _LazyArray(BackendArray):
+    """A lazy array, which stays one until its elements are asked for."""
+
+    __slots__ = ("dtype", "lazy", "shape")
+
+    def __init__(self, lazy: LazyArray) -> None:
+        self.lazy = lazy
+        self.shape = lazy.shape
+        self.dtype = lazy.dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements; every selection that xarray knows is read unchanged."""
+        reader: Any = self.lazy.__getitem__
+        if isinstance(key, indexing.VectorizedIndexer):
+            reader = self.lazy.vindex.__getitem__
+        elif isinstance(key, indexing.OuterIndexer):
+            reader = self.lazy.oindex.__getitem__
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.VECTORIZED, reader)
+
+
+def as_variable(array: Array | LazyArray) -> Variable:
+    """Return an array, or many arrays as one, as a variable of xarray, without reading elements.
+
+    Parameters
+    ----------
+    array : omnizarr.Array or omnizarr.LazyArray
+        Dimensions without a name are called ``dim_0``, ``dim_1``, and so on.
+
+    Returns
+    -------
+    xarray.Variable
+        It has the stored elements and attributes: `xarray.decode_cf` decodes them.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> import xarray
+    >>> first, second = (omnizarr.create_array({}, data=[n, n + 1], dimension_names=("time",)) for n in (0, 10))
+    >>> temp = xarray.DataArray(as_variable(omnizarr.concat([first, second])))
+    >>> temp.isel(time=[3, 0]).values
+    array([11,  0])
+    """
+    lazy = view.as_lazy(array)
+    names = lazy.dimension_names or (None,) * lazy.ndim
+    dims = [f"dim_{number}" if name is None else name for number, name in enumerate(names)]
+    return Variable(dims, indexing.LazilyIndexedArray(_LazyArray(lazy)), _shown(lazy.attrs))
 
 
 class _NetcdfArray(BackendArray):

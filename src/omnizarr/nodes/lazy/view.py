@@ -235,6 +235,16 @@ class LazyArray:
         """Return the selected elements as a NumPy array or scalar. Selections are those of `omnizarr.Array`."""
         return self._with(transforms.of_selection(selection, self.shape)).read()
 
+    @property
+    def oindex(self) -> _Reading:
+        """Orthogonal selections, which are read: ``view.oindex[[0, 2], :, mask]``."""
+        return _Reading(self, transforms.orthogonal)
+
+    @property
+    def vindex(self) -> _Reading:
+        """Selections by coordinates or by a mask, which are read: ``view.vindex[[0, 2], [1, 1]]``."""
+        return _Reading(self, transforms.coordinate)
+
     def read(self, *, out: AnyArray | None = None) -> Any:
         """Return all elements as a NumPy array or scalar.
 
@@ -400,9 +410,16 @@ class _Brackets:
     def __init__(self, view: LazyArray, select: Callable[[Any, Sequence[int]], Transform]) -> None:
         self._view, self._select = view, select
 
-    def __getitem__(self, selection: Any) -> LazyArray:
+    def __getitem__(self, selection: Any) -> Any:
         view = self._view
         return view._with(self._select(selection, view.shape))  # noqa: SLF001 - a part of LazyArray
+
+
+class _Reading(_Brackets):
+    __slots__ = ()
+
+    def __getitem__(self, selection: Any) -> Any:
+        return super().__getitem__(selection).read()
 
 
 def as_lazy(source: Any) -> LazyArray:
