@@ -28,8 +28,7 @@ from omnizarr.cli.remedies import message, safe
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import OmnizarrError
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, resolve
-from omnizarr.stores.resolve import other_format
+from omnizarr.stores import LocalStore, kinds, resolve
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
@@ -181,7 +180,7 @@ def _as_named(target: str | None) -> str | LocalStore | None:
     is_asked = click.get_current_context().get_parameter_source("zarr_format") is ParameterSource.COMMANDLINE
     if target is None or is_url(target) or not is_asked or Path(target).exists() or netcdf.is_target(target):
         return target
-    return LocalStore(target) if other_format(target) else target
+    return LocalStore(target) if kinds.foreign(target) else target
 
 
 def _with_storage(source: Any, target: str | None, storage: Storage) -> tuple[Any, dict[str, Any]]:

@@ -19,7 +19,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
-from omnizarr.stores.resolve import has_references
+from omnizarr.stores.resolve import is_reference_set
 from omnizarr.stores.urls import scheme_of
 from omnizarr.tools import reaching
 
@@ -82,7 +82,7 @@ def split(text: str) -> tuple[str | Path, str]:
         inside.insert(0, place.name)
         place = place.parent
     for above in place.parents if place.is_dir() and not _is_node(place) else ():
-        if has_references(os.fspath(above)):  # a Parquet set has directories with the names of its arrays
+        if is_reference_set(os.fspath(above)):  # a Parquet set has directories with the names of its arrays
             return above, "/".join([*place.relative_to(above).parts, *inside])
     is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
     if not inside or is_misspelt_name:

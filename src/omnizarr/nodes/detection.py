@@ -47,7 +47,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Problem, strict
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import LocalStore, bounded, pool
+from omnizarr.stores import LocalStore, bounded, kinds, pool
 from omnizarr.stores.local.directory import Home
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.memo import Memo
@@ -641,13 +641,27 @@ def not_found(
 ) -> NodeNotFoundError:
     """Return the error for a missing node of the requested format, with similar names."""
     what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
+    other = _other_kind(where)
     return kind(
-        f"there is no {what} here",
+        f"there is no {what} here{f', but {other.title}' if other else ''}",
         store=str(where.store),
         path=where.path,
         expected=" or ".join(dict.fromkeys(_markers(where, zarr_format))),
-        remedy=_remedy(where, zarr_format),
+        remedy=(other.remedy or None) if other else _remedy(where, zarr_format),
     )
+
+
+def _other_kind(where: StorePath) -> kinds.Kind | None:
+    """Return the kind of the file or the directory at a place that is not Zarr; None if it is not known."""
+    try:
+        found = kinds.of_directory(where.store, where.prefix)
+        if found is None and not where.path and (above := where.store.above()) is not None:
+            store, name = above
+            file = kinds.of_head(bytes(store.get(name, (0, kinds.HEAD)) or b""))
+            found = None if file is None or file.opens else file
+    except (OmnizarrError, NotImplementedError):  # a server that refuses; what is missing is what counts
+        return None
+    return found
 
 
 def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import StoreClosedError, StoreError
+from omnizarr.stores import resolve
 
 METHODS = ["spawn", "fork"] if hasattr(os, "fork") else ["spawn"]
 # Many with `RUNS` in the environment; a few everywhere else, as each takes a while to start.
@@ -220,20 +221,19 @@ class DatabaseContract:
     @pytest.mark.parametrize("is_upper", [False, True])
     def test_url_is_a_store(self, path, url, is_upper):
         scheme = self.kind.kind.upper() if is_upper else self.kind.kind
-        open_url = import_module(self.kind.__module__).open_url
-        store, inner = open_url(url.format(scheme, path), "a", self.options)
+        store, inner = resolve(url.format(scheme, path), "a", self.options)
         assert (store, inner) == (self.kind(path), "")
         assert {name: getattr(store, name) for name in self.options} == self.options
-        assert open_url(url.format(scheme, path), "r", {})[0].read_only
+        assert resolve(url.format(scheme, path), "r", {})[0].read_only
 
     @pytest.mark.parametrize("rest", ["//host/a", "///", "///a?b=c", "///a#b"])
     def test_url_with_what_a_database_has_not_is_refused(self, rest):
         with pytest.raises(StoreError, match="URL"):
-            self.kind.open_url(f"{self.kind.kind}:{rest}", "r", {})
+            resolve(f"{self.kind.kind}:{rest}", "r", {})
 
     def test_unknown_option_is_refused(self):
         with pytest.raises(StoreError, match="options") as caught:
-            self.kind.open_url(f"{self.kind.kind}:///a", "r", {"token": "secret"})
+            resolve(f"{self.kind.kind}:///a", "r", {"token": "secret"})
         assert "secret" not in str(caught.value)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnizarr.errors import StoreAccessError, StoreError
-from omnizarr.stores import LocalStore, MemoryStore, registered
+from omnizarr.stores import LocalStore, MemoryStore, ObjectStore
 from omnizarr.stores.remote.reference_targets import Options, Targets
 
 ANONYMOUS = {"skip_signature": True}
@@ -19,11 +19,15 @@ def asked(monkeypatch):
     """The URLs and options that stores are made of."""
     found = []
 
-    def resolve(url, mode, options):
-        found.append((url, dict(options)))
-        return MemoryStore(), ""
+    class Objects(MemoryStore):
+        def on_public_servers(self):
+            return self
 
-    monkeypatch.setattr(registered, "resolve", resolve)
+    def from_url(url, options, *, read_only):
+        found.append((url, dict(options)))
+        return Objects(read_only=read_only)
+
+    monkeypatch.setattr(ObjectStore, "from_url", from_url)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("8.8.8.8", 0))])
     return found
 

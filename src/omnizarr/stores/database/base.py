@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import weakref
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from omnizarr.errors import ConflictError, StoreClosedError, StoreError
 from omnizarr.stores import conflicts
 from omnizarr.stores.base import RESERVED, Buffer, Change, Exclusion, Store, as_prefix, check_key
 from omnizarr.stores.local import filelocks
+
+if TYPE_CHECKING:
+    from omnizarr.stores.kinds import Place
 
 Database = TypeVar("Database")
 Record: TypeAlias = tuple[Any, memoryview]
@@ -46,18 +49,24 @@ class DatabaseStore(Store, Generic[Database]):
     _finalizer: weakref.finalize[..., Any]
 
     @classmethod
-    def open_path(cls, path: str, mode: str) -> Self:
-        """Return the store for a path."""
-        return cls(path, read_only=mode == "r")  # type: ignore[call-arg]
-
-    @classmethod
-    def open_url(cls, url: str, mode: str, options: Mapping[str, Any]) -> tuple[Self, str]:
-        """Return the store for ``lmdb:///path/to/database``, and the path in it where the hierarchy begins."""
-        unknown = sorted(options.keys() - cls.url_options)
-        if unknown:
-            expected = sorted(cls.url_options)
-            raise StoreError("storage_options mean nothing to this store", found=unknown, expected=expected)
-        return cls(path_of(url), read_only=mode == "r", **options), ""  # type: ignore[call-arg]
+    def open_place(cls, place: Place) -> tuple[Self, str]:
+        """Return the store for a path, or for ``lmdb:///path/to/database``."""
+        if place.path is None:
+            unknown = sorted(place.of_store.keys() - cls.url_options)
+            if unknown:
+                expected = sorted(cls.url_options)
+                raise StoreError("storage_options mean nothing to this store", found=unknown, expected=expected)
+            return cls(path_of(place.text), read_only=place.read_only, **place.of_store), ""  # type: ignore[call-arg]
+        place.refuse_options()
+        if not place.is_named:  # what a stranger called otherwise is not handed to a library of databases
+            title, scheme = cls.__name__.removesuffix("Store"), cls.kind
+            raise StoreError(
+                f"an {title} database whose name does not say so",
+                store=place.path,
+                expected=f"a name that ends in .{scheme}",
+                remedy=f"if you trust where it comes from, open '{scheme}://{os.path.abspath(place.path)}'",
+            )
+        return cls(place.path, read_only=place.read_only), ""  # type: ignore[call-arg]
 
     @abstractmethod
     def _open(self) -> None:

@@ -632,5 +632,4 @@ def _name(raw: bytes) -> str:
     return raw.decode(errors="surrogateescape")  # with characters that no key can have, where it is not UTF-8
 
 
-open_path = LMDBStore.open_path
-open_url = LMDBStore.open_url
+open_place = LMDBStore.open_place

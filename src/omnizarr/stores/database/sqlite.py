@@ -723,5 +723,4 @@ def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
     return failure
 
 
-open_path = SQLiteStore.open_path
-open_url = SQLiteStore.open_url
+open_place = SQLiteStore.open_place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from omnizarr.errors import ReadOnlyError
 from omnizarr.stores import threads
@@ -23,6 +23,14 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from urllib import parse
+
+    from omnizarr.stores.kinds import Place
+else:
+    parse = Lazy("urllib.parse")
 
 _PLAIN: Final = frozenset({dict, OrderedDict, defaultdict})
 """Mappings that hold exactly what they list."""
@@ -178,3 +186,17 @@ class MemoryStore(Store):
 
     def __repr__(self) -> str:
         return f"MemoryStore(<{len(self._values)} keys at {id(self._values):#x}>)"
+
+
+# The stores of `memory://name`. They last as long as the process, because the name can be used again at any time.
+_named: dict[str, dict[str, Buffer]] = {}
+
+
+def open_place(place: Place) -> tuple[Store, str]:
+    """Return the store of ``memory://name/path``, and the path."""
+    place.refuse_options()
+    parts = parse.urlsplit(place.text)
+    path = as_prefix(parse.unquote(parts.path).strip("/")).removesuffix("/")
+    if place.mode in ("r", "r+"):  # looking must not create anything
+        return MemoryStore(_named.get(parts.netloc, {}), read_only=place.read_only), path
+    return MemoryStore(_named.setdefault(parts.netloc, {})), path

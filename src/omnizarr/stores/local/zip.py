@@ -6,15 +6,18 @@ import os
 import weakref
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import IO, Any
-from zipfile import ZIP_STORED
+from contextlib import AbstractContextManager, suppress
+from typing import IO, TYPE_CHECKING, Any
+from zipfile import ZIP_STORED, is_zipfile
 
-from omnizarr.errors import OmnizarrError, ReadOnlyError
+from omnizarr.errors import NodeExistsError, NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreError
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Buffers, Exclusion, Listing, Span, Store, as_prefix, check_key, is_key, listing
 from omnizarr.stores.local.archive import Archive, Mode, Value
 from omnizarr.stores.wrap.wrappers import ReadOnlyStore
+
+if TYPE_CHECKING:
+    from omnizarr.stores.kinds import Place
 
 
 class ZipStore(Store):
@@ -246,3 +249,43 @@ def _mode(mode: str) -> Mode:
     if mode not in modes:
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, modes))}")
     return modes[mode]
+
+
+def open_place(place: Place) -> tuple[Store, str] | None:
+    """Return the store for an archive, and its only folder; None if it is another file, or a folder in a store."""
+    is_new = place.mode in ("w", "w-", "x")
+    if place.path is not None:
+        place.refuse_options()
+        is_there = os.path.isfile(place.path)
+        if place.mode in ("w-", "x") and is_there:
+            raise NodeExistsError("the archive exists already", store=place.path, remedy='overwrite it with mode "w"')
+        if not place.read_only and is_there and not is_zipfile(place.path):  # it is not overwritten
+            return None
+        try:
+            archive = ZipStore(place.path, mode=place.mode)
+        except StoreError:
+            if is_there and not is_zipfile(place.path):
+                return None
+            raise
+        return archive, "" if is_new else _top_folder(archive)
+    store, key = place.file()
+    if key.endswith("/") or not key:
+        return None
+    try:
+        archive = ZipStore(key, store=store, mode=place.mode)
+    except NodeNotFoundError:
+        with suppress(StoreError):  # not every store can list
+            if next(store.list_prefix(key), None) is not None:
+                return None
+        raise
+    return archive, "" if is_new else _top_folder(archive)
+
+
+def _top_folder(store: Store) -> str:
+    """Return the name of the folder that contains everything in the archive; "" if there is no such folder."""
+    keys, prefixes = store.list_dir("")
+    # Files that macOS adds to the archives it packs.
+    folders = [prefix for prefix in prefixes if prefix != "__MACOSX/"]
+    if len(folders) == 1 and all(key == ".DS_Store" for key in keys):
+        return folders[0].removesuffix("/")
+    return ""

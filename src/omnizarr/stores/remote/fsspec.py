@@ -62,6 +62,7 @@ from omnizarr.stores.remote.filesystems import (
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    from omnizarr.stores.kinds import Place
     from omnizarr.stores.remote import references
     from omnizarr.stores.wrap import wrappers
 else:
@@ -563,9 +564,9 @@ class FsspecStore(Store):
 # -- called by `omnizarr.stores.resolve` ------------------------------------------------
 
 
-def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+def open_place(place: Place) -> tuple[Store, str]:
     """Return the store that fsspec opens for a URL, and the path in it, which is ""."""
-    return _in_mode(*_open(url.removeprefix(_PREFIX), options), mode), ""
+    return _in_mode(*_open(place.text.removeprefix(_PREFIX), place.of_store), place.mode), ""
 
 
 def file_at(url: str, options: Mapping[str, Any]) -> tuple[Store, str]:

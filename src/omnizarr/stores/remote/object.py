@@ -68,6 +68,7 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     import obstore
 
+    from omnizarr.stores.kinds import Place
     from omnizarr.stores.remote import (
         deadlines,
         object_access,
@@ -926,9 +927,9 @@ def _has_control_character(key: str) -> bool:
     return not key.isprintable() and any(character < " " or character == "\x7f" for character in key)
 
 
-def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+def open_place(place: Place) -> tuple[Store, str]:
     """Return the store of a URL. The hierarchy begins at its root."""
-    return ObjectStore.from_url(url, options, read_only=mode == "r"), ""
+    return ObjectStore.from_url(place.text, place.of_store, read_only=place.read_only), ""
 
 
 def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import Remedy, StorageOption, StoreError
-from omnizarr.stores import registered, trust
+from omnizarr.stores import trust
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
@@ -179,14 +179,11 @@ class Targets:
     def _on_this_machine(self, path: str) -> tuple[Store, str]:
         path = os.path.abspath(path if os.path.isabs(path) or self._is_remote else self._relative(path))
         if self._trust.is_complete:
-            drive, below = os.path.splitdrive(path)
-            # Not the directory of the file: links may lead anywhere.
-            root, key = drive + os.sep, below.replace(os.sep, "/").lstrip("/")
-        else:
-            found = trust.root_of(path, [*self._own_directories(), *self._trust.directories])
-            if found is None:
-                raise trust.refused_target(path)
-            root, key = found
+            return whole_machine(path)
+        found = trust.root_of(path, [*self._own_directories(), *self._trust.directories])
+        if found is None:
+            raise trust.refused_target(path)
+        root, key = found
         return self._stores.setdefault(root, LocalStore(root, read_only=True)), key
 
     def _own_directories(self) -> list[str]:
@@ -234,8 +231,8 @@ class Targets:
         store = self._stores.get(root)
         if store is None:
             options = self._options_for(scheme, url, has_credentials=has_credentials)
-            store = registered.resolve(root, "r", options)[0]
-            if service == "http" and not has_credentials and isinstance(store, objects.ObjectStore):
+            store = objects.ObjectStore.from_url(root, options, read_only=True)
+            if service == "http" and not has_credentials:
                 store = store.on_public_servers()
             if len(self._stores) >= _MOST_KEPT:
                 self._stores.clear()
@@ -276,6 +273,12 @@ class Targets:
             own = options.of_references if service == _service(scheme_of(self._base)) else {}
             given = {} if has_credentials else object_urls.anonymous(scheme, own)
         return {name: value for name, value in given.items() if name not in _OF_THE_LOOP}
+
+
+def whole_machine(path: str) -> tuple[Store, str]:
+    """Return a store of all files, and the key of an absolute path: links may lead out of its directory."""
+    drive, below = os.path.splitdrive(path)
+    return LocalStore(drive + os.sep, read_only=True), below.replace(os.sep, "/").lstrip("/")
 
 
 def _service(scheme: str | None) -> str | None:

@@ -16,6 +16,7 @@ import copy
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
@@ -47,11 +48,12 @@ from omnizarr.stores.base import (
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import reference_sets
 from omnizarr.stores.remote.reference_sets import METADATA, Partitions, Reference, References, Table, Target
-from omnizarr.stores.remote.reference_targets import Options, Targets
+from omnizarr.stores.remote.reference_targets import Options, Targets, whole_machine
 from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    from omnizarr.stores.kinds import Place
     from omnizarr.stores.remote import fsspec as files
 else:
     files = Lazy("omnizarr.stores.remote.fsspec")
@@ -156,12 +158,19 @@ class ReferenceStore(Store):
     def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], /, **options: Any) -> None:
         given = Options.of(options)
         if isinstance(references, Mapping):
-            self._set: References = reference_sets.of_document(references, given.template_overrides)
-            self._name, base = "<references>", ""
-        else:
-            self._name, base, self._set = _load(_url_of(os.fspath(references), given), given)
+            self._begin("<references>", "", reference_sets.of_document(references, given.template_overrides), given)
+            return
+        url = _url_of(os.fspath(references), given)
+        found = _load(url, given)
+        if isinstance(found, OmnizarrError):
+            raise found
+        self._begin(url, _above(url), found, given)
+
+    def _begin(self, name: str, base: str, references: References, given: Options) -> None:
+        """Set everything. `base` is the directory to which the references are relative."""
+        self._name, self._set = name, references
         has_options = bool(given.rest or given.remote_options) and given.remote_protocol is None
-        sample = self._set.sample() if has_options else None
+        sample = references.sample() if has_options else None
         url = given.remote_protocol and f"{given.remote_protocol}://" if sample is None else sample.url
         if given.rest and all(scheme_of(each or "") in {None, *LOCAL} for each in (base, url)):
             raise StoreError(
@@ -425,27 +434,12 @@ def cannot_write(store: str) -> ReadOnlyError:
 
 
 def _url_of(references: str, options: Options) -> str:
-    """Return the path or URL of references, with the protocol from the options."""
-    if options.target_protocol in {None, *LOCAL} or scheme_of(references) is not None:
-        return os.path.expanduser(references)
-    return f"{options.target_protocol}://{references.lstrip('/')}"
-
-
-def _place(url: str, options: Options) -> tuple[Store, str]:
-    """Return the store that holds the references, and their key or that of their directory."""
-    return Targets(Options(rest=options.of_references, references=trust.TRUSTED), "", url).locate(url.rstrip("/"))
-
-
-def _load(url: str, options: Options) -> tuple[str, str, References]:
-    """Return path or URL of references, the directory to which they are relative, and the references."""
-    store, key = _place(url, options)
+    """Return the absolute path or the URL of references, with the protocol from the options."""
+    if options.target_protocol not in {None, *LOCAL} and scheme_of(references) is None:
+        return f"{options.target_protocol}://{references.lstrip('/')}"
+    url = os.path.expanduser(references)
     path = _path_of(url)
-    if path is not None:
-        url = os.path.abspath(path)
-    try:
-        return url, _above(url), _read(store, key, options, is_directory=path is not None and os.path.isdir(path))
-    except OmnizarrError as error:
-        raise error.add(store=redact(url))
+    return url if path is None else os.path.abspath(path)
 
 
 def _path_of(url: str) -> str | None:
@@ -457,36 +451,55 @@ def _path_of(url: str) -> str | None:
 
 
 def _above(url: str) -> str:
-    """Return the directory of a path or URL."""
-    if scheme_of(url) is None:
+    """Return the directory of an absolute path or a URL."""
+    if os.path.isabs(url):
         return os.path.dirname(url)
     head, query, tail = url.partition("?")
     return head.rstrip("/").rpartition("/")[0] + query + tail
 
 
-def _read(store: Store, key: str, options: Options, *, is_directory: bool) -> References:
-    table, denied = None, None
+def _file(url: str, options: Options) -> tuple[Store, str]:
+    """Return the store that holds the references, and their key or that of their directory."""
+    if os.path.isabs(url):
+        return whole_machine(url)
+    return Targets(Options(rest=options.of_references, references=trust.TRUSTED), "", url).locate(url.rstrip("/"))
+
+
+def _load(url: str, options: Options) -> References | OmnizarrError:
+    """Return the references at a path or URL; an error if there are none."""
+    store, key = _file(url, options)
+    is_directory = os.path.isabs(url) and os.path.isdir(url)
+    try:
+        found = _read(store, key, options, is_directory=is_directory)
+    except OmnizarrError as error:
+        raise error.add(store=redact(url))
+    return found.add(store=redact(url)) if isinstance(found, OmnizarrError) else found
+
+
+def _read(store: Store, key: str, options: Options, *, is_directory: bool) -> References | OmnizarrError:
+    denied = None
     if key and not is_directory:
         try:
             table = reference_sets.read(store, key, options.template_overrides)
-        except StoreAccessError as error:  # as in `open_if_there`
+        except StoreAccessError as error:  # nginx denies access to a directory that it may not list
             denied = error
-    if table is not None:
-        return table
+        else:
+            if table is not None:
+                return table
     documents = bounded.document(store, as_prefix(key) + METADATA)
-    if documents is None and denied is not None:
+    if documents is not None and reference_sets.is_metadata(bytes(documents)):
+        return Partitions(store, key, documents)
+    if denied is not None and not any(store.exists(f"{key}/{name}") for name in _NODES):
         raise denied
     if documents is None:
-        raise NodeNotFoundError(
+        return NodeNotFoundError(
             "there are no references here", expected=f"a JSON file, or a directory with {METADATA} and files in Parquet"
         )
-    if not reference_sets.is_metadata(bytes(documents)):
-        raise StoreError(
-            "a directory without references",
-            found=f"{METADATA} of consolidated metadata",
-            expected="references of Kerchunk in Parquet",
-        )
-    return Partitions(store, key, documents)
+    return StoreError(
+        "a directory without references",
+        found=f"{METADATA} of consolidated metadata",
+        expected="references of Kerchunk in Parquet",
+    )
 
 
 def _set_of(references: Any) -> tuple[References, str]:
@@ -496,20 +509,47 @@ def _set_of(references: Any) -> tuple[References, str]:
     if any(isinstance(key, tuple) for key in references._items):  # changed, and not saved  # noqa: SLF001
         return Table({key: references[key] for key in references}), str(references.root)
     store, name = files.place_in(references.fs, references.root)
-    return _read(store, name, Options(), is_directory=True), str(references.root)
+    found = _read(store, name, Options(), is_directory=True)
+    if isinstance(found, OmnizarrError):
+        raise found
+    return found, str(references.root)
 
 
 # -- called by `omnizarr.stores.resolve` ------------------------------------------------------
 
 
-def open_path(path: str, mode: str, options: Mapping[str, Any], *, is_named: bool = True) -> tuple[Store, str]:
-    """Return the store for references in a file or a directory. If their name does not say so, they need trust."""
-    if mode != "r":
+def open_place(place: Place) -> tuple[Store, str] | None:
+    """Return the store for references at a path or URL; None if there are none.
+
+    If their name does not say so, they need trust.
+    """
+    url, path = place.text, place.path
+    if path is None and scheme_of(url) == "reference":
+        return _open_url(url, place.mode, place.options)
+    if path is not None:
+        if not is_set(path) if os.path.isdir(path) else path.lower().endswith((".parq", ".parquet")):
+            return None
+        url = os.path.abspath(path)
+    if path is not None and not place.read_only:
         raise cannot_write(path)
-    given = Options.of(options)
-    if not is_named and not given.allow_local and trust.of(given.references) == trust.Trust(trust.INSIDE):
-        raise trust.refused_set(path)
-    return ReferenceStore(path, **options), ""
+    given = Options.of(place.options)
+    if not place.is_named and not given.allow_local and trust.of(given.references) == trust.Trust(trust.INSIDE):
+        raise trust.refused_set(place.text)
+    if not place.read_only:
+        store, key = _file(url, given)
+        with suppress(StoreAccessError):  # as in `_read`
+            if store.exists(key):  # asked first: they may be large
+                raise cannot_write(redact(url))
+    found = _load(url, given)
+    if isinstance(found, OmnizarrError):
+        if path is not None:
+            raise found
+        return None
+    if not place.read_only:
+        raise cannot_write(redact(url))
+    opened = ReferenceStore.__new__(ReferenceStore)
+    opened._begin(url, _above(url), found, given)  # noqa: SLF001 - of this module
+    return opened, ""
 
 
 def open_document(document: Mapping[str, Any], mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
@@ -528,24 +568,7 @@ def is_set(path: str) -> bool:
         return False
 
 
-def open_if_there(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
-    """Return the store for references at a URL whose ending suggests them; None if there are none."""
-    store, key = _place(url, Options.of(options))
-    denied = None
-    try:
-        is_file = store.exists(key)
-    except StoreAccessError as error:  # nginx denies access to a directory that it may not list
-        is_file, denied = False, error
-    if not is_file:
-        documents = bounded.document(store, f"{key}/{METADATA}")
-        if documents is None or not reference_sets.is_metadata(bytes(documents)):
-            if denied is not None and not any(store.exists(f"{key}/{name}") for name in _NODES):
-                raise denied
-            return None
-    return open_path(url, mode, options)
-
-
-def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+def _open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
     """Return the store of ``reference://path`` or ``reference::URL``, and the path in it. Options are those of fsspec.
 
     The references come from the option ``fo``, or from the rest of the chain.

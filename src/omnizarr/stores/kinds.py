@@ -1,0 +1,395 @@
+"""The kinds of stores and files: how each is recognised, and what opens it.
+
+One record per kind, in one table; `omnizarr.stores.resolve` asks it. A kind without `Kind.opens` is recognised only for
+errors. Packages add kinds under the entry points ``omnizarr.stores``. They are asked where the table opens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from omnizarr.errors import StoreError
+from omnizarr.model.plugins import Plugins
+from omnizarr.stores.base import Store
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from urllib import parse
+else:
+    parse = Lazy("urllib.parse")
+
+_TRUST: Final = "references"  # an option that may be given for any hierarchy
+
+
+class Place(NamedTuple):
+    """A place that one kind of store is asked to open.
+
+    Attributes
+    ----------
+    text : str
+        A path or a URL.
+    path : str or None
+        The path, if it is on this machine.
+    mode : {"r", "r+", "a", "w", "w-", "x"}
+        What the user will do.
+    options : dict
+        The user's `storage_options`.
+    is_named : bool
+        Whether the name or the scheme says what kind it is. If not, only the content does, which can be a stranger's.
+    resolve : callable
+        `omnizarr.stores.resolve`, for other places.
+    """
+
+    text: str
+    path: str | None
+    mode: str
+    options: dict[str, Any]
+    is_named: bool
+    resolve: Callable[..., tuple[Store, str]]
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the user will only read."""
+        return self.mode == "r"
+
+    @property
+    def of_store(self) -> dict[str, Any]:
+        """The options without the trust in references, which may be given for any hierarchy."""
+        return of_store(self.options)
+
+    def refuse_options(self) -> None:
+        """Raise StoreError if there are options."""
+        refuse_options(self.options)
+
+    def file(self) -> tuple[Store, str]:
+        """Return the store that the file is in, and its key."""
+        if self.path is not None:
+            folder, name = os.path.split(os.path.abspath(self.path))
+            return LocalStore(folder, read_only=self.read_only), name
+        parts = parse.urlsplit(self.text)
+        folder, _, name = parts.path.rpartition("/")
+        store, path = self.resolve(parts._replace(path=folder).geturl(), self.mode, self.options)
+        name = parse.unquote(name) if parts.scheme.lower() in {"memory", "http", "https"} else name
+        return store, f"{path}/{name}" if path else name
+
+
+Opener: TypeAlias = Callable[[Place], tuple[Store, str] | None]
+
+
+class Kind(NamedTuple):
+    """A kind of store or file.
+
+    Attributes
+    ----------
+    title : str
+        What it is, for errors: "an HDF5 file".
+    opens : callable or str
+        ``opens(place)`` returns the store for a `Place`, and the path in it where the hierarchy begins; None if the
+        place is not of this kind after all. A string is a module of `omnizarr.stores` with a function `open_place`. ""
+        if it can be recognised only.
+    schemes : tuple of str
+        The schemes of its URLs.
+    endings : tuple of str
+        How the names of its files end, in lower case, with the dot.
+    existing : tuple of str
+        The same, for files that exist; new ones do not get these names.
+    heads : tuple of (int or None, bytes)
+        What its files contain, and at which byte; None: after white space.
+    markers : tuple of (str, bytes)
+        A file in its directories, and what that contains within the first `HEAD` bytes.
+    is_local : bool
+        Whether only files and directories of this machine can be opened.
+    is_foreign : bool
+        Whether names with these endings promise something that is not Zarr, so that new directories do not get them.
+    remedy : str
+        What to do with it if it cannot be opened.
+    """
+
+    title: str
+    opens: Opener | str = ""
+    schemes: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
+    heads: tuple[tuple[int | None, bytes], ...] = ()
+    markers: tuple[tuple[str, bytes], ...] = ()
+    is_local: bool = False
+    is_foreign: bool = False
+    remedy: str = ""
+
+    def has_name(self, path: str, *, is_new: bool = False) -> bool:
+        """Return whether a name says that a file is of this kind; with `is_new`, that a new one would be."""
+        names = self.endings if is_new else (*self.endings, *self.existing)
+        return any(ending in names for ending in endings_of(path))
+
+    def open(self, place: Place) -> tuple[Store, str] | None:
+        """Return the store for a place, and the path in it; None if the place is not of this kind after all."""
+        opens = self.opens
+        if isinstance(opens, str):
+            name = f"omnizarr.stores.{opens}"
+            opens = (sys.modules.get(name) or import_module(name)).open_place
+        return opens(place)
+
+
+HEAD: Final = 4096
+"""Bytes at the beginning of a file by which it is recognised."""
+
+PLUGINS: Final[Plugins[Any]] = Plugins("omnizarr.stores", "store", "")
+"""What packages offer, by scheme or by ending: a `Kind`, or the function that opens it."""
+
+_OBJECTS: Final = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https")
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
+
+DIRECTORY: Final = Kind("a directory", schemes=("file", "local"), is_local=True)
+FSSPEC: Final = Kind("a filesystem of fsspec", "remote.fsspec")
+ZIP: Final = Kind("a zip archive", "local.zip", endings=(".zip",), heads=((0, b"PK\3\4"), (0, b"PK\5\6")))
+REFERENCES: Final = Kind(
+    "references of Kerchunk",
+    "remote.references",
+    schemes=("reference",),
+    existing=(".json", ".json.gz", ".json.zst", ".parq", ".parquet"),
+    heads=((None, b"{"),),
+    markers=((".zmetadata", b""),),
+)
+
+KINDS: Final = (
+    DIRECTORY,
+    Kind("values in memory", "local.memory", schemes=("memory",)),
+    Kind("an object store or a web server", "remote.object", schemes=_OBJECTS),
+    ZIP,
+    Kind(
+        "an SQLite database",
+        "database.sqlite",
+        schemes=("sqlite",),
+        endings=(".sqlite", ".sqlite3", ".sqldb"),
+        existing=(".db", ".db3"),
+        heads=((0, b"SQLite format 3\0"),),
+        is_local=True,
+    ),
+    Kind(
+        "an LMDB database",
+        "database.lmdb",
+        schemes=("lmdb",),
+        endings=(".lmdb",),
+        existing=(".mdb",),
+        # after the 16 bytes with which a page begins
+        heads=((16, (0xBEEFC0DE).to_bytes(4, "little")), (16, (0xBEEFC0DE).to_bytes(4, "big"))),
+        markers=(("data.mdb", b""),),
+        is_local=True,
+    ),
+    REFERENCES,
+    # -- recognised only ------------------------------------------------------------
+    Kind(
+        "a netCDF file",
+        existing=(".nc", ".nc3", ".nc4", ".cdf", ".netcdf"),
+        heads=((0, b"CDF\1"), (0, b"CDF\2"), (0, b"CDF\5")),
+        is_foreign=True,
+        remedy="omnizarr.convert reads and writes netCDF files",
+    ),
+    Kind(
+        "an HDF5 file",
+        existing=(".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb"),
+        heads=tuple((start, _HDF5) for start in (0, 512, 1024, 2048)),
+        is_foreign=True,
+        remedy="omnizarr.convert reads HDF5 files, and writes .h5 and .hdf5 as netCDF-4, which is HDF5",
+    ),
+    Kind(
+        "a TIFF file",
+        existing=(".tif", ".tiff"),
+        heads=tuple((0, head) for head in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
+        is_foreign=True,
+        remedy="tifffile.imread(path, aszarr=True) is a store that omnizarr.open takes",
+    ),
+    Kind(
+        "a GRIB file",
+        existing=(".grib", ".grib2", ".grb", ".grb2"),
+        heads=((0, b"GRIB"),),
+        is_foreign=True,
+        remedy="kerchunk makes references of it, which omnizarr.open takes",
+    ),
+    Kind(
+        "a FITS file",
+        existing=(".fits", ".fit"),
+        heads=((0, b"SIMPLE  ="),),
+        is_foreign=True,
+        remedy="kerchunk makes references of it, which omnizarr.open takes",
+    ),
+    Kind(
+        "a NumPy file",
+        existing=(".npy", ".npz"),
+        heads=((0, b"\x93NUMPY"),),
+        is_foreign=True,
+        remedy="numpy.load reads it, and omnizarr.create_array(..., data=...) writes what it holds",
+    ),
+    Kind(
+        "a table",
+        existing=(".parquet", ".feather", ".csv", ".xlsx"),
+        heads=((0, b"PAR1"), (0, b"ARROW1"), (0, b"FEA1")),
+        is_foreign=True,
+        remedy="pandas and pyarrow read it",
+    ),
+    Kind(
+        "an archive",
+        existing=(".tar", ".tgz", ".gz", ".7z", ".rar"),
+        heads=((257, b"ustar"), (0, b"\x1f\x8b"), (0, b"7z\xbc\xaf\x27\x1c"), (0, b"Rar!"), (0, b"\x28\xb5\x2f\xfd")),
+        is_foreign=True,
+        remedy="unpack it; only zip archives are opened in place",
+    ),
+    Kind(
+        "a picture",
+        existing=(".png", ".jpg", ".jpeg"),
+        heads=((0, b"\x89PNG"), (0, b"\xff\xd8\xff")),
+        is_foreign=True,
+    ),
+    Kind("a MATLAB file", existing=(".mat",), heads=((0, b"MATLAB 5.0"),), is_foreign=True),
+    Kind("an HDF4 file", heads=((0, b"\x0e\x03\x13\x01"),)),
+    Kind(
+        "an N5 hierarchy",
+        existing=(".n5",),
+        markers=(("attributes.json", b'"n5"'), ("attributes.json", b'"blockSize"')),
+        is_foreign=True,
+        remedy="z5py and zarr-python 2 read N5",
+    ),
+    Kind(
+        "an OCDBT database of TensorStore",
+        markers=(("manifest.ocdbt", b""),),
+        remedy='tensorstore opens what is in it: {"driver": "zarr3", "kvstore": {"driver": "ocdbt", "base": ...}}',
+    ),
+    Kind(
+        "an Icechunk repository",
+        markers=(("refs/branch.main/ref.json", b""), ("repo", b"ICE\xf0\x9f\xa7\x8aCHUNK")),
+        remedy="open it with icechunk.Repository.open; omnizarr.open takes the store of its sessions",
+    ),
+    Kind(
+        "a volume of Neuroglancer",
+        markers=(("info", b'"data_type"'),),
+        remedy="tensorstore and cloudvolume read it",
+    ),
+)
+
+_BY_SCHEME: Final = {scheme: kind for kind in KINDS for scheme in kind.schemes}
+# Of two kinds with one ending, the first: a .parquet can be a set of references.
+_BY_ENDING: Final = {ending: kind for kind in reversed(KINDS) for ending in (*kind.endings, *kind.existing)}
+_FOREIGN: Final = {ending: kind for kind in KINDS if kind.is_foreign for ending in kind.existing}
+_BY_MARKER: Final = {name: kind for kind in KINDS if kind.opens for name, _ in kind.markers}
+MARKERS: Final = tuple(_BY_MARKER)
+"""Files that show what opens the directory that they are in."""
+_HEADS: Final = tuple((kind, *head) for kind in KINDS for head in kind.heads)
+
+
+def schemes() -> Iterator[str]:
+    """Return all schemes of URLs but those that fsspec knows."""
+    return iter((*_BY_SCHEME, *(name for name in PLUGINS.names() if not name.startswith("."))))
+
+
+def of_scheme(scheme: str) -> Kind | None:
+    """Return what opens URLs of a scheme.
+
+    >>> of_scheme("gs").title
+    'an object store or a web server'
+    """
+    return _BY_SCHEME.get(scheme) or (FSSPEC if scheme.startswith("fsspec+") else _offered((scheme,)))
+
+
+def of_name(path: str) -> Kind | None:
+    """Return the kind of files whose names end as a path does.
+
+    >>> of_name("data/X.TIF").title, of_name("refs.json.gz").title, of_name("x.zarr"), of_name(".zip")
+    ('a TIFF file', 'references of Kerchunk', None, None)
+    """
+    if is_usual(path):
+        return None
+    kind = None
+    for ending in endings_of(path):
+        kind = _BY_ENDING.get(ending)
+        if kind is not None:
+            break
+    return kind if kind is not None and kind.opens else offered_for_name(path) or kind
+
+
+def foreign(path: str) -> Kind | None:
+    """Return the kind that is not Zarr that a name promises.
+
+    >>> foreign("x.parquet").title, foreign("x.json")
+    ('a table', None)
+    """
+    return next((_FOREIGN[ending] for ending in endings_of(path) if ending in _FOREIGN), None)
+
+
+def of_head(head: bytes) -> Kind | None:
+    """Return the kind of a file by its first `HEAD` bytes.
+
+    >>> of_head(b"GRIB....").title, of_head(b" {}").title, of_head(b"")
+    ('a GRIB file', 'references of Kerchunk', None)
+    """
+    return _with_head(_HEADS, head)
+
+
+def is_usual(path: str) -> bool:
+    """Return whether a name has no ending, or that of Zarr: then neither the table nor packages are asked."""
+    return path.endswith(".zarr") or "." not in os.path.basename(path)
+
+
+def offered_for_name(path: str) -> Kind | None:
+    """Return the kind of a package for the ending of a name. The first time takes 10 ms."""
+    return None if is_usual(path) else _offered(endings_of(path))
+
+
+def offered_for_head(head: bytes) -> Kind | None:
+    """Return the same of the kinds of packages, which are all imported for that."""
+    offered = filter(None, (_offered((name,)) for name in sorted(PLUGINS.names())))
+    return _with_head(((kind, *each) for kind in offered for each in kind.heads), head)
+
+
+def of_marker(name: str) -> Kind:
+    """Return what opens a directory that contains a file of `MARKERS`."""
+    return _BY_MARKER[name]
+
+
+def of_directory(store: Store, prefix: str) -> Kind | None:
+    """Return the kind of a directory that is not Zarr, by the files in it."""
+    marks = [(kind, prefix + name, part) for kind in KINDS if not kind.opens for name, part in kind.markers]
+    keys = list(dict.fromkeys(key for _, key, _ in marks))
+    heads = {keys[at]: bytes(head) for at, head in store.get_many((key, (0, HEAD)) for key in keys) if head is not None}
+    return next((kind for kind, key, part in marks if key in heads and part in heads[key]), None)
+
+
+def endings_of(path: str) -> Iterator[str]:
+    """Yield the endings of a name in lower case, the longest first: ``.ome.tif``, ``.tif``."""
+    name = os.path.basename(path).lower()
+    start = name.find(".", 1)
+    while start > 0:
+        yield name[start:]
+        start = name.find(".", start + 1)
+
+
+def _offered(names: Iterable[str]) -> Kind | None:
+    for name in names:
+        found = PLUGINS.find(name)
+        if found is not None:
+            title = f"the store {name!r} of another package"
+            return found if isinstance(found, Kind) else Kind(title, found, endings=(name,))
+    return None
+
+
+def _with_head(among: Iterable[tuple[Kind, int | None, bytes]], head: bytes) -> Kind | None:
+    start = head[:64].lstrip()
+    for kind, position, expected in among:
+        if start.startswith(expected) if position is None else head.startswith(expected, position):
+            return kind
+    return None
+
+
+def of_store(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options without the trust in references, which may be given for any hierarchy."""
+    return {name: value for name, value in options.items() if name != _TRUST} if _TRUST in options else options
+
+
+def refuse_options(options: dict[str, Any]) -> None:
+    """Raise StoreError if there are options, for a store that has none."""
+    if found := of_store(options):
+        raise StoreError("storage_options mean nothing to this store", found=sorted(found), remedy="leave them out")
