@@ -156,7 +156,8 @@ class _Sums:
 def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[Iterator[Facts]]:
     # On a terminal, lines and a progress display would mix.
     with tracking("counting", hidden=sys.stdout.isatty()) as shown:
-        yield describe_all(map(itemgetter(1), walk(group)), shown.count, notes, group.store.concurrency, survey)
+        nodes = map(itemgetter(1), walk(group)) if survey is None else survey.nodes
+        yield describe_all(nodes, shown.count, notes, group.store.concurrency, survey)
 
 
 def _code(facts: Iterable[Facts]) -> int:

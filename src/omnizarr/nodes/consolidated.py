@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from omnizarr.codecs.contract import Buffer
@@ -42,7 +42,6 @@ from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
 
-_Place: TypeAlias = tuple[StorePath, Metadata | OmnizarrError]
 """Where a node is, and what its documents say, or why they cannot be read."""
 
 _MANY_BYTES: Final = 2**16
@@ -433,8 +432,7 @@ def walk(
     Nodes for which the store has no keys are skipped, and their paths, relative to the group, are added to
     `unreachable`. Raises StoreError if the store fails, so that missing answers do not count as missing nodes.
     """
-    top: _Place = where, GroupMetadata(dialect=prefer)
-    for _, (place, found) in walks.walk(top, partial(_below, prefer), concurrency=concurrency):
+    for place, found in walks.listed(where, prefer, concurrency=concurrency):
         if isinstance(found, (InvalidKeyError, NodeNameError)):
             if unreachable is not None:
                 unreachable.append(place.path[len(where.prefix) :])
@@ -444,18 +442,6 @@ def walk(
             yield place, None
         elif not (isinstance(found, GroupMetadata) and found.implicit):
             yield place, found
-
-
-def _below(prefer: str, node: _Place) -> Iterator[_Place] | None:
-    return _listed(node[0], prefer) if isinstance(node[1], GroupMetadata) else None
-
-
-def _listed(where: StorePath, prefer: str) -> Iterator[_Place]:
-    for name, found in detection.load_children(where, detection.children(where), prefer):
-        if isinstance(found, OmnizarrError):
-            yield where.at(f"{where.prefix}{name}"), found
-        else:
-            yield found.where, found.metadata
 
 
 def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from types import TracebackType
@@ -297,14 +297,22 @@ class Group(Node):
 
     def _children(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each direct member."""
-        where = self._where
-        known = self._snapshot or children(where, self._metadata)
+        yield from self._members(self._names())
+
+    def _names(self) -> list[str]:
+        """Return the sorted names of possible nodes directly below the group, from wherever they are known."""
+        known = self._snapshot or children(self._where, self._metadata)
         if isinstance(known, Named):
             self._copies = known  # for all nodes below, too
+        return known.children(self._where.path) if isinstance(known, Snapshot) else known
+
+    def _members(self, names: Sequence[str]) -> Iterator[tuple[str, Member]]:
+        """Yield name and node of each direct member with one of some names."""
+        where, snapshot = self._where, self._snapshot
         for name, found in (  # in no variable, as `pool.gather` says
-            _from_snapshot(known, where)
-            if isinstance(known, Snapshot)
-            else detection.load_children(where, known, self._metadata.dialect)
+            detection.load_children(where, names, self._metadata.dialect)
+            if snapshot is None
+            else _from_snapshot(snapshot, where, names)
         ):
             if isinstance(found, OmnizarrError):
                 yield name, UnreadableNode(where.at(f"{where.prefix}{name}"), found)
@@ -776,9 +784,11 @@ def _below(node: Member) -> Iterator[Member] | None:
     return node.values() if isinstance(node, Group) else None
 
 
-def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+def _from_snapshot(
+    snapshot: Snapshot, where: StorePath, names: Iterable[str]
+) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
     prefix = where.prefix
-    for name in snapshot.children(where.path):
+    for name in names:
         place = where.at(prefix + name)
         try:
             metadata = snapshot.load_at(place)

@@ -33,7 +33,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.reader import MAX_LENGTH
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import erasing, holdings, outside, stored
+from omnizarr.nodes import erasing, holdings, outside, stored, walk
 from omnizarr.nodes.copying import Copier, Layout
 from omnizarr.nodes.detection import (
     Documents,
@@ -47,7 +47,6 @@ from omnizarr.nodes.detection import (
     implied,
     is_free,
     load,
-    load_children,
     not_found,
     open_node,
     read_documents,
@@ -432,14 +431,9 @@ def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> 
 
 def refuse_unreachable(source: StorePath) -> None:
     """Raise InvalidKeyError if something below a group would not be copied, because the store has no keys for it."""
-    pending = [source]
-    while pending:
-        here = pending.pop()
-        for _, below in load_children(here, children(here), ""):
-            if isinstance(below, InvalidKeyError):
-                raise below
-            if isinstance(below, Found) and isinstance(below.metadata, GroupMetadata):
-                pending.append(below.where)
+    for _, found in walk.listed(source):
+        if isinstance(found, InvalidKeyError):
+            raise found
 
 
 def refuse_other_keys(source: StorePath, target: StorePath) -> None:

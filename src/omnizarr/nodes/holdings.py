@@ -19,7 +19,7 @@ from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.keys import KeyEncoding
-from omnizarr.nodes import detection
+from omnizarr.nodes import detection, walk
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
 from omnizarr.stores import Store, pool
 from omnizarr.support.progress import Tick, silent
@@ -272,25 +272,20 @@ def _unlisted_chunks(where: StorePath, metadata: ArrayMetadata, listed: Abstract
 
 def _nodes(where: StorePath) -> Iterator[tuple[StorePath, Metadata]]:
     """Yield the nodes that can be read: the one at a place, and those below that the store lists."""
-    pending: list[detection.Found[Metadata]] = []
     try:
         top = detection.detect(where) or detection.implied(where)
     except StoreError:
         raise
     except OmnizarrError:  # broken documents name no chunks
-        top = None
-    if top is not None:
-        pending.append(top)
-    while pending:
-        here = pending.pop()
-        yield here.where, here.metadata
-        if isinstance(here.metadata, ArrayMetadata):
-            continue
-        for _, below in detection.load_children(here.where, detection.children(here.where), here.metadata.dialect):
-            if isinstance(below, StoreError):
-                raise below
-            if not isinstance(below, OmnizarrError):
-                pending.append(below)
+        return
+    if top is None:
+        return
+    yield top.where, top.metadata
+    for place, found in () if isinstance(top.metadata, ArrayMetadata) else walk.listed(top.where, top.metadata.dialect):
+        if isinstance(found, StoreError):
+            raise found
+        if not isinstance(found, OmnizarrError):
+            yield place, found
 
 
 def _prefixes(where: StorePath) -> Iterable[str]:

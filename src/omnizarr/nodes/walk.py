@@ -1,14 +1,16 @@
 """One walk through a hierarchy for all that visit its nodes, wherever the names of nodes come from.
 
-`walk` asks a function which nodes are directly below one: those of a listing, or of consolidated metadata. `by_name`
-visits the nodes that documents name, where the store cannot list its keys. A node that cannot be read is a value, its
-error; only errors of the store itself are raised.
+`walk` asks a function which nodes are directly below one: those of consolidated metadata, say. `listed` visits those
+that a listing shows, and `by_name` those that documents name, where the store cannot list its keys. A node that cannot
+be read is a value, its error; only errors of the store itself are raised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from functools import partial
+from operator import itemgetter
+from typing import TypeAlias, TypeVar
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import dialect_named
@@ -19,6 +21,8 @@ from omnizarr.stores import pool
 from omnizarr.stores.base import is_key
 
 T = TypeVar("T")
+Place: TypeAlias = tuple[StorePath, Metadata | OmnizarrError]
+"""A node: what its documents say, or why they cannot be read."""
 
 
 def walk(
@@ -77,13 +81,31 @@ def _by_level(
     return lambda node: known.pop(id(node), None)
 
 
+def listed(top: StorePath, prefer: str = "", *, concurrency: int = 1) -> Iterator[Place]:
+    """Yield each node below a group that a listing shows, parents first. `prefer` is the dialect to look for first."""
+    place: Place = top, GroupMetadata(dialect=prefer)
+    return map(itemgetter(1), walk(place, partial(_listed_below, prefer), concurrency=concurrency))
+
+
+def _listed_below(prefer: str, node: Place) -> Iterator[Place] | None:
+    return _directly_below(node[0], prefer) if isinstance(node[1], GroupMetadata) else None
+
+
+def _directly_below(where: StorePath, prefer: str) -> Iterator[Place]:
+    for name, found in detection.load_children(where, detection.children(where), prefer):
+        if isinstance(found, OmnizarrError):
+            yield where.at(f"{where.prefix}{name}"), found
+        else:
+            yield found.where, found.metadata
+
+
 def by_name(
     top: StorePath,
     dialect: str,
     named: Iterable[str],
     names: Callable[[StorePath, GroupMetadata], Iterable[str] | None],
-) -> Iterator[tuple[StorePath, Metadata | OmnizarrError]]:
-    """Yield place, and metadata or error, of each node below a group that documents name, level by level.
+) -> Iterator[Place]:
+    """Yield each node below a group that documents name, level by level.
 
     The requests of a level are concurrent. Names without a node are skipped.
 

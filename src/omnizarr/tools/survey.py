@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,9 +34,12 @@ class Survey:
     ----------
     documents : frozenset of str or None
         Keys of all documents; None if the store cannot list.
+    nodes : sequence
+        All nodes below the group; a group comes before its members.
     """
 
     documents: frozenset[str] | None = None
+    nodes: Sequence[Any] = ()
     _counts: dict[str, _Count] = field(default_factory=dict)
 
     def count(self, array: Array) -> tuple[int | None, int | None]:
@@ -75,14 +78,14 @@ class Survey:
         return paths - {""}
 
 
-def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
+def of(group: Group, nodes: Sequence[Any], tick: Tick = silent) -> Survey:
     """Return what one listing shows about nodes below a group; without a listing, everything is unknown.
 
     Raises StoreError if the store fails.
     """
     where = group.store_path
     if not where.store.supports_listing:
-        return Survey()
+        return Survey(nodes=nodes)
     arrays = (node for node in nodes if isinstance(node, Array))
     counts = {node.path: _Count(holdings.counter(node.store_path, node._metadata)) for node in arrays}  # noqa: SLF001 - as above
     names = {name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents("")}
@@ -98,7 +101,7 @@ def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
         if found is not None:
             found.nbytes += size
             found.stored += found.is_chunk is not None and found.is_chunk(key)
-    return Survey(frozenset(documents), counts)
+    return Survey(frozenset(documents), nodes, counts)
 
 
 def is_worthwhile(group: Group) -> bool:

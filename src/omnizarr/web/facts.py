@@ -201,18 +201,15 @@ class Dataset:
             raise SelectionError("no page", found=f"{limit} from {offset}", expected=f"1 to {MOST_NODES} from 0 on")
         note = reaching.remark(group) or None
         try:
-            names = _names(group)
+            names = group._names()  # noqa: SLF001 - without looking at the nodes
         except (StoreError, NotImplementedError) as error:
             names, note = [], str(error) if note is None else note
-        wanted = names[offset : offset + limit]
-        answers = dict(pool.gather(lambda name: _child(group, name), wanted, group.store.concurrency))
-        found = [node for _, node in sorted(answers.items()) if node is not None]
         following = offset + limit
         return {
             "path": self.path_of(group.path),
             "kind": "group",
             "total": len(names),
-            "nodes": [self.entry(node) for node in found],
+            "nodes": [self.entry(node) for _, node in group._members(names[offset:following])],  # noqa: SLF001 - a page
             "next": following if following < len(names) else None,
             "note": note,
         }
@@ -590,20 +587,6 @@ def _is_implicit(metadata: Metadata) -> bool:
 
 def _kind(node: Array | Group | UnreadableNode) -> str:
     return "array" if isinstance(node, Array) else "group" if isinstance(node, Group) else "unreadable"
-
-
-def _names(group: Group) -> list[str]:
-    """Return the sorted names of possible nodes directly below a group."""
-    snapshot = group._snapshot  # noqa: SLF001 - as all nodes below share it
-    return detection.children(group.store_path) if snapshot is None else snapshot.children(group.path)
-
-
-def _child(group: Group, name: str) -> Array | Group | UnreadableNode | None:
-    try:
-        node: Array | Group | None = group.get(name)
-    except OmnizarrError as error:
-        return UnreadableNode(group.store_path.at(f"{group.store_path.prefix}{name}"), error)
-    return node
 
 
 def _documents(node: Array | Group | UnreadableNode) -> dict[str, str]:

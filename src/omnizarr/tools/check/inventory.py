@@ -139,13 +139,6 @@ def home_of(where: StorePath, zarr_format: int | str | None = None) -> StorePath
     return inside or where
 
 
-def keys_below(where: StorePath) -> Iterator[str]:
-    """Yield every key that may belong to the node at a place, or to one below it."""
-    if where.home is None:
-        return where.store.list_prefix(where.prefix)
-    return holdings.listed(where)
-
-
 def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
     """Yield the same keys, each with the size of its value in bytes."""
     if where.home is None:
@@ -164,7 +157,7 @@ def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks
     names = {name: dialect for dialect in flat for name in dialect.keyspace.documents("")}
     found: dict[str, dict[str, str]] = {}
     others: list[str] = []
-    for key in keys_below(where):
+    for key in holdings.listed(where):
         path, _, name = key.rpartition("/")
         if (name in names or name == ENTRY) and where.home is None:
             found.setdefault(path, {})[name] = key
@@ -327,7 +320,7 @@ def _unfold(inventory: Inventory, where: StorePath, *, lists_chunks: bool) -> No
         return
     prefixes = {node.dialect.keyspace.chunk_prefix(path): path for path, node in missing.items()}
     there = {path for path in missing if missing[path].is_sound or not lists_chunks}
-    for key in keys_below(where):
+    for key in holdings.listed(where):
         if len(there) == len(missing):
             break
         end = key.rfind("/")

@@ -17,13 +17,13 @@ from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.keys import KeyEncoding
-from omnizarr.nodes import wording
+from omnizarr.nodes import holdings, wording
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local import filelocks
 from omnizarr.tools import strangers
-from omnizarr.tools.check.inventory import Inventory, Node, keys_below, sizes_below
+from omnizarr.tools.check.inventory import Inventory, Node, sizes_below
 from omnizarr.tools.check.report import Findings
 from omnizarr.tools.convert.journal import KEY as JOURNAL
 
@@ -136,7 +136,7 @@ class Keys:
         if with_sizes and self.where.store.concurrency > 1 and self.where.store.lists_everything:
             yield from sizes_below(self.where)
             return
-        for key in keys_below(self.where):
+        for key in holdings.listed(self.where):
             if self._others:
                 listed.add(key)
             yield key, None

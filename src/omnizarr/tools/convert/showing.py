@@ -24,6 +24,7 @@ from omnizarr.nodes.consolidated import stored_copies
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.stored import rendered
+from omnizarr.nodes.walk import walk
 from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
 from omnizarr.tools.convert.encoded import MOST_SOURCES, EncodedChunks
@@ -438,15 +439,20 @@ class ShownHierarchy:
         if group.copies is not None and self.source.can_be_copied:
             found = list(itertools.islice(self.source.copied(group), most if most is None else most + 1))
             return None if most is not None and len(found) > most else found
-        found, pending = [], [group]
-        while pending:
-            node = pending.pop()
-            if most is not None and len(found) + len(self.source.names(node)) > most:
-                return None
-            below = list(self.source.below(node))
-            found += below
-            pending += below
-        return found
+        listed = 0
+
+        def below(node: Node) -> Iterator[Node]:
+            nonlocal listed
+            if most is not None:
+                listed += len(self.source.names(node))
+                if listed > most:
+                    raise _CrowdedError
+            return self.source.below(node)
+
+        try:
+            return [node for _, node in list(walk(group, below))]
+        except _CrowdedError:
+            return None
 
     def _below(self, shown: Shown, step: Step, copied: list[Node]) -> Iterator[tuple[str, Mapping[str, Buffer]]]:
         """Yield the documents of a group and of nodes below it, by paths from there, as `consolidated.gather` does."""
@@ -487,6 +493,10 @@ class ShownHierarchy:
         if top is None or not isinstance(top.node.found, Found):
             return ()
         return plan(top.node.found, self.wishes.dialect, self.wishes.options).losses
+
+
+class _CrowdedError(Exception):
+    """There are more nodes than are wanted."""
 
 
 def _parsed(values: Mapping[str, Buffer]) -> detection.Documents:
