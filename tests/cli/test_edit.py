@@ -177,10 +177,11 @@ class TestAttrs:
         assert run("attrs", "set", "n.zarr/v", "units=K")[0] == 0
         assert run("attrs", "set", "n.zarr/v", "--type", "short", "big=70000")[0] == 1
         assert run("attrs", "set", "n.zarr/v", "--type", "float", "text=abc")[0] == 1
+        assert run("attrs", "set", "n.zarr/v", "--type", "int", 'object={"a": 1}')[0] == 1
         with omnizarr.netcdf.Dataset(tmp_path / "n.zarr") as dataset:
             found = dataset["v"]
             assert (found.getncattr("scale").dtype, found.getncattr("range").dtype, found.units) == ("f4", "i2", "K")
-            assert not {"big", "text"} & set(found.ncattrs())
+            assert not {"big", "text", "object"} & set(found.ncattrs())
         assert run("attrs", "delete", "n.zarr/v", "scale")[0] == 0
         with omnizarr.netcdf.Dataset(tmp_path / "n.zarr") as dataset:
             assert "scale" not in dataset["v"].ncattrs()

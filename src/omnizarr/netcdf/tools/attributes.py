@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.errors import MetadataError
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.edit import attrs
@@ -41,24 +40,18 @@ def _typed(where: StorePath, name: str, value: Any, nc_type: str | None) -> Any:
         text = [str(each) for each in value] if isinstance(value, list) else str(value)
         if wants_text:
             return text
-        raise _unfit(where, name, value, nc_type)
+        raise attrs.unfit(where, name, value, nc_type)
     if wants_text:
         return value
     with np.errstate(all="ignore"):
         try:
             found = np.asarray(value).astype(attrs.TYPES[nc_type])
         except (ValueError, OverflowError) as error:
-            raise _unfit(where, name, value, nc_type) from error
+            raise attrs.unfit(where, name, value, nc_type) from error
     exact = np.asarray(value)
     if found.dtype.kind in "iu" and not np.array_equal(found.astype(object), exact.astype(object)):
-        raise _unfit(where, name, value, nc_type)
+        raise attrs.unfit(where, name, value, nc_type)
     return found[()]
-
-
-def _unfit(where: StorePath, name: str, value: Any, nc_type: str) -> MetadataError:
-    return MetadataError(
-        f"attribute {name!r} cannot be of type {nc_type}", store=str(where.store), path=where.path, found=repr(value)
-    )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from omnizarr.errors import NotRepresentableError, StaleError
+from omnizarr.errors import MetadataError, NotRepresentableError, StaleError
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, thawed
@@ -63,7 +63,10 @@ def update(where: StorePath, values: Mapping[str, Any], nc_type: str | None = No
             found=f"type {nc_type!r}",
             remedy="leave out the type",
         )
-    if is_nczarr and all(map(_is_simple, values.values())) and extension().set_attributes(where, values, nc_type):
+    others = [name for name, value in values.items() if not _is_simple(value)]
+    if nc_type is not None and others:
+        raise unfit(where, others[0], values[others[0]], nc_type)
+    if is_nczarr and not others and extension().set_attributes(where, values, nc_type):
         return
     new = to_json(values)
     _change(where, lambda old: {**old, **new})
@@ -125,4 +128,11 @@ def _is_simple(value: Any) -> bool:
         bool(several)
         and all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in several)
         and len(kinds) == 1
+    )
+
+
+def unfit(where: StorePath, name: str, value: Any, nc_type: str) -> MetadataError:
+    """Return the error of a value that does not fit a type of netCDF."""
+    return MetadataError(
+        f"attribute {name!r} cannot be of type {nc_type}", store=str(where.store), path=where.path, found=repr(value)
     )
