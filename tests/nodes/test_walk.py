@@ -149,7 +149,10 @@ SITUATIONS = {
         ALL,
     ),
     "unlistable, named by NCZarr": (lambda n: UnlistableStore(MemoryStore(nczarr(n))), ALL),
-    "unlistable, named by NCZarr, one broken": (lambda n: UnlistableStore(MemoryStore(broken(nczarr(n)))), REST),
+    "unlistable, named by NCZarr, one node is broken": (
+        lambda n: UnlistableStore(MemoryStore(broken(nczarr(n)))),
+        REST,
+    ),
     "unlistable, named by OME-Zarr": (lambda n: UnlistableStore(MemoryStore(ome(n))), ALL),
     "unlistable, one of OME-Zarr is broken": (lambda n: UnlistableStore(MemoryStore(broken(ome(n)))), REST),
     "unlistable, named by nothing": (lambda n: UnlistableStore(MemoryStore(hierarchy(n))), None),
