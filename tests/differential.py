@@ -28,7 +28,7 @@ import zarr
 
 import omnizarr
 from omnizarr.stores import LocalStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ENGINES = ["native", "reference"]

@@ -1,6 +1,6 @@
-"""Stores for tests of all rooms: one that cannot list, and one that a test watches.
+"""Stores for tests of all rooms: one that cannot list, one that a test watches, and those of the library for tests.
 
-`omnizarr.stores.wrap.faults.FaultyStore` counts requests, delays them, and lets the nth of them fail.
+`FaultyStore` counts requests, delays them, and lets the nth of them fail.
 """
 
 import re
@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import Store, WrapperStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
+
+__all__ = ["FaultyStore", "UnlistableStore", "WatchedStore", "failing"]
 
 
 class UnlistableStore(WrapperStore):

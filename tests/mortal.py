@@ -4,7 +4,7 @@ import itertools
 import math
 
 from omnizarr import errors
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 
 class Killed(BaseException):

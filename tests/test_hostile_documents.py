@@ -10,11 +10,10 @@ import sys
 import pytest
 
 import omnizarr
-from omnizarr import errors, netcdf
+from omnizarr import UnreadableNode, errors, netcdf
 from omnizarr.cli import main
-from omnizarr.nodes.group import UnreadableNode
+from omnizarr.storage import TranslatedStore
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.tools.translate.translated import TranslatedStore
 
 RUNS = int(os.environ.get("RUNS", "3"))
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")

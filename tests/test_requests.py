@@ -6,7 +6,7 @@ import pytest
 
 import omnizarr
 from omnizarr.stores import MemoryStore, ObjectStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 FAR = 32  # requests at once
 

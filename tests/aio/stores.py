@@ -6,10 +6,9 @@ from collections import Counter
 import obstore
 import obstore.store
 
-from omnizarr.stores import LocalStore, MemoryStore, ZipStore
+from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, ZipStore
 from omnizarr.stores.remote import object_coroutines
-from omnizarr.stores.remote.object import ObjectStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 
 def objects(**options):

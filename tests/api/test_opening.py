@@ -12,7 +12,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.nodes import detection
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore, MemoryStore
 
 FORMATS = (2, 3)

@@ -23,8 +23,8 @@ import numpy as np
 
 import omnizarr
 from omnizarr.errors import StoreError
-from omnizarr.stores import ZipStore
-from omnizarr.stores.base import RESERVED, Store
+from omnizarr.stores import Store, ZipStore
+from omnizarr.stores.base import RESERVED
 from tests.concurrency import places
 
 PARENT = os.getpid()

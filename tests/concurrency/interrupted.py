@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from omnizarr.stores import LMDBStore, LocalStore, SQLiteStore, ZipStore
-from omnizarr.stores.base import RESERVED, Store
+from omnizarr.stores import LMDBStore, LocalStore, SQLiteStore, Store, ZipStore
+from omnizarr.stores.base import RESERVED
 from tests.concurrency import places
 from tests.concurrency.interruptions import Interrupter
 

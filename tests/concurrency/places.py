@@ -20,10 +20,10 @@ from omnizarr.stores import (
     ObjectStore,
     ReferenceStore,
     SQLiteStore,
+    Store,
     SynchronizedStore,
     ZipStore,
 )
-from omnizarr.stores.base import Store
 
 LENGTH, CHUNK = 32, 8
 

@@ -24,10 +24,9 @@ import numpy as np
 
 import omnizarr
 from omnizarr.interop.zarr_python import ZarrPythonStore
-from omnizarr.stores import FsspecStore, MemoryStore
-from omnizarr.stores.base import Buffer, Span, Store
+from omnizarr.stores import FsspecStore, MemoryStore, Span, Store, WrapperStore
+from omnizarr.stores.base import Buffer
 from omnizarr.stores.remote import deadlines
-from omnizarr.stores.wrap.wrappers import WrapperStore
 from tests.concurrency.interruptions import Interrupter
 from tests.concurrency.latecomers import LateFiles, LateStore, Tally
 

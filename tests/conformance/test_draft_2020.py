@@ -8,10 +8,9 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.conformance.drafts import ELSEWHERE, Draft, DraftContract, grid, pointers_of_notes
 from tests.conformance.raw import document, keys, store, without
-from tests.fakes import UnlistableStore
+from tests.fakes import FaultyStore, UnlistableStore
 
 FORMAT = "3-draft2020"
 URI = "https://purl.org/zarr/spec/protocol/core/3.0"

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as hnp
 import omnizarr
 from omnizarr.model import datatypes
 from omnizarr.stores import LocalStore, MemoryStore, Store, ZipStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 from tests.indexing.selections import advanced, stays_in_place
 
 RECORD = np.dtype([("a", "<i2"), ("b", [("x", "?"), ("y", "<f8")]), ("d", "S3")])

@@ -7,8 +7,8 @@ import omnizarr
 from omnizarr.aio import transfer
 from omnizarr.engine import budget
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import needs_native
+from tests.fakes import FaultyStore
 
 VALUES = np.arange(96, dtype="i4").reshape(8, 12)
 CHUNK = 2 * 2 * 4  # bytes

@@ -18,8 +18,8 @@ import omnizarr
 from omnizarr.engine import cache
 from omnizarr.errors import ChunkError, ChunkNotFoundError, SettingError
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, Store, ZipStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native, needs_posix, opened
+from tests.fakes import FaultyStore
 
 PLENTY = 10_000_000
 SETTLED = 0.15

@@ -9,9 +9,8 @@ import pytest
 from omnizarr import engine, errors, indexing
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
-from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.local.memory import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from omnizarr.stores import LocalStore, MemoryStore
+from tests.fakes import FaultyStore
 
 BYTES = Named("bytes", {"endian": "little"})
 

@@ -18,7 +18,7 @@ import omnizarr
 from omnizarr import aio, engine
 from omnizarr.engine import native
 from omnizarr.errors import SettingError, StoreError
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import ObjectStore
 from tests import servers
 from tests.engine.both import needs_posix, outcome
 from tests.engine.remote import CRC, GZIP, VALUES, ZSTD, by, chunks, failure, needs_remote, packed, put, respond, run

@@ -17,9 +17,8 @@ import pytest
 import omnizarr
 from omnizarr import aio, engine
 from omnizarr.errors import ConflictError, StoreAccessError, StoreError, StoreLimitError
-from omnizarr.stores import conflicts
+from omnizarr.stores import ObjectStore, conflicts
 from omnizarr.stores.remote import object as objects
-from omnizarr.stores.remote.object import ObjectStore
 from tests.concurrency import crews, scenarios
 from tests.engine.both import needs_posix
 from tests.engine.remote import ZSTD, failure, needs_remote, packed, respond, run

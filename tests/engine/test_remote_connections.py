@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import ObjectStore
 from tests.engine.remote import VALUES, ZSTD, by, needs_remote, put
 from tests.stores.recording import FAST, recording
 

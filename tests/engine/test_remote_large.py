@@ -13,7 +13,7 @@ import pytest
 import omnizarr
 from omnizarr import aio, engine
 from omnizarr.errors import StoreError
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import ObjectStore
 from tests.engine.remote import ZSTD, failure, needs_remote
 from tests.faultproxy import Answer, Hang
 from tests.servers import s3_client

@@ -14,8 +14,7 @@ import pytest
 import omnizarr
 from omnizarr import engine
 from omnizarr.errors import ConflictError, StoreError
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import MemoryStore, ObjectStore
 from tests.engine.both import needs_posix
 from tests.engine.remote import VALUES, ZSTD, failure, needs_remote, respond, run
 from tests.engine.test_remote import LAYOUTS, PASSING

@@ -16,10 +16,10 @@ import pytest
 import omnizarr
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests import damaged
 from tests.engine.both import ENGINES, RUNS, bits, needs_native, needs_posix, opened, outcome
 from tests.engine.layouts import named
+from tests.fakes import FaultyStore
 from tests.traced import own_threads
 
 pytestmark = needs_native

@@ -16,10 +16,9 @@ from omnizarr.errors import (
     UnknownStorageTransformerError,
 )
 from omnizarr.model import Named, plugins
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.cached import CacheStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from omnizarr.stores import CacheStore, LocalStore, MemoryStore
 from omnizarr.tools.describe import describe
+from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract
 
 

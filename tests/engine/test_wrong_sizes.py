@@ -10,8 +10,8 @@ from obstore.store import MemoryStore as ObstoreMemory
 import omnizarr
 from omnizarr import aio, errors
 from omnizarr.stores import CacheStore, LocalStore, MemoryStore, ObjectStore, SQLiteStore, ZipStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native, opened, outcome
+from tests.fakes import FaultyStore
 
 SHAPE = (512, 128)  # 256 KiB: parts of it are fetched by themselves
 SIZE = 512 * 128 * 4

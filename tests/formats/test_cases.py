@@ -13,7 +13,8 @@ from omnizarr.formats import DIALECTS, documents
 from omnizarr.formats.spelling import same
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import consolidated, detection
-from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.location import dialect_of
+from omnizarr.storage import StorePath
 from omnizarr.stores import ZipStore
 
 DIALECT = {dialect.name: dialect for dialect in DIALECTS}

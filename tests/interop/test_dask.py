@@ -10,8 +10,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.interop.dask import from_zarr, to_zarr
-from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore, WrapperStore
 
 dask = pytest.importorskip("dask", reason="dask is what this is about")
 da = pytest.importorskip("dask.array", reason="dask is what this is about")

@@ -11,8 +11,7 @@ import xarray as xr
 import omnizarr
 from omnizarr import netcdf
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from tests.fakes import WatchedStore
+from tests.fakes import FaultyStore, WatchedStore
 from tests.netcdf.foreign import WRITERS
 from tests.netcdf.tools.test_in_xarray import differences
 

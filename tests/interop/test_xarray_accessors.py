@@ -10,8 +10,7 @@ import xarray as xr
 
 import omnizarr
 from omnizarr.interop.xarray import accessors, load
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import MemoryStore, WrapperStore
 
 
 class Meeting(WrapperStore):

@@ -14,10 +14,8 @@ import zarr
 import omnizarr
 from omnizarr.errors import NotJSONError, NotRepresentableError, SchedulerError
 from omnizarr.interop.xarray import to_zarr
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
-from tests.fakes import WatchedStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
+from tests.fakes import FaultyStore, WatchedStore
 from tests.interop.test_xarray import by_zarr, opened, sea
 
 pytestmark = [

@@ -7,7 +7,7 @@ import pytest
 
 from omnizarr.errors import ReadOnlyError
 from omnizarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore, ZipStore
-from omnizarr.stores.database.sqlite import SQLiteStore
+from omnizarr.stores import SQLiteStore
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 

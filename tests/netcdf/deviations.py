@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf import Attribute, types
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from tests.netcdf.generated import Allowed, Made, completed, fill_of
 
 Side = Literal["writing", "reading", "both", "neither"]

@@ -22,8 +22,8 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.netcdf import Dataset, copying, types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf import Attribute, Dataset, copying, types
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS
 from tests import servers
 from tests.netcdf.generated import NUMBERS, Made, completed

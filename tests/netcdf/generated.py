@@ -12,9 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
-from omnizarr.netcdf.types import NcType
+from omnizarr.netcdf import Attribute, NcType, types
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 
 NUMBERS = [each for each in types.TYPES.values() if not each.is_text]
 FILTERS = {

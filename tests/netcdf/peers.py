@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf import Attribute, types
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, Source, VariableHeader
 from tests.interop import peers as environments
 from tests.netcdf.generated import Made, variables
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnizarr.errors import ShapeError, ValueTypeError
-from omnizarr.netcdf.chars import as_characters, as_objects, chartostring, for_writing, stringtoarr, stringtochar
+from omnizarr.netcdf import chartostring, stringtoarr, stringtochar
+from omnizarr.netcdf.chars import as_characters, as_objects, for_writing
 
 ENCODINGS = ["utf-8", "latin-1", "utf-16-le", "ascii"]
 SHAPES = st.lists(st.integers(1, 3), max_size=2).map(tuple)

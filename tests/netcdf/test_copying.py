@@ -7,7 +7,7 @@ from omnizarr.errors import NodeNameError
 from omnizarr.netcdf import Dataset, copying, types
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 
 def header(*names):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from omnizarr.netcdf import Dataset, copying, types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf import Attribute, Dataset, copying, types
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from tests.netcdf import deviations
 from tests.netcdf.deviations import NEWEST, OLD
 from tests.netcdf.generated import completed, datasets

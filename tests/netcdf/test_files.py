@@ -26,10 +26,9 @@ from omnizarr.errors import (
     SettingError,
     StoreError,
 )
-from omnizarr.netcdf import files, types
+from omnizarr.netcdf import Attribute, UserType, files, types
 from omnizarr.netcdf.files import writing
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
-from omnizarr.netcdf.types import UserType
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, Source, VariableHeader
 from tests.netcdf import generated
 
 DATA = Path(__file__).parent / "data" / "files"

@@ -22,8 +22,8 @@ from omnizarr.errors import CodecError, MetadataError, SettingError, UnknownCode
 from omnizarr.formats.filters import Step, dump_codec, load_chain, read_step
 from omnizarr.formats.reader import Reader
 from omnizarr.model import Named, strict
-from omnizarr.netcdf import filters, types
-from omnizarr.netcdf.header import Attribute, DimensionHeader
+from omnizarr.netcdf import Attribute, filters, types
+from omnizarr.netcdf.header import DimensionHeader
 from tests.netcdf.netcdf_c import library
 
 CASES = json.loads(Path(__file__).with_name("data").joinpath("filters.json").read_text())["cases"]

@@ -13,7 +13,7 @@ from omnizarr.errors import (
 )
 from omnizarr.netcdf import Dataset
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 LAYOUTS = ["A", "B", "C", "D", "pure", "v3", "pure-v3"]
 

@@ -9,8 +9,8 @@ from omnizarr import errors
 from omnizarr.netcdf import Dataset
 from omnizarr.nodes import resizing
 from omnizarr.stores import MemoryStore, ObjectStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native
+from tests.fakes import FaultyStore
 from tests.mortal import attempts
 
 LAYOUTS = ["D", "xarray", "v3", "E"]

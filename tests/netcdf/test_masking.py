@@ -10,10 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from omnizarr.errors import ValueTypeError
-from omnizarr.netcdf import masking, types
-from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf import Attribute, UserType, masking, types
 from omnizarr.netcdf.masking import Packing, masked
-from omnizarr.netcdf.types import UserType
 
 NUMBERS = [each for each in types.TYPES.values() if not each.is_text]
 FLOATS = (types.FLOAT, types.DOUBLE)

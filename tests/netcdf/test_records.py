@@ -18,8 +18,8 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.netcdf import Dataset, records
 from omnizarr.stores import MemoryStore, SQLiteStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.concurrency.interruptions import Interrupter
+from tests.fakes import FaultyStore
 
 RUNS = int(os.environ.get("RUNS", "30"))
 HAVE_UNLIMITED = ["D", "xarray", "v3", "E"]

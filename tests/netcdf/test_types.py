@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from omnizarr.errors import UnknownDataTypeError
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf import Attribute, types
 
 
 def test_default_fill_values_are_those_of_netcdf4():

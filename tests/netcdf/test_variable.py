@@ -14,7 +14,7 @@ import pytest
 from omnizarr.errors import NotRepresentableError, StoreClosedError, StoreError
 from omnizarr.netcdf import Dataset
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 GROWING = ["D", "pure", "v3", "pure-v3"]
 

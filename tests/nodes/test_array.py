@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr import aio, errors
 from omnizarr.nodes.array import AppendedShape
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 FORMATS = (2, 3)
 RECORD = np.dtype([("x", "<i4"), ("y", "<f8")])

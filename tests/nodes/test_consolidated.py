@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnizarr
+from omnizarr import UnreadableNode
 from omnizarr.errors import ConsolidatedMetadataError, MetadataError
 from omnizarr.formats import scanning
 from omnizarr.nodes import consolidated
-from omnizarr.nodes.group import UnreadableNode
 from omnizarr.stores import MemoryStore
 
 NAMES = [f"n{number:02}" for number in range(60)]

@@ -9,12 +9,10 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.nodes import detection
-from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, MemoryStore, ZipStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.storage import StorePath
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore, ZipStore
 from omnizarr.tools.describe import describe
-from tests.fakes import UnlistableStore
+from tests.fakes import FaultyStore, UnlistableStore
 
 FORMATS = [3, 2, 1, "3-draft2020", "3-draft2019"]
 VALUES = np.arange(12, dtype="<i4").reshape(3, 4)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import errors
-from omnizarr.nodes.group import UnreadableNode
+from omnizarr import UnreadableNode, errors
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 FORMATS = (2, 3)
 

@@ -12,9 +12,9 @@ from omnizarr.formats import V2, V3
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes import location as places
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, WrapperStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 DIALECTS = (V2, V3)
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)

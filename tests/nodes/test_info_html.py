@@ -10,7 +10,7 @@ import omnizarr
 from omnizarr.nodes.info_drawing import draw
 from omnizarr.nodes.info_html import render
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 EVIL = "<script>alert('x')</script>\"&"
 

@@ -9,10 +9,9 @@ import pytest
 
 import omnizarr
 from omnizarr.nodes import creating
-from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, pool
+from omnizarr.storage import StorePath
+from omnizarr.stores import LocalStore, WrapperStore, pool
 from omnizarr.stores.local import folders, staging
-from omnizarr.stores.wrap.wrappers import WrapperStore
 from tests.nodes.test_replacing import VALUES, files_in
 
 dask = pytest.importorskip("dask", reason="tasks of dask go on when one has failed")

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import aio, netcdf
+from omnizarr import UnreadableNode, aio, netcdf
 from omnizarr.cli import main
 from omnizarr.errors import InvalidKeyError, NodeNameError, OmnizarrError
-from omnizarr.nodes.group import UnreadableNode
 from omnizarr.stores import LMDBStore, LocalStore, ObjectStore, PrefixStore, SQLiteStore, ZipStore
 
 zarr = pytest.importorskip("zarr", reason="zarr-python writes what is read here")

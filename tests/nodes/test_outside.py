@@ -6,7 +6,7 @@ import pytest
 import omnizarr
 from omnizarr.cli import main
 from omnizarr.errors import ContainsArrayError, NotRepresentableError
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore
 from omnizarr.tools.edit.create import make
 

@@ -8,8 +8,8 @@ from omnizarr import engine
 from omnizarr.errors import ChunkError, SelectionError, ShapeError
 from omnizarr.nodes import reading
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import needs_native
+from tests.fakes import FaultyStore
 
 SETTLED = 0.15
 """Seconds after which a file that was written has a stamp."""

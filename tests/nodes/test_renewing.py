@@ -18,10 +18,10 @@ import omnizarr
 from omnizarr import aio, errors
 from omnizarr.cli import main
 from omnizarr.netcdf import Dataset
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.edit import attrs
+from tests.fakes import FaultyStore
 
 FORMATS = [2, 3, "3-draft2020"]
 HOLDERS = ["", "g", "g/sub"]

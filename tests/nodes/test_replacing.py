@@ -13,7 +13,7 @@ import pytest
 import omnizarr
 from omnizarr import aio
 from omnizarr.nodes import replacing
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import FsspecStore, LocalStore
 from omnizarr.stores.local import staging
 from tests.concurrency.places import STORES

@@ -13,8 +13,8 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.nodes import hierarchy, resizing
 from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, SQLiteStore, ZipStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native
+from tests.fakes import FaultyStore
 from tests.mortal import attempts
 
 LAYOUTS = {

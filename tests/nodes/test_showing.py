@@ -11,7 +11,7 @@ from omnizarr.errors import BoundsCheckError, NodeNotFoundError, SelectionError
 from omnizarr.nodes.showing import slices
 from omnizarr.show.contents import Chart, Image, Table
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 U1, F4 = np.dtype("u1"), np.dtype("f4")
 LAT, LON = np.linspace(-90, 90, 19), np.arange(0, 360, 10.0)

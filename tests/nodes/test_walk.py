@@ -8,18 +8,15 @@ import pytest
 import xarray
 
 import omnizarr
-from omnizarr import netcdf
+from omnizarr import UnreadableNode, netcdf
 from omnizarr.errors import MetadataError, StoreError
-from omnizarr.nodes.group import UnreadableNode
-from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import walk
-from omnizarr.storage import TranslatedStore
+from omnizarr.storage import StorePath, TranslatedStore
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.edit import mentions
 from omnizarr.web.facts import Dataset
-from tests.fakes import UnlistableStore
+from tests.fakes import FaultyStore, UnlistableStore
 
 TREE = {"": ["a", "d"], "a": ["a/b", "a/c"], "a/b": [], "a/c": ["a/c/e"], "d": ["d/f"]}
 """Nodes below each group; the others are arrays."""

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import omnizarr
-from omnizarr.stores.local.memory import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from omnizarr.stores import MemoryStore
+from tests.fakes import FaultyStore
 from tests.indexing.selections import advanced, stays_in_place
 
 DTYPES = [

@@ -8,9 +8,8 @@ import omnizarr
 from omnizarr import aio
 from omnizarr.engine import reference
 from omnizarr.errors import ConflictError, ReadOnlyError, StoreError, StoreLimitError
-from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, WrapperStore
 from omnizarr.stores.asynchronous import called, is_awaitable
-from omnizarr.stores.remote.object import ObjectStore
 from tests.aio.stores import Counting, objects, run
 from tests.stores.contract import VALID_KEYS, StoreContract
 

@@ -9,6 +9,7 @@ import omnizarr
 import omnizarr.aio
 from omnizarr import check, config, diff
 from omnizarr.errors import OmnizarrError, StoreLimitError
+from omnizarr.storage import LoggingStore
 from omnizarr.stores import (
     CacheStore,
     LocalStore,
@@ -20,8 +21,7 @@ from omnizarr.stores import (
     bounded,
 )
 from omnizarr.stores.base import Stamped
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.logged import LoggingStore
+from tests.fakes import FaultyStore
 
 DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta", "attrs", "__zmeta__", ".nczarray"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from omnizarr.engine.cache import ChunkCache
+from omnizarr import ChunkCache
 from omnizarr.stores import LMDBStore, LocalStore, MemoryStore, SQLiteStore, SynchronizedStore, threads
 from omnizarr.stores.fork_locks import Gate
 from omnizarr.stores.interrupts import contextmanager

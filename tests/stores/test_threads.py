@@ -16,7 +16,7 @@ import omnizarr
 from omnizarr.errors import StoreError
 from omnizarr.stores import MemoryStore, MetricsStore, ZipStore, threads
 from omnizarr.stores.remote import deadlines
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {

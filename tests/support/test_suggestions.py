@@ -9,8 +9,8 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.support.suggestions import near_directories, near_names
+from tests.fakes import FaultyStore
 
 
 def remedy(*args, **options):

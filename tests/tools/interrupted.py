@@ -18,7 +18,7 @@ import numpy as np
 
 import omnizarr
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore
 from omnizarr.tools.edit import attrs, create, mv
 

@@ -16,8 +16,7 @@ from click.testing import CliRunner
 import omnizarr
 from omnizarr import errors
 from omnizarr.cli.convert import convert as command
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from omnizarr.tools.streaming import executors
 
 pytestmark = pytest.mark.slow

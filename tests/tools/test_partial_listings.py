@@ -7,9 +7,8 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import ReadOnlyError
-from omnizarr.storage import LoggingStore
+from omnizarr.storage import LoggingStore, TranslatedStore
 from omnizarr.stores import CacheStore, MemoryStore, MetricsStore, PrefixStore, ReadOnlyStore, Store
-from omnizarr.tools.translate.translated import TranslatedStore
 from omnizarr.web.facts import Dataset
 
 FORMATS = [1, 2, 3, "3-draft2019", "3-draft2020"]

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr import serve
 from omnizarr.errors import ServerError
 from omnizarr.netcdf import Dataset
 from omnizarr.storage import LocalStore, MemoryStore
-from omnizarr.stores.resolve import resolve
+from omnizarr.stores import resolve
 from omnizarr.web.application import application
 from omnizarr.web.keys import Keys
-from omnizarr.web.serving import listening, running, serve, url_of
+from omnizarr.web.serving import listening, running, url_of
 from tests.traced import own_threads
 from tests.web.client import ask
 

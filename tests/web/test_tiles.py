@@ -10,9 +10,9 @@ from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.web.facts import Dataset, StoppedError
 from omnizarr.web.tiles import Steps, Stored, TileArray
+from tests.fakes import FaultyStore
 
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
 

@@ -16,12 +16,13 @@ from omnizarr.errors import NodeNotFoundError, Remedy, ServerError
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+from omnizarr import view
 from omnizarr.storage import MemoryStore
 from omnizarr.stores.wrap.observed import ObservedStore
 from omnizarr.web import viewing
 from omnizarr.web.application import application
 from omnizarr.web.serving import running
-from omnizarr.web.viewing import view, viewer
+from omnizarr.web.viewing import viewer
 from tests.fakes import failing
 
 VALUES = np.arange(600 * 700, dtype="i4").reshape(600, 700)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from omnizarr.errors import MetadataError, NotRepresentableError
-from omnizarr.netcdf import types
+from omnizarr.netcdf import Attribute, types
 from omnizarr.netcdf.cdl import writing
 from omnizarr.netcdf.cdl.compiling import PRIMITIVES, load, parse
-from omnizarr.netcdf.header import Attribute, GroupHeader, Source
+from omnizarr.netcdf.header import GroupHeader, Source
 
 DATA = Path(__file__).parents[1] / "data" / "cdl_in"
 NAMES = sorted(each.stem for each in DATA.glob("*.cdl"))

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from omnizarr.errors import ArrayNotFoundError, GroupNotFoundError, SettingError
-from omnizarr.netcdf import types
+from omnizarr.netcdf import Attribute, UserType, types
 from omnizarr.netcdf.cdl import data
 from omnizarr.netcdf.cdl.compiling import parse
 from omnizarr.netcdf.cdl.writing import dump
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
-from omnizarr.netcdf.types import UserType
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, Source, VariableHeader
 
 FIXTURES = Path(__file__).parents[1] / "data" / "cdl"
 OPTIONS = {

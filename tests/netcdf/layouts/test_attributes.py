@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from omnizarr.errors import NotRepresentableError
 from omnizarr.formats.documents import parse, render
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf import Attribute, types
 from omnizarr.netcdf.layouts.attributes import fits, is_plain, read, type_of, unparse, write
 
 

@@ -10,8 +10,8 @@ import pytest
 import zarr
 
 import omnizarr
-from omnizarr.netcdf import Dataset, types
-from omnizarr.netcdf.header import Attribute, DimensionHeader
+from omnizarr.netcdf import Attribute, Dataset, types
+from omnizarr.netcdf.header import DimensionHeader
 
 DATA = Path(__file__).parent.parent / "data" / "layouts"
 WRITERS = {"v3-2918": "4.9.3", "v3-plug": "4.10.0", "v3-plug-inline": "4.10.0"}

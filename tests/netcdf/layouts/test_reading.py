@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnizarr
+from omnizarr import Array
 from omnizarr.errors import OmnizarrError
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, VariableHeader
+from omnizarr.netcdf import Attribute, types
+from omnizarr.netcdf.header import DimensionHeader, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS, load, read_group, read_stored, read_variable
 from omnizarr.nodes import hierarchy
-from omnizarr.nodes.array import Array
 
 DATA = Path(__file__).parent.parent / "data" / "layouts"
 WRITERS = ["A-4.8.0", "B-4.8.1", "B-4.9.0", "C-4.9.2", "D-4.9.3", "D-4.10.2"]

@@ -9,17 +9,16 @@ import pytest
 import zarr
 
 import omnizarr
-from omnizarr import netcdf
+from omnizarr import Array, netcdf
 from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.formats import V2, documents
 from omnizarr.formats.conventions.nczarr_metadata import with_listed
 from omnizarr.model import UNDEFINED, GroupMetadata, Named
-from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf import Attribute, types
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS, load, new_special
 from omnizarr.nodes import hierarchy
-from omnizarr.nodes.array import Array
-from omnizarr.nodes.location import StorePath
+from omnizarr.storage import StorePath
 from omnizarr.stores import resolve
 
 NO_NAMES = {"A", "B", "C"}

@@ -25,9 +25,9 @@ from omnizarr.errors import (
     SettingError,
     StoreError,
 )
-from omnizarr.netcdf import copying, files
+from omnizarr.netcdf import Attribute, copying, files
 from omnizarr.netcdf.files import writing
-from omnizarr.netcdf.header import Attribute, GroupHeader, VariableHeader
+from omnizarr.netcdf.header import GroupHeader, VariableHeader
 from tests.netcdf import generated
 
 FORMATS = [2, 3]

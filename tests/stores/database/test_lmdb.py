@@ -15,8 +15,8 @@ from tests.stores.database.contract import DATA, DatabaseContract, check_array_o
 
 lmdb = pytest.importorskip("lmdb", reason="lmdb is not installed")
 
+from omnizarr.stores import LMDBStore  # noqa: E402
 from omnizarr.stores.database import lmdb as databases  # noqa: E402
-from omnizarr.stores.database.lmdb import LMDBStore  # noqa: E402
 
 
 class TestLMDBStore(StoreContract):
@@ -287,7 +287,7 @@ def test_array_that_zarr_python_2_wrote_is_read_and_written(tmp_path, name):
 
 FILL = """
 import os, sys
-from omnizarr.stores import LMDBStore
+from omnizarr.stores import LMDBStore  # noqa: E402
 
 folder, room = sys.argv[1], int(sys.argv[2])
 status = os.statvfs(folder)

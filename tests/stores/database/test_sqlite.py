@@ -13,8 +13,8 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
+from omnizarr.stores import SQLiteStore
 from omnizarr.stores.database import base, sqlite
-from omnizarr.stores.database.sqlite import SQLiteStore
 from tests.stores.contract import StoreContract, in_threads
 from tests.stores.database.contract import DATA, DatabaseContract, check_array_of_zarr_python_2
 

@@ -25,7 +25,7 @@ from omnizarr.errors import (
 )
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore, resolve
 from omnizarr.stores.local import archive
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
 

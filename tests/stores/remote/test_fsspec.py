@@ -22,7 +22,7 @@ fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 from fsspec.implementations.dirfs import DirFileSystem  # noqa: E402
 from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
 
-from omnizarr.stores.remote.fsspec import FsspecStore  # noqa: E402
+from omnizarr.stores import FsspecStore  # noqa: E402
 
 _numbers = itertools.count()
 

@@ -21,8 +21,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import LocalStore, resolve
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import LocalStore, ObjectStore, resolve
 from tests.stores.contract import VALID_KEYS, LikeADictionary, StoreContract, in_threads
 from tests.stores.recording import FAST, recording
 

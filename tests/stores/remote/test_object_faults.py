@@ -16,8 +16,8 @@ import pytest
 import omnizarr
 from omnizarr import aio
 from omnizarr.errors import StoreError
+from omnizarr.stores import ObjectStore
 from omnizarr.stores.asynchronous import called
-from omnizarr.stores.remote.object import ObjectStore
 from tests import servers
 from tests.faultproxy import Answer, Delay, FaultProxy, Hang, Refuse, Reset, Slow, Truncate
 

@@ -10,7 +10,7 @@ import pytest
 import omnizarr
 import omnizarr.aio
 from omnizarr.errors import StoreError, StoreLimitError
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import ObjectStore
 from tests import certificates
 from tests.stores.recording import FAST, recording
 

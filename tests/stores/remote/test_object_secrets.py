@@ -11,7 +11,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.storage import CacheStore, LoggingStore
-from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores import ObjectStore
 from tests.stores.recording import FAST, recording
 
 pytest.importorskip("obstore", reason="the extra cloud is not installed")

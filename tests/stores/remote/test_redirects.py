@@ -2,8 +2,8 @@
 
 import pytest
 
+from omnizarr.stores import ObjectStore
 from omnizarr.stores.remote import redirects
-from omnizarr.stores.remote.object import ObjectStore
 
 pytest.importorskip("obstore", reason="the extra cloud is not installed")
 

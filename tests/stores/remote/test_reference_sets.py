@@ -13,7 +13,7 @@ from omnizarr.errors import MissingDependencyError, StoreError
 from omnizarr.stores import MemoryStore, ReferenceStore
 from omnizarr.stores.remote import reference_sets
 from omnizarr.stores.remote.reference_sets import Partitions, Target
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 
 
 def document(shape, chunks, **changes):

@@ -11,11 +11,11 @@ import pytest
 import omnizarr
 from omnizarr import aio
 from omnizarr.errors import ReadOnlyError, StoreError
+from omnizarr.storage import LoggingStore
 from omnizarr.stores import CacheStore, MetricsStore, PrefixStore, ReadOnlyStore
 from omnizarr.stores.asynchronous import called, is_awaitable
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.logged import LoggingStore
 from tests.aio.stores import Counting, objects, run
+from tests.fakes import FaultyStore
 from tests.stores.test_asynchronous import Awaited, AwaitedContract
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr.errors import ConflictError, SettingError, StoreError
-from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore
+from omnizarr.stores import CacheStore, LocalStore, MemoryStore, Store, WrapperStore
 from omnizarr.stores.base import Stamped
-from omnizarr.stores.wrap.cached import CacheStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
 

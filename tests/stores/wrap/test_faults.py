@@ -5,7 +5,7 @@ import pytest
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import MemoryStore, WrapperStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
 

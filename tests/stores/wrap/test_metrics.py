@@ -6,9 +6,9 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import StoreError
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.metrics import Figures, MetricsStore, Report
+from omnizarr.stores import MemoryStore, MetricsStore
+from omnizarr.stores.wrap.metrics import Figures, Report
+from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import omnizarr
-from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, Store, SynchronizedStore, WrapperStore
 from omnizarr.stores.base import check_key
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.synchronized import SynchronizedStore, guarantee
+from omnizarr.stores.wrap.synchronized import guarantee
+from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.metrics import MetricsStore
+from omnizarr.stores import MemoryStore, MetricsStore
 from omnizarr.tools.advise.layouts import Layout, choose_chunks, shard_shape, touched
 from omnizarr.tools.advise.places import PLACES
 from omnizarr.tools.advise.windows import Window, parse

@@ -15,12 +15,11 @@ import omnizarr
 from omnizarr.codecs import registry
 from omnizarr.errors import MissingDependencyError, NodeNotFoundError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.check.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 from omnizarr.tools.check.registered import ALIASES, is_registered
 from omnizarr.tools.check.report import MOST, Finding
 from tests import damaged
-from tests.fakes import UnlistableStore, WatchedStore, failing
+from tests.fakes import FaultyStore, UnlistableStore, WatchedStore, failing
 from tests.interop import written
 from tests.traced import peak_of
 

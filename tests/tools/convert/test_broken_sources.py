@@ -20,8 +20,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.cli import main
 from omnizarr.cli.convert import convert as command
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from tests.fakes import failing
 
 VALUES = np.arange(1, 71, dtype="i4").reshape(10, 7)

@@ -26,11 +26,9 @@ from zarr.core.buffer import default_buffer_prototype
 import omnizarr
 from omnizarr import errors
 from omnizarr.interop.zarr_python import to_zarr_python
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from omnizarr.tools.convert import journal
-from tests.fakes import UnlistableStore
+from tests.fakes import FaultyStore, UnlistableStore
 from tests.tools.hierarchies import FORMATS, GRID, make
 
 KILLS = int(os.environ.get("RUNS", "10"))
@@ -774,7 +772,7 @@ def test_sparse_array_that_would_have_to_be_filled_is_refused():
 CONVERTER = """
 import sys, omnizarr
 from omnizarr.stores import LocalStore
-from omnizarr.stores.wrap.faults import FaultyStore
+from tests.fakes import FaultyStore
 source, target, options = sys.argv[1], FaultyStore(LocalStore(sys.argv[2]), delay=0.005), eval(sys.argv[3])
 omnizarr.convert(source, {}, **options)  # whatever is imported, is
 print("ready", flush=True)

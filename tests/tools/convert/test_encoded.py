@@ -8,9 +8,9 @@ import pytest
 
 import omnizarr
 from omnizarr.storage import LocalStore, MemoryStore, TranslatedStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import WrapperStore
 from omnizarr.tools.convert import encoded, showing
+from tests.fakes import FaultyStore
 
 VALUES = np.arange(4096, dtype="i4")
 

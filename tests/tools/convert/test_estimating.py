@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.metrics import MetricsStore
+from omnizarr.stores import MemoryStore, MetricsStore
 
 
 def source(**options):

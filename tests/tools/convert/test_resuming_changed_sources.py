@@ -9,8 +9,7 @@ import pytest
 
 import omnizarr
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
-from tests.fakes import WatchedStore
+from tests.fakes import FaultyStore, WatchedStore
 
 OLD, NEW = np.arange(8), np.arange(8) * 10
 

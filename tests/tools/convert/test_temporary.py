@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr import errors
 from omnizarr.cli.convert import convert as command
-from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore, ZipStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore, WrapperStore, ZipStore
 from omnizarr.tools.convert import moving, temporary
 from omnizarr.tools.convert.temporary import Shelf
 from tests.traced import peak_of

@@ -10,8 +10,7 @@ import pytest
 
 import omnizarr
 from omnizarr.nodes import holdings, info
-from omnizarr.stores import LocalStore, MemoryStore, PrefixStore
-from omnizarr.stores.wrap.metrics import MetricsStore
+from omnizarr.stores import LocalStore, MemoryStore, MetricsStore, PrefixStore
 from tests.fakes import UnlistableStore, failing
 
 CORPUS = Path(__file__).parents[2] / "corpus"

@@ -7,8 +7,7 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from tests.corpus.test_corpus import CORPUS
 
 CASES = sorted(CORPUS.glob("*/*/store.zip"))

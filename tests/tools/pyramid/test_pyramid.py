@@ -7,8 +7,7 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import MemoryStore, WrapperStore
 
 RANDOM = np.random.default_rng(7)
 PIXELS = RANDOM.integers(0, 4000, (2, 5, 37, 51), dtype="u2")

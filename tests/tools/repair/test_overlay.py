@@ -2,8 +2,7 @@
 
 import pytest
 
-from omnizarr.stores import MemoryStore
-from omnizarr.stores.base import Listing
+from omnizarr.stores import Listing, MemoryStore
 from omnizarr.tools.repair.overlay import Overlay
 
 BELOW = {"a/b": b"123", "a/c/d": b"45", "e": b"6"}

@@ -19,13 +19,13 @@ import zarr
 import omnizarr
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.check.codes import CODES, REPAIRABLE
 from omnizarr.tools.repair import mistakes, repairer, stored
 from omnizarr.tools.repair.policy import ASKED, CERTAIN, KINDS, NEEDS_DATA, codes_of
 from tests import damaged
 from tests.corpus.test_corpus import CORPUS, bits, document_of, expected_array, open_node, same
 from tests.damaged import A2, A3, CHUNK, V2_ARRAY, V3_ARRAY, V3_GROUP, chunks, text, v2, v3, zmetadata
+from tests.fakes import FaultyStore
 
 OLD = 10_000
 BLOCK = np.arange(4, dtype="<i4").reshape(2, 2)

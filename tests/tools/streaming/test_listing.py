@@ -6,8 +6,8 @@ import pytest
 import omnizarr
 from omnizarr.model import grids
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.streaming.regions import Regions
+from tests.fakes import FaultyStore
 
 LENGTH = 10**15
 STORED = {0: 1, 77: 2, LENGTH - 1: 3}

@@ -8,8 +8,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import ChunkError, SchedulerError
-from omnizarr.stores import LocalStore
-from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.stores import LocalStore, WrapperStore
 
 pytestmark = pytest.mark.slow
 

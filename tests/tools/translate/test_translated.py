@@ -15,10 +15,9 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.settings import engines
 from omnizarr.storage import CacheStore, LocalStore, MemoryStore, TranslatedStore
-from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.convert import showing
 from tests.corpus.test_corpus import CORPUS, unpacked  # noqa: F401 - a fixture
-from tests.fakes import UnlistableStore
+from tests.fakes import FaultyStore, UnlistableStore
 
 CASES = sorted(path.parent for path in CORPUS.glob("*/*/expected.json"))
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")

@@ -15,12 +15,12 @@ from omnizarr import errors
 from omnizarr.codecs import chain
 from omnizarr.formats import DIALECTS, DRAFT2019, DRAFT2020, V0, V1, V2, V3
 from omnizarr.formats.spelling import same
-from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named, datatypes
+from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Named, datatypes
 from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.nodes import new_metadata
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.tools.translate.equivalence import have_same_bytes, spec_of
-from omnizarr.tools.translate.translation import Loss, translate
+from omnizarr.tools.translate.translation import translate
 
 FIVE = (V1, V2, DRAFT2019, DRAFT2020, V3)
 PAIRS = [*itertools.permutations(FIVE, 2), *((V0, dialect) for dialect in FIVE)]
