@@ -149,8 +149,9 @@ def test_bounds_of_a_chain_grow_little_with_each_compressor():
 
 
 def test_chains_of_compressors_read_what_they_wrote():
-    noise = np.random.default_rng(1).integers(0, 255, 100_000, "u1")
-    for names in itertools.product(("gzip", "zstd", "numcodecs.bz2", "numcodecs.base64"), repeat=3):
+    compressors = ("gzip", "zstd", "numcodecs.bz2", "numcodecs.base64")
+    for names in (*itertools.product(compressors, repeat=2), *itertools.product(compressors, repeat=3)):
+        noise = np.random.default_rng(1).integers(0, 255, 100_000 if len(names) == 2 else 5000, "u1")
         codecs = [Named(name, {"level": 1} if name != "numcodecs.base64" else {}) for name in names]
         bound = chain.bind([Named("bytes", {}), *codecs], ArraySpec(noise.shape, datatypes.parse("uint8"), 0))
         np.testing.assert_array_equal(bound.decode(bound.encode(noise)), noise)
