@@ -320,13 +320,30 @@ def test_read_only_sources_are_enough():
 
 
 @pytest.mark.parametrize("zarr_format", ["3-draft2019", "3-draft2020"])
-def test_copying_the_root_of_a_draft_says_which_files_stay_behind(tmp_path, zarr_format):
+def test_copying_the_root_of_a_draft_copies_files(tmp_path, zarr_format):
     omnizarr.create_group(tmp_path / "old", zarr_format=zarr_format).create_array("a", data=[1, 2])
-    assert omnizarr.copy_node(tmp_path / "old", tmp_path / "first").remarks == ()
+    before = omnizarr.copy_node(tmp_path / "old", tmp_path / "first").keys
     (tmp_path / "old" / "README.md").write_text("read me")
-    (remark,) = omnizarr.copy_node(tmp_path / "old", tmp_path / "second").remarks
-    assert "not copied" in remark
-    assert "README.md" in remark
+    (tmp_path / "old" / "tables").mkdir()
+    (tmp_path / "old" / "tables" / "a.csv").write_text("a,b")
+    assert omnizarr.copy_node(tmp_path / "old", tmp_path / "second", dry_run=True).keys == before + 2
+    made = omnizarr.copy_node(tmp_path / "old", tmp_path / "second")
+    assert (made.keys, made.remarks) == (before + 2, ())
+    assert (tmp_path / "second" / "README.md").read_text() == "read me"
+    assert (tmp_path / "second" / "tables" / "a.csv").read_text() == "a,b"
+    assert omnizarr.copy_node(tmp_path / "old", tmp_path / "second", resume=True).remarks == (
+        "the copy was complete already",
+    )
+
+
+@pytest.mark.parametrize("zarr_format", ["3-draft2019", "3-draft2020"])
+def test_copying_the_root_of_a_draft_replaces_no_other_file(zarr_format):
+    source, target = {}, {"README.md": b"mine"}
+    omnizarr.create_group(source, zarr_format=zarr_format).create_array("a", data=[1, 2])
+    source["README.md"] = b"read me"
+    with pytest.raises(NodeExistsError, match=r"in the way"):
+        omnizarr.copy_node(source, target)
+    assert target == {"README.md": b"mine"}
 
 
 def test_numbers_at_the_end_of_keys_are_those_of_a_plain_pattern():

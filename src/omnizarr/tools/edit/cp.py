@@ -30,7 +30,7 @@ from omnizarr.stores.base import RESERVED
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
-from omnizarr.tools.convert import journal, transfer
+from omnizarr.tools.convert import files, journal, transfer
 from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.edit import mentions, places, rm, unfinished
 from omnizarr.tools.edit.report import Edited
@@ -97,6 +97,9 @@ class Copy:
         self.replaced = self._replaced()
         self.continues = False
         self.left: tuple[str, ...] = ()
+        self.files = self._files()
+        if not resume:
+            files.refuse_in_the_way(self.source, self.target, self.files)
 
     def _placed(self, target: StorePath) -> StorePath:
         """Return the target within the hierarchy that it will be in; raise if the node cannot be there."""
@@ -192,22 +195,16 @@ class Copy:
             renew(self.target)
         marks = mentions.listed(self.source).marks
         mentions.enter(self.target, kind, marks)
-        remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self._not_copied(), *self.left)
+        remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self.left)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
-    def _not_copied(self) -> Iterator[str]:
-        """Yield a remark on files that are not Zarr at the root of a draft, whose nodes lie in places of their own."""
-        if self.source.home is None or self.source.path:
-            return
+    def _files(self) -> tuple[str, ...]:
+        """Return the files that are not Zarr at the root of a draft, whose nodes lie in places of their own."""
+        if self.source.home is None or self.source.path != self.source.home.root:
+            return ()
         with ExitStack() as opened:
             found = nodes.hierarchy(opened, self.source, None, None, None)
-        others = strangers.of(found.top.where, nodes.metadata_of(found)).files
-        if others:
-            yield (
-                Remedy(f"not copied: {strangers.counted(others)}")
-                .also("{copy_store} copies them", copy_store=Function())
-                .also("{convert} copies them", convert=Function())
-            )
+        return strangers.of(found.top.where, nodes.metadata_of(found)).files
 
     def _compare(self, tick: Tick) -> None:
         """Raise NodeExistsError if the node at the target differs from the source."""
@@ -230,6 +227,8 @@ class Copy:
         try:
             for _, size in holdings.sizes(self.source):
                 keys, nbytes = keys + 1, nbytes + size
+            for name in self.files:
+                keys, nbytes = keys + 1, nbytes + (self.source.store.size(self.source.prefix + name) or 0)
         except (StoreError, NotImplementedError):
             return 0, None
         return keys, nbytes
@@ -282,6 +281,9 @@ class Copy:
         keeps: Literal["equal", "none"] = "equal" if self.continues else "none"
         copier = Copier(self.source.store, target.store, keeps, self.verify)
         done = [transfer.copy(copier, layout.chunks(), self.executor, tick)]
+        if self.files:
+            others = ((self.source.prefix + name, target.prefix + name) for name in self.files)
+            done.append(transfer.copy(replace(copier, keeps="equal", in_pieces=True), others, self.executor, tick))
         if target is self.target:
             hierarchy.create_ancestors(target, dialect_of(target, self.found.metadata), self.above)
         if self.continues:
