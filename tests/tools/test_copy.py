@@ -264,3 +264,13 @@ class TestMeaning:
         with pytest.raises(errors.ChunkError, match="torn"):
             omnizarr.copy(source["a"], dest)
         np.testing.assert_array_equal(dest["a"][...], VALUES + 1)
+
+
+def test_what_makes_a_node_is_copied_after_its_other_documents():
+    source, told = make(2), []
+    omnizarr.copy_store(source.store, {}, log=told.append)
+    keys = [text.removeprefix("copy ") for text in told]
+    assert keys[-2:] == [".zattrs", ".zgroup"]
+    assert keys.index("g/x/.zattrs") < keys.index("g/x/.zarray") < keys.index("g/.zgroup")
+    chunks = [number for number, key in enumerate(keys) if not key.rpartition("/")[2].startswith(".z")]
+    assert max(chunks) < keys.index("g/x/.zattrs")

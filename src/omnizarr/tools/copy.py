@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -313,29 +313,29 @@ def _copy_store(
         )
     documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
     wanted = sorted(key for key in keys if key not in there or if_exists == "replace")
-    chunks = [key for key in wanted if key.rpartition("/")[2] not in documents]
-    last = [key for key in wanted if key.rpartition("/")[2] in documents]
+    chunks = [(key, key) for key in wanted if key.rpartition("/")[2] not in documents]
+    last = [(key, key) for key in wanted if key.rpartition("/")[2] in documents]
+    levels = list(copying.in_turns(last, _MAKERS))
     for key in sorted(there) if if_exists == "skip" else ():
         _say(log, f"skip {key}")
     if dry_run:
-        for key in (*chunks, *sorted(last, key=_height)):
+        for key, _ in chain(chunks, *levels):
             _say(log, f"copy {key}")
         return Copied(len(wanted), len(keys) - len(wanted), _total(old, wanted))
     executors = import_module("omnizarr.tools.streaming.executors")
     copy_values = import_module("omnizarr.tools.convert.transfer").copy
     copier = copying.Copier(old.store, new.store)
 
-    def pairs(keys: Iterable[str]) -> Iterator[copying.Pair]:
-        for key in keys:
+    def pairs(keys: Iterable[copying.Pair]) -> Iterator[copying.Pair]:
+        for key, _ in keys:
             _say(log, f"copy {key}")
             yield old.prefix + key, new.prefix + key
 
     with executors.executor(scheduler) as executor:
-        executor.expect(old.store, [old.prefix + key for key in sorted(last, key=_height)])
+        executor.expect(old.store, (old.prefix + key for key, _ in chain(*levels)))
         executor.expect(new.store, [])
         written = [copy_values(copier, pairs(chunks), executor)]
-        for _, level in groupby(sorted(last, key=_height), _height):  # the deepest first
-            written.append(copy_values(copier, pairs(level), executors.Local()))
+        written.extend(copy_values(copier, pairs(level), executors.Local()) for level in levels)
     if wanted:
         _renew(new)
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
@@ -360,8 +360,8 @@ def _refuse_unreachable(place: StorePath) -> None:
         hierarchy.refuse_unreachable(group.where)
 
 
-def _height(key: str) -> int:
-    return -key.count("/")
+_MAKERS: Final = tuple({name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document)})
+"""Names of the documents that make something a node, which are written last."""
 
 
 def _total(place: StorePath, keys: Iterable[str]) -> int:
