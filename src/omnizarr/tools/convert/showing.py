@@ -210,12 +210,12 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ViewTask:
     """How a hierarchy is to be shown."""
 
     format: str
     source_format: int | str | None
-    options: Encoding
+    encoding: Encoding
     strict: bool
     allow_pickle: bool
     most_copied: int | None = 0
@@ -272,13 +272,13 @@ class ShownHierarchy:
     ----------
     root : Found
         The topmost node, as it was when it was opened.
-    wishes : Wishes
+    task : ViewTask
     view : Store
         In which the nodes are shown.
     """
 
     root: Found[Metadata]
-    wishes: Wishes
+    task: ViewTask
     view: Store
     source: Source = field(init=False)
     _known: dict[str, Shown] = field(init=False, default_factory=dict)
@@ -330,7 +330,7 @@ class ShownHierarchy:
 
     def _node(self, path: str) -> Node | None:
         if not path:
-            where, wanted = self.source.where, self.wishes.source_format
+            where, wanted = self.source.where, self.task.source_format
             found = detection.detect(where, wanted) or detection.implied(where, wanted)
             return None if found is None else self.source.top(found)
         above, _, name = path.rpartition("/")
@@ -358,11 +358,11 @@ class ShownHierarchy:
         return shown.step
 
     def _step(self, node: Node, copied: Mapping[str, Metadata]) -> Step:
-        wishes = self.wishes
+        task = self.task
         # Chunks of v3 get keys of their own in any case.
-        looks = wishes.strict or wishes.dialect.name != "v3"
-        step = step_of(node, _Looked(self, copied), wishes.dialect, wishes.options, looks=looks)
-        if wishes.strict and step.losses:
+        looks = task.strict or task.dialect.name != "v3"
+        step = step_of(node, _Looked(self, copied), task.dialect, task.encoding, looks=looks)
+        if task.strict and step.losses:
             raise would_be_lost(self.source.where, step.losses, _ALL_SHOWN)
         return step
 
@@ -377,9 +377,7 @@ class ShownHierarchy:
                 source = detection.with_keys_in_use(where, source)
             translation = replace(step.translation, source=source)
             target = StorePath(self.view, step.path)
-            shown.array = ShownArray(
-                Move(where, target, translation, allow_pickle=self.wishes.allow_pickle), self._kept
-            )
+            shown.array = ShownArray(Move(where, target, translation, allow_pickle=self.task.allow_pickle), self._kept)
         return shown.array
 
     # -- documents -------------------------------------------------------------------------
@@ -388,7 +386,7 @@ class ShownHierarchy:
         """Return the document of a node by its name; None if there is none."""
         if shown is None:
             return None
-        step, dialect = self.step(shown), self.wishes.dialect
+        step, dialect = self.step(shown), self.task.dialect
         found = self._documents(step)
         is_place = name == (dialect.consolidated.document or dialect.group_document)
         copied = self._copied(shown) if is_place and found else None
@@ -418,7 +416,7 @@ class ShownHierarchy:
             return self._nodes_below(group, None)
         if not self._makes_copies(group):
             return None
-        found = self._nodes_below(group, self.wishes.most_copied)
+        found = self._nodes_below(group, self.task.most_copied)
         if found is None:
             if len(self._crowded) >= _MOST_REMEMBERED:
                 self._crowded.clear()
@@ -427,7 +425,7 @@ class ShownHierarchy:
 
     def _makes_copies(self, group: Node) -> bool:
         """Return whether consolidated metadata is made for a group that has none, if few nodes are below it."""
-        if group.group is None or self.wishes.most_copied == 0:
+        if group.group is None or self.task.most_copied == 0:
             return False
         crowded = self._crowded.get(group.path)
         if crowded is not None and time.monotonic() - crowded < _CROWDED:
@@ -469,7 +467,7 @@ class ShownHierarchy:
     def names(self, shown: Shown) -> set[str]:
         """Return the names of the documents of a node, without reading them."""
         found = set(self._documents(self.step(shown)))
-        apart = self.wishes.dialect.consolidated.document
+        apart = self.task.dialect.consolidated.document
         return {*found, apart} if apart is not None and found and self._has_copies(shown) else found
 
     def _has_copies(self, shown: Shown) -> bool:
@@ -479,11 +477,11 @@ class ShownHierarchy:
             return True
         if group.group is None or not self._makes_copies(group):
             return False
-        return self.wishes.most_copied is None or self._copied(shown) is not None
+        return self.task.most_copied is None or self._copied(shown) is not None
 
     def check(self) -> None:
         """Raise NotRepresentableError if something is lost, and nothing may be."""
-        if self.wishes.strict and (losses := self.losses):
+        if self.task.strict and (losses := self.losses):
             raise would_be_lost(self.source.where, losses, _ALL_SHOWN)
 
     @property
@@ -492,7 +490,7 @@ class ShownHierarchy:
         top = self.look("", again=True)
         if top is None or not isinstance(top.node.found, Found):
             return ()
-        return plan(top.node.found, self.wishes.dialect, self.wishes.options).losses
+        return plan(top.node.found, self.task.dialect, self.task.encoding).losses
 
 
 class _CrowdedError(Exception):

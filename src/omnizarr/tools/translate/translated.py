@@ -27,7 +27,7 @@ from omnizarr.stores.base import (
     listing,
     parts_of,
 )
-from omnizarr.tools.convert.showing import Shown, ShownArray, ShownHierarchy, Wishes
+from omnizarr.tools.convert.showing import Shown, ShownArray, ShownHierarchy, ViewTask
 from omnizarr.tools.translate.coding import Encoding
 from omnizarr.tools.translate.translation import KEEP, PORTABLE
 
@@ -129,13 +129,13 @@ class TranslatedStore(Store):
                 Wording("{consolidated}: expected True, False or a number of nodes", consolidated=consolidated)
             )
         options, most = Encoding(compressors=compressors), None if consolidated is True else int(consolidated)
-        self._wishes = Wishes(dialect.name, source_format, options, strict, allow_pickle, most)
+        self._task = ViewTask(dialect.name, source_format, options, strict, allow_pickle, most)
         self._names = frozenset(dialect.keyspace.documents(""))
         where, _ = locate(source, path, "r", storage_options)
         try:
             found = detection.open_node(where, source_format)
             self._where, self._store = found.where, found.where.store
-            self._shown = ShownHierarchy(found, self._wishes, self)
+            self._shown = ShownHierarchy(found, self._task, self)
             self._shown.check()
         except BaseException:
             if isinstance(source, str | os.PathLike):
@@ -150,7 +150,7 @@ class TranslatedStore(Store):
     @property
     def zarr_format(self) -> int | str:
         """The format in which the hierarchy is shown."""
-        return self._wishes.dialect.zarr_format
+        return self._task.dialect.zarr_format
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -438,7 +438,7 @@ class TranslatedStore(Store):
     def origin(self) -> tuple[Hashable, str]:
         """Return a place within the source, under a name that no key can have, so that nothing can overwrite it."""
         data, base = self._store.origin()
-        return data, f"{base}/{self._where.path}/{RESERVED}{self._wishes.format}".strip("/")
+        return data, f"{base}/{self._where.path}/{RESERVED}{self._task.format}".strip("/")
 
     def close(self) -> None:
         """Close the source."""
@@ -447,10 +447,10 @@ class TranslatedStore(Store):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TranslatedStore):
             return NotImplemented
-        return self._where == other._where and self._wishes == other._wishes
+        return self._where == other._where and self._task == other._task
 
     def __hash__(self) -> int:
-        return hash((TranslatedStore, self._where, self._wishes.format))
+        return hash((TranslatedStore, self._where, self._task.format))
 
     def __repr__(self) -> str:
         path = f", path={self._where.path!r}" if self._where.path else ""
