@@ -14,8 +14,9 @@ from omnizarr import UnreadableNode, errors, netcdf
 from omnizarr.cli import main
 from omnizarr.storage import TranslatedStore
 from omnizarr.stores import LocalStore, MemoryStore
+from tests.repeats import runs
 
-RUNS = int(os.environ.get("RUNS", "3"))
+RUNS = runs(3)
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
 V3 = {
     "zarr_format": 3,

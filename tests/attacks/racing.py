@@ -25,8 +25,9 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local import files, folders
+from tests.repeats import runs
 
-RUNS = int(os.environ.get("RUNS", "1"))
+RUNS = runs(1)
 STRIDE = max(1, 8 - RUNS)
 """How many steps a sample goes on at a time."""
 NATIVE = ("open_beneath", "read_small", "create_with", "set_file", "delete_file")

@@ -9,11 +9,12 @@ import zarr
 
 import omnizarr
 from tests.concurrency import scenarios
+from tests.repeats import runs
 
 pytestmark = pytest.mark.slow
 
 # 200 runs each where time does not matter (`RUNS=200`); a few everywhere else.
-RUNS = int(os.environ.get("RUNS", "10"))
+RUNS = runs(10)
 LAYOUTS = {
     "chunks": {"zarr_format": 3},
     "v2": {"zarr_format": 2},

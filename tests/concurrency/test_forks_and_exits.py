@@ -12,8 +12,9 @@ from importlib.util import find_spec
 import pytest
 
 from tests.concurrency import places
+from tests.repeats import runs
 
-RUNS = int(os.environ.get("RUNS", "10"))
+RUNS = runs(10)
 NEEDS = {"lmdb": "lmdb", "object": "obstore", "fsspec": "fsspec"}
 
 pytestmark = [

@@ -1,12 +1,11 @@
 """Mode "w" replaces whatever a netCDF dataset left whose creation or writing was interrupted, wherever that was."""
 
-import os
-
 import numpy as np
 import pytest
 
 from omnizarr import netcdf
 from tests.concurrency.interruptions import Interrupter
+from tests.repeats import runs
 
 # An interrupt between a call and the name for its result drops that: an open directory closes itself, with a warning.
 pytestmark = [
@@ -14,7 +13,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
-RUNS = int(os.environ.get("RUNS", "30"))
+RUNS = runs(30)
 
 
 def write(path, layout):

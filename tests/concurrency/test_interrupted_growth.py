@@ -17,10 +17,11 @@ from omnizarr import errors
 from omnizarr.nodes import resizing
 from tests.concurrency import victim
 from tests.engine.both import ENGINES, needs_native
+from tests.repeats import runs
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("RUNS", "6"))
+KILLS = runs(6)
 OLD = np.arange(20, dtype="i4").reshape(5, 4) + 100
 FILL = -1
 FORMATS = {"v2": {"zarr_format": 2}, "v3": {}, "shards": {"shards": (4, 4)}}

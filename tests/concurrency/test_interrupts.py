@@ -5,7 +5,6 @@ With `RUNS=300` so many interrupts of each verb of each store; a few everywhere 
 """
 
 import json
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.concurrency import places
+from tests.repeats import runs
 
-RUNS = int(os.environ.get("RUNS", "3"))
+RUNS = runs(3)
 NEEDS = {"lmdb": "lmdb", "object": "obstore", "fsspec": "fsspec"}
 
 pytestmark = [

@@ -3,7 +3,6 @@
 By default they are killed at a few calls; `RUNS=1000` goes through all of them.
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,11 @@ import omnizarr
 from omnizarr import errors
 from tests.concurrency import victim
 from tests.concurrency.test_interrupted_growth import OLD, builder
+from tests.repeats import runs
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("RUNS", "6"))
+KILLS = runs(6)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """A writer that is killed leaves every key completely old or completely new, and blocks no other writer."""
 
-import os
 import random
 import signal
 import subprocess
@@ -11,10 +10,11 @@ import numpy as np
 import pytest
 
 import omnizarr
+from tests.repeats import runs
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("RUNS", "20"))
+KILLS = runs(20)
 SHAPE, CHUNKS = (64, 64), (16, 16)
 
 # Writes the numbers 1, 2, 3, ... over the whole array, whole chunks and parts of chunks by turns, for ever.

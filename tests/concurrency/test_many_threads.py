@@ -24,9 +24,10 @@ from omnizarr.nodes import detection, hierarchy, resizing
 from omnizarr.settings import config
 from omnizarr.stores import asynchronous
 from omnizarr.support.memo import Memo
+from tests.repeats import runs
 
 THREADS = 8
-ROUNDS = int(os.environ.get("RUNS", "20"))
+ROUNDS = runs(20)
 NEEDS_NO_GIL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 

@@ -10,12 +10,13 @@ import zarr
 
 import omnizarr
 from tests.concurrency import crews, scenarios
+from tests.repeats import runs
 
 pytestmark = pytest.mark.slow
 
 # With `RUNS=50` as many, by 4 processes of 8 threads; a few by fewer everywhere else.
 FULL = "RUNS" in os.environ
-RUNS = int(os.environ.get("RUNS", "1"))
+RUNS = runs(1)
 PROCESSES, THREADS = (4, 8) if FULL else (2, 4)
 BLOCKS = 50 if FULL else 5  # of each process
 

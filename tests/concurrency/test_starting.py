@@ -11,8 +11,9 @@ import sys
 import pytest
 
 from tests.concurrency import starting
+from tests.repeats import runs
 
-RUNS = os.environ.get("RUNS", "5")
+RUNS = str(runs(5))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each interrupt takes place in a fork")

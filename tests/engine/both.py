@@ -12,12 +12,13 @@ import pytest
 import omnizarr
 from omnizarr.errors import OmnizarrError
 from omnizarr.settings import engines
+from tests.repeats import runs
 
 needs_native = pytest.mark.skipif(engines.module() is None, reason="the native engine has not been built")
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="there is no fork, and there are no such signals, here")
 ENGINES = ("reference", "native")
 # More examples where time does not matter (`RUNS=200`); a few everywhere else.
-RUNS = int(os.environ.get("RUNS", "10"))
+RUNS = runs(10)
 
 
 def served_by(engine: str, array: omnizarr.Array) -> omnizarr.Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from omnizarr.formats import documents, paths, scanning
 from omnizarr.formats.documents import MAX_DEPTH
 from omnizarr.formats.spelling import Document, same
+from tests.repeats import runs
 
 pytestmark = pytest.mark.skipif(not scanning.is_possible(), reason="without the native engine")
 
@@ -31,7 +31,7 @@ _BITS = [
     '"must_understand": "false"',
 ]
 
-RUNS = int(os.environ.get("RUNS", "2"))
+RUNS = runs(2)
 """Thousands of random texts: 1000 takes some minutes."""
 
 

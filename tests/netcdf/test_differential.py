@@ -3,7 +3,6 @@
 What netCDF-C itself does wrong is listed in `deviations`, and left out for just the direction that it concerns.
 """
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,9 +17,10 @@ from tests.netcdf import deviations
 from tests.netcdf.deviations import NEWEST, OLD
 from tests.netcdf.generated import completed, datasets
 from tests.netcdf.peers import described
+from tests.repeats import runs
 
 # With RUNS=100: 300 datasets each way.
-EXAMPLES = 3 * int(os.environ.get("RUNS", "10"))
+EXAMPLES = 3 * runs(10)
 
 
 class Place:

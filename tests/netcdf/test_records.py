@@ -20,8 +20,9 @@ from omnizarr.netcdf import Dataset, records
 from omnizarr.stores import MemoryStore, SQLiteStore
 from tests.concurrency.interruptions import Interrupter
 from tests.fakes import FaultyStore
+from tests.repeats import runs
 
-RUNS = int(os.environ.get("RUNS", "30"))
+RUNS = runs(30)
 HAVE_UNLIMITED = ["D", "xarray", "v3", "E"]
 
 

@@ -3,7 +3,6 @@
 With RUNS=100: as often as was promised.
 """
 
-import os
 import subprocess
 import sys
 import threading
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 
 from omnizarr.netcdf import Dataset
+from tests.repeats import runs
 
-RUNS = int(os.environ.get("RUNS", "5"))
+RUNS = runs(5)
 WRITERS, STEPS, WIDTH = 8, 6, 5
 
 

@@ -11,11 +11,12 @@ import pytest
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import LMDBStore
+from tests.repeats import runs
 
 pytest.importorskip("lmdb", reason="lmdb is not installed")
 
 DATA = Path(__file__).parents[1] / "data" / "zarr2.lmdb"
-RUNS = int(os.environ.get("RUNS", "3"))
+RUNS = runs(3)
 VISIT = """
 import sys, resource
 from pathlib import Path

@@ -29,9 +29,10 @@ from omnizarr.interop.zarr_python import to_zarr_python
 from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from omnizarr.tools.convert import journal
 from tests.fakes import FaultyStore, UnlistableStore
+from tests.repeats import runs
 from tests.tools.hierarchies import FORMATS, GRID, make
 
-KILLS = int(os.environ.get("RUNS", "10"))
+KILLS = runs(10)
 EXHAUSTIVE = "RUNS" in os.environ
 """Every case in every format; else each in Zarr v3 and one other format in turn."""
 CORPUS = Path(__file__).parents[2] / "corpus"
