@@ -16,7 +16,8 @@ from omnizarr.indexing import plans
 from omnizarr.model import Named, grids
 from tests.indexing.selections import advanced, stays_in_place
 
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+EXAMPLES = min(300, 5 * settings.default.max_examples)  # `make test` tries 50, all others 300
+QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 def split(array, grid):
@@ -249,7 +250,7 @@ def test_mask_of_a_box_is_numpys(data):
 
 
 @given(st.data())
-@settings(QUICK, max_examples=1000)
+@settings(QUICK, max_examples=4 * EXAMPLES)
 def test_advanced_selection_is_numpys(data):
     grid = data.draw(a_grid(1, 4, min_side=1))
     selection = data.draw(advanced(grid.shape))
@@ -259,7 +260,7 @@ def test_advanced_selection_is_numpys(data):
 
 
 @given(st.data())
-@settings(QUICK, max_examples=500)
+@settings(QUICK, max_examples=2 * EXAMPLES)
 def test_advanced_selection_is_refused_where_numpy_refuses_it(data):
     grid = data.draw(a_grid(1, 4))
     selection = data.draw(advanced(grid.shape, faults=True))
