@@ -354,7 +354,8 @@ def of_directory(store: Store, prefix: str) -> Kind | None:
     """Return the kind of a directory that is not Zarr, by the files in it."""
     marks = [(kind, prefix + name, part) for kind in KINDS if not kind.opens for name, part in kind.markers]
     keys = list(dict.fromkeys(key for _, key, _ in marks))
-    heads = {keys[at]: bytes(head) for at, head in store.get_many((key, (0, HEAD)) for key in keys) if head is not None}
+    found = dict(store.get_many((key, (0, HEAD)) for key in keys))
+    heads = {key: bytes(head) for at, key in enumerate(keys) if (head := found[at]) is not None}
     return next((kind for kind, key, part in marks if key in heads and part in heads[key]), None)
 
 
