@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "numpy" not in sys.modules:
             # NumPy would start threads for linear algebra, which no command needs.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # What is imported stays, and need not be searched for garbage again and again, nor at the end.
+        # Imported modules stay, so there is no need to search them for garbage again and again, or at the end.
         gc.set_threshold(10_000)
         atexit.register(gc.freeze)
     try:

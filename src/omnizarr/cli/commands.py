@@ -111,7 +111,13 @@ class _Commands(help.Helped, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in _MODULES and not name.startswith("-"):
-            raise click.UsageError(_no_command(name), ctx)
+            if "/" in name or "." in name:
+                no_command = f"{name!r} is a path, not a command; to look at it: omnizarr info {shlex.quote(name)}"
+            else:
+                other = _ELSEWHERE.get(name)
+                meant = f"did you mean {other!r}?" if other in _MODULES else suggestions.meant(name, _MODULES)
+                no_command = f"no command {name!r}{f'; {meant}' if meant else ''}"
+            raise click.UsageError(no_command, ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -125,15 +131,6 @@ class _Commands(help.Helped, click.Group):
             heading: {name: summary for name, (_, summary) in group.items()} for heading, group in COMMANDS.items()
         }
         help.write_page(groups, [row for rows in help.option_rows(self, ctx).values() for row in rows], formatter)
-
-
-def _no_command(name: str) -> str:
-    """Return a suggestion for an unknown command."""
-    if "/" in name or "." in name:
-        return f"{name!r} is a path, not a command; to look at it: omnizarr info {shlex.quote(name)}"
-    other = _ELSEWHERE.get(name)
-    meant = f"did you mean {other!r}?" if other in _MODULES else suggestions.meant(name, _MODULES)
-    return f"no command {name!r}{f'; {meant}' if meant else ''}"
 
 
 @click.group(cls=_Commands, context_settings=_CONTEXT, invoke_without_command=True)

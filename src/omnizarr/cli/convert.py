@@ -128,7 +128,11 @@ def convert(
       2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     _check(target, {**options, "codecs": codecs})
-    begin = _source(source, options)
+    begin: Any = source
+    if not is_url(source) and not Path(source).expanduser().exists():
+        place = open_node(source).store_path
+        writes = options["in_place"] and not options["dry_run"]
+        begin = replace(place, store=place.store.with_read_only(False)) if writes else place  # noqa: FBT003
     if storage:
         begin, options["storage_options"] = _with_storage(begin, target, storage)
     try:
@@ -164,15 +168,6 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
         raise click.UsageError("use either --in-place or --estimate, not both")
     if options["remove_old"] and not options["in_place"]:
         raise click.UsageError("--remove-old needs --in-place")
-
-
-def _source(text: str, options: dict[str, Any]) -> Any:
-    """Return the source of a conversion, which may be inside a hierarchy or an archive."""
-    if is_url(text) or Path(text).expanduser().exists():
-        return text
-    place = open_node(text).store_path
-    writes = options["in_place"] and not options["dry_run"]
-    return replace(place, store=place.store.with_read_only(False)) if writes else place  # noqa: FBT003
 
 
 def _as_named(target: str | None) -> str | LocalStore | None:

@@ -10,7 +10,7 @@ import click
 from omnizarr.formats import DIALECTS
 
 FORMATS: Final = tuple(sorted(dialect.name for dialect in DIALECTS))
-"""Names of formats, as they are typed."""
+"""Names of formats on the command line."""
 SPELLED_CODECS: Final = (
     "zstd:3",
     "gzip:5",

@@ -35,9 +35,9 @@ _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # a pipe without a writer would 
 _OF_V1: Final = ("meta", "attrs")
 _MOST: Final = 5000
 _SECONDS: Final = 3.0
-"""How long a shell waits."""
+"""Seconds that a shell waits."""
 _LENGTH: Final = 1 << 20
-"""How many bytes of a document are looked at."""
+"""Number of bytes of a document that are read."""
 
 
 def complete(typed: str) -> list[str]:
@@ -77,17 +77,14 @@ def _is_node(place: Path) -> bool:
 def _is_array(place: Path) -> bool:
     if (place / _ARRAY_OF_V2).exists():
         return True
-    text = _beginning(place / _NODE)
-    return b'"array"' in text and b'"data_type"' in text and b'"consolidated_metadata"' not in text
-
-
-def _beginning(path: Path) -> bytes:
-    """Return the first bytes of a regular file; nothing if it is missing or something else, such as a pipe."""
+    # The first bytes of a regular file; nothing if it is missing or something else, such as a pipe.
+    path = place / _NODE
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAIT)) as file:
-            return file.read(_LENGTH) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+            text = file.read(_LENGTH) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError:
-        return b""
+        text = b""
+    return b'"array"' in text and b'"data_type"' in text and b'"consolidated_metadata"' not in text
 
 
 def _is_of_another_format(place: Path) -> bool:

@@ -38,25 +38,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
         completion.register()
     words = sys.argv[1:] if arguments is None else arguments
     with _somewhere_to_print(), _discreet(words), _short_warnings(), remedies.typed(words), interrupts.twice(words):
-        return _run(arguments)
-
-
-def _run(arguments: Sequence[str] | None) -> int:
-    try:
-        result = omnizarr.main(args=arguments, prog_name="omnizarr", standalone_mode=False)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return _reader_has_gone()
-    except SystemExit as error:
-        # click exits like this on a broken pipe, or after completing a word for a shell.
-        return error.code if completion.VARIABLE in os.environ and isinstance(error.code, int) else _reader_has_gone()
-    except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
-        code = _explain(error)
-        _flush()
-        return code
-    except KeyboardInterrupt as error:
-        return _interrupted(error)
-    return result if isinstance(result, int) else OK
+        try:
+            result = omnizarr.main(args=arguments, prog_name="omnizarr", standalone_mode=False)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _reader_has_gone()
+        except SystemExit as error:
+            # click exits like this on a broken pipe, or after completing a word for a shell.
+            return (
+                error.code if completion.VARIABLE in os.environ and isinstance(error.code, int) else _reader_has_gone()
+            )
+        except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
+            code = _explain(error)
+            _flush()
+            return code
+        except KeyboardInterrupt as error:
+            return _interrupted(error)
+        return result if isinstance(result, int) else OK
 
 
 def _explain(error: Exception) -> int:
@@ -67,7 +65,15 @@ def _explain(error: Exception) -> int:
         return _interrupted(error.__cause__)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else remedies.typed_command()
-        _say(f"{_usage(error)}; see '{command} --help'")
+        if not isinstance(error, click.NoSuchOption):
+            usage = error.format_message().rstrip(".")
+        else:
+            parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
+            options = [name[2:] for each in parameters for name in each.opts if name.startswith("--")]
+            near = suggestions.near_names(error.option_name.lstrip("-"), options, 1, likeness=0.6)
+            question = suggestions.question([f"--{name}" for name in near])
+            usage = f"no option {error.option_name!r}{f'; {question}' if question else ''}"
+        _say(f"{usage}; see '{command} --help'")
         return USAGE
     if isinstance(error, click.ClickException):
         _say(error.format_message())
@@ -86,17 +92,6 @@ def _explain(error: Exception) -> int:
         return PROBLEM
     _say(f"unexpected {type(error).__name__}: {error} (a bug of omnizarr: please report it)")
     return PROBLEM
-
-
-def _usage(error: click.UsageError) -> str:
-    """Return the usage error of a command, with a suggestion for a misspelt option."""
-    if not isinstance(error, click.NoSuchOption):
-        return error.format_message().rstrip(".")
-    parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
-    options = [name[2:] for each in parameters for name in each.opts if name.startswith("--")]
-    near = suggestions.near_names(error.option_name.lstrip("-"), options, 1, likeness=0.6)
-    question = suggestions.question([f"--{name}" for name in near])
-    return f"no option {error.option_name!r}{f'; {question}' if question else ''}"
 
 
 def _for_looking(error: NodeNotFoundError) -> NodeNotFoundError:

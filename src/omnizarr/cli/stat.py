@@ -31,7 +31,7 @@ _PROBLEM: Final = 1
 _LONGEST: Final = 24
 _NAMES: Final = ("minimum", "maximum", "mean", "std", "NaN", "fill", "missing")
 _VALUES: Final = 4
-"""So many of these are values, the others numbers of elements and chunks."""
+"""How many of `_NAMES` are values. The others are numbers of elements and chunks."""
 _NONE: Final = "-"
 
 
@@ -49,9 +49,8 @@ def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Print minimum, maximum, mean and more of arrays.
 
     Prints minimum, maximum, mean and standard deviation, ignoring NaN, and the numbers of NaNs, of elements with the
-    fill
-    value, and of missing chunks. Elements are used as stored, neither scaled nor masked. They are streamed, so arrays
-    can be larger than memory.
+    fill value, and of missing chunks. Elements are used as stored, neither scaled nor masked. They are streamed, so
+    arrays can be larger than memory.
 
     \b
     Examples:
@@ -92,9 +91,9 @@ def _blocks(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yield two lines for each array, for terminals too narrow for a table."""
     for name, *cells in rows:
         yield click.style(name, bold=True)
-        told = [f"{title} {cell}" for title, cell in zip(_NAMES, cells, strict=True) if cell != _NONE]
+        shown = [f"{title} {cell}" for title, cell in zip(_NAMES, cells, strict=True) if cell != _NONE]
         values = sum(cell != _NONE for cell in cells[:_VALUES])
-        for part in (told[:values], told[values:]):
+        for part in (shown[:values], shown[values:]):
             if part:
                 yield fit(f"  {' · '.join(part)}")
 

@@ -24,7 +24,7 @@ def _engine() -> str:
     if module is None:
         return f"reference; {_absence()}"
     if engines.choice(config.get("engine")) == "reference":
-        return f"reference, as chosen; native {module.__version__} is there"
+        return f"reference, as chosen; native {module.__version__} is available"
     return f"native {module.__version__}"
 
 

@@ -43,8 +43,8 @@ class BitRound:
         """The bits that are rounded away."""
         if self.mantissa is None:
             bits = 8 * self.part.itemsize
-            told = f"{self.keepbits} bits stay: relative error at most 2^-{self.keepbits}"
-            return "" if self.keepbits >= bits else told
+            text = f"{self.keepbits} bits stay: relative error at most 2^-{self.keepbits}"
+            return "" if self.keepbits >= bits else text
         if self.keepbits >= self.mantissa:
             return ""
         return f"{self.keepbits} of {self.mantissa} mantissa bits stay: relative error at most 2^-{self.keepbits + 1}"

@@ -28,9 +28,9 @@ from omnizarr.model import JSON, Named
 _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
 COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
 NEWEST_COMPRESSOR: Final = COMPRESSORS[-1]
-"""That of zarr 1.1 and later."""
+"""Default of zarr 1.1 and later."""
 SHUFFLES: Final = ("noshuffle", "shuffle", "bitshuffle")
-"""The words of v3, at the numbers of v2."""
+"""Names of shuffles in v3, by their numbers in v2."""
 _AUTOMATIC: Final = -1
 _HEADER: Final = blosc_frames.HEADER
 _FORMAT: Final = 2
@@ -72,7 +72,7 @@ class Blosc(Compressor):
         """Return one Blosc buffer."""
         if len(data) > LARGEST:
             raise CodecError(
-                "Blosc cannot encode so many bytes at once", found=f"{len(data)} bytes",
+                "Blosc cannot encode this many bytes at once", found=f"{len(data)} bytes",
                 expected=f"at most {LARGEST} bytes", remedy="choose smaller chunks or another compressor",
             )  # fmt: skip
         try:

@@ -70,7 +70,7 @@ class Cast:
                 return self._convert(native).reshape(array.shape)
             out = np.empty(native.shape, self.target.dtype)
             out[~mapped] = self._convert(native[~mapped])
-            # Of equal keys, the first counts, because it is written last.
+            # If keys are equal, the first counts, because it is written last.
             for hit, (_, after) in zip(reversed(hits), reversed(self.pairs), strict=True):
                 out[hit] = after
         return out.reshape(array.shape)

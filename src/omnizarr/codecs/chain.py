@@ -383,7 +383,7 @@ def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec
         gives = "array" if isinstance(here, ArraySpec) else "bytes"
         if kind != "array or bytes" and not kind.startswith(gives):
             raise CodecError(
-                "the codec stands where its kind may not stand",
+                "a codec of this kind is not allowed in this position",
                 codec=named.name,
                 pointer=f"/codecs/{position}",
                 found=f"{kind} codec behind {gives}",

@@ -91,8 +91,14 @@ class Fields:
             value = int(value)
         inside = isinstance(value, int) and not isinstance(value, bool)
         if not inside or (low is not None and value < low) or (high is not None and value > high):
+            if low is None and high is None:
+                range_text = ""
+            elif high is None:
+                range_text = f", at least {low}"
+            else:
+                range_text = f" from {low} to {high}" if low is not None else f", at most {high}"
             raise self.reject(name, f"{name!r} is out of range" if inside else f"{name!r} is not an integer", value,
-                              f"an integer{_range_text(low, high)}")  # fmt: skip
+                              f"an integer{range_text}")  # fmt: skip
         return value  # type: ignore[no-any-return]
 
     def number(self, name: str, default: Any = REQUIRED) -> float:
@@ -149,11 +155,3 @@ class Fields:
         if dtype.hasobject or dtype.itemsize == 0 or dtype.kind == "T":
             raise self.reject(name, f"{name!r} names no data type of fixed size", value, expected)
         return dtype
-
-
-def _range_text(low: int | None, high: int | None) -> str:
-    if low is None and high is None:
-        return ""
-    if high is None:
-        return f", at least {low}"
-    return f" from {low} to {high}" if low is not None else f", at most {high}"

@@ -151,7 +151,7 @@ class Lossy(Protocol):
 
     @property
     def loss(self) -> str:
-        """What decoding does not bring back, with its bound; "" if that is nothing with these parameters."""
+        """What decoding loses, with its bound; "" if nothing is lost with these parameters."""
 
 
 @runtime_checkable

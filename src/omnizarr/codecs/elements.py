@@ -35,7 +35,7 @@ class ElementFilter:
     loss: str = ""
     """See `omnizarr.codecs.contract.Lossy`."""
     native: Description | None = None
-    """What the native engine takes, without the number of elements and their types; None if it lacks the filter."""
+    """The filter as the native engine needs it, without number and types of elements; None if the engine lacks it."""
 
     def describe_native(self, spec: ArraySpec) -> Description | None:
         """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""

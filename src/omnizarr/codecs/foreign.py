@@ -165,7 +165,23 @@ def _binder(name: str, codec_class: Any, kind: Kind) -> Callable[[Any, Any], Any
     def bind(configuration: Configuration, decoded: ArraySpec | BytesSpec) -> Any:
         try:
             codec = codec_class.from_dict({"name": name, "configuration": dict(configuration)})
-            spec = _zarr_spec(decoded)
+            spec_module: Any = import_module("zarr.core.array_spec")
+            prototype: Any = import_module("zarr.core.buffer").default_buffer_prototype()
+            native: Any = import_module("zarr.core.dtype").get_data_type_from_native_dtype
+            if isinstance(decoded, BytesSpec):
+                size = decoded.item_size
+                dtype = np.dtype(f"V{size}") if size not in (1, 2, 4, 8) else np.dtype(f"u{size}")
+                shape: tuple[int, ...] = ((decoded.nbytes or 0) // size,)
+                fill = np.zeros((), dtype)[()]
+            else:
+                dtype, shape, fill = decoded.dtype, decoded.shape, decoded.fill_value
+            spec = spec_module.ArraySpec(
+                shape=shape,
+                dtype=native(dtype),
+                fill_value=fill,
+                config=spec_module.ArrayConfig.from_dict({}),
+                prototype=prototype,
+            )
             codec = codec.evolve_from_array_spec(spec)
         except Exception as error:  # foreign code may raise anything
             raise CodecError(f"cannot be set up: {error}", codec=name) from error
@@ -199,27 +215,6 @@ def _runner(codec: Any, spec: Any, kind: Kind) -> Callable[[str, Any], Any]:
         return result.as_numpy_array() if hasattr(result, "as_numpy_array") else result.to_bytes()
 
     return run
-
-
-def _zarr_spec(decoded: ArraySpec | BytesSpec) -> Any:
-    """Return the ArraySpec of zarr-python; for bytes, the spec of their array is unknown here."""
-    spec_module: Any = import_module("zarr.core.array_spec")
-    prototype: Any = import_module("zarr.core.buffer").default_buffer_prototype()
-    native: Any = import_module("zarr.core.dtype").get_data_type_from_native_dtype
-    if isinstance(decoded, BytesSpec):
-        size = decoded.item_size
-        dtype = np.dtype(f"V{size}") if size not in (1, 2, 4, 8) else np.dtype(f"u{size}")
-        shape: tuple[int, ...] = ((decoded.nbytes or 0) // size,)
-        fill = np.zeros((), dtype)[()]
-    else:
-        dtype, shape, fill = decoded.dtype, decoded.shape, decoded.fill_value
-    return spec_module.ArraySpec(
-        shape=shape,
-        dtype=native(dtype),
-        fill_value=fill,
-        config=spec_module.ArrayConfig.from_dict({}),
-        prototype=prototype,
-    )
 
 
 def _our_spec(spec: Any, decoded: ArraySpec) -> ArraySpec:

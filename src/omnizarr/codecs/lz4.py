@@ -47,7 +47,7 @@ class Lz4(Compressor):
         """Return size and block."""
         if len(data) > _LARGEST:
             raise CodecError(
-                "LZ4 cannot encode so many bytes at once", found=f"{len(data)} bytes",
+                "LZ4 cannot encode this many bytes at once", found=f"{len(data)} bytes",
                 expected=f"at most {_LARGEST} bytes", remedy="choose smaller chunks",
             )  # fmt: skip
         return lz4.compress(data, self.acceleration)  # type: ignore[no-any-return]

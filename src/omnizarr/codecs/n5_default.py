@@ -1,7 +1,7 @@
 """n5_default: the blocks of N5 in "default" mode: a header with the block's shape, then its elements.
 
 Configuration: ``codecs``: ``transpose`` that reverses the axes, ``bytes`` (big-endian), at most one compressor.
-A block may be smaller than the chunk (N5 truncates at the edges of an array); the rest is the fill value.
+A block may be smaller than the chunk (N5 truncates at the edges of an array). The remaining elements are fill values.
 Blocks are written in full size.
 
 Spec: zarr-extensions, "n5_default"; N5 4.0.0, "File-system specification".

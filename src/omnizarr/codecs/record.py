@@ -26,14 +26,14 @@ A2B: Final = "array to bytes"
 B2B: Final = "bytes to bytes"
 
 READERS: Final = ("zarr-python", "TensorStore", "zarrs")
-"""The programs whose reading was tried."""
+"""Programs with which reading was tried."""
 ALL: Final = frozenset(READERS)
 MOST: Final = frozenset({"zarr-python", "zarrs"})
 ONE: Final = frozenset({"zarr-python"})
 NONE: Final[frozenset[str]] = frozenset()
 
 NUMCODECS: Final = "numcodecs."
-"""What the names of numcodecs' codecs begin with in documents of v3."""
+"""Prefix of the names of numcodecs' codecs in documents of v3."""
 _UINT32: Final = 2**32
 # A configuration can contain any text: show only as much as fits in a line.
 _LONGEST: Final = 60
@@ -79,9 +79,9 @@ class Record:
     parameters: Mapping[str, type] = field(default_factory=dict)
     """Parameters of the configuration, and their types in JSON; ``object`` for more than one."""
     v2: str | None = None
-    """What the manual says of Zarr v2, if that is not the id."""
+    """Text of the manual about Zarr v2, if that is not the id."""
     note: str = ""
-    """What the manual says of decoding, or of the package that runs it."""
+    """Text of the manual about decoding, or about the package that runs it."""
     package: tuple[str, str] | None = None
     """A package that it needs, and the extra of omnizarr that installs this package."""
     is_compiled: bool = False

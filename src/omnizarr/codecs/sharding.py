@@ -44,7 +44,7 @@ _INDEX_CODECS: Final = (_BYTES, Named("crc32c"))
 _ALIGNMENT: Final = 4096
 _CHECKSUM_SIZE: Final = 4
 _MANY: Final = 1 << 16
-"""Inner chunks of a shard that is asked for its index first, also if all of it is needed."""
+"""Number of inner chunks from which the index of a shard is read first, even if all of the shard is needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

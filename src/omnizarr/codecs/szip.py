@@ -33,7 +33,7 @@ _ALWAYS: Final = 1 | 128
 _ORDERS: Final = {"little": 8, "big": 16}
 CODINGS: Final = {"ec": 4, "nn": 32}
 FITTED: Final = ("bits-per-pixel", "pixels-per-scanline", "endian")
-"""What netCDF-C does not write: HDF5 determines it."""
+"""Parameters that netCDF-C does not write, because HDF5 determines them."""
 
 
 @dataclass(frozen=True, slots=True)

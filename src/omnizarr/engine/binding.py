@@ -23,7 +23,7 @@ from omnizarr.support.memo import Memo
 _MOST_DIMENSIONS: Final = 64
 
 
-@dataclass(slots=True, eq=False)  # not frozen, because making a frozen object of so many fields takes longer
+@dataclass(slots=True, eq=False)  # not frozen, because a frozen object with many fields takes longer to create
 class Binding:
     """An array's metadata, bound so that it can be used. It does not change.
 
@@ -206,7 +206,7 @@ def _supported(
 
 
 class _Parts(NamedTuple):
-    """What is the same for all arrays with the same chunk metadata, wherever they are."""
+    """The parts of a binding that all arrays with the same chunk metadata share."""
 
     grid: Grid
     keys: KeyEncoding
@@ -237,7 +237,13 @@ def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
         if grid.chunk_shape == last[2].grid.chunk_shape:
             return _Parts(grid, last[2].keys, last[2].chain)
-    parts = _parts_of_equal_members(metadata, policy)
+    question = (
+        metadata.shape,
+        _said(metadata.chunk_grid),
+        _said(metadata.chunk_key_encoding),
+        _question_of_chain(metadata, policy),
+    )
+    parts = _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
     if parts.grid.chunk_shape is not None and _is_immutable(parts):
         if len(_known_members) >= _MOST_OBJECTS:
             _known_members.clear()
@@ -245,22 +251,12 @@ def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     return parts
 
 
-def _parts_of_equal_members(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
-    question = (
-        metadata.shape,
-        _said(metadata.chunk_grid),
-        _said(metadata.chunk_key_encoding),
-        _question_of_chain(metadata, policy),
-    )
-    return _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
-
-
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     # Copies, because remembered values must not change with the user's objects.
     grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
     shape = grid.chunk_shape
     if shape is None:  # the chains of all its shapes belong to this grid
-        chain = _made_chain(metadata, _largest(grid), policy)
+        chain = _made_chain(metadata, tuple(max(axis.sizes, default=0) for axis in grid.axes), policy)
     else:
         question = (shape, _question_of_chain(metadata, policy))
         chain = _known_chains.get(question, lambda: _made_chain(metadata, shape, policy), keep=_is_immutable)
@@ -302,11 +298,7 @@ _known_chains: Final[Memo[Chain]] = Memo()
 
 _MOST_OBJECTS: Final = 512
 _known_objects: Final[dict[int, tuple[ArrayMetadata, ChunkPolicy, int, _Parts]]] = {}
-"""By the id of metadata that is kept here, so that the id stays its own."""
+"""By the id of metadata. They are kept here, so that no other object gets the same id."""
 
 _known_members: Final[dict[tuple[int, ...], tuple[object, object, _Parts]]] = {}
-"""By the ids of the members on which chunks depend, which are kept here."""
-
-
-def _largest(grid: Grid) -> tuple[int, ...]:
-    return tuple(max(axis.sizes, default=0) for axis in grid.axes)
+"""By the ids of the members on which chunks depend. The members are kept here, too."""

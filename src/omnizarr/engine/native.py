@@ -345,7 +345,7 @@ def _finish(
     raise_of(binding, left, error)
     wanted = set(left)
     run(binding, [piece for piece in plan if piece.coords in wanted], array, concurrency)
-    if not is_complete:  # it was broken a moment ago, and is not any more
+    if not is_complete:  # it was broken a moment ago, and has been repaired
         run(binding, plan, array, concurrency)
 
 
@@ -368,26 +368,22 @@ def _codecs_of(native: Any, binding: Binding) -> Any:
     if len(_codecs) >= _MOST_CODECS:
         _codecs.clear()
     try:
-        return _bound(native, binding)
+        spec = binding.spec
+        item_size = spec.dtype.itemsize
+        if spec.nbytes is None or spec.dtype.hasobject or not item_size:
+            return None
+        shapes, lengths = [spec.shape], None
+        if binding.chunks_differ:
+            sizes = [sorted(set(axis.sizes), reverse=True) for axis in binding.grid.axes]
+            shapes = list(product(*sizes))
+            lengths = [[(part.first, part.size) for part in axis.segments] for axis in binding.grid.axes]
+            if not 0 < len(shapes) <= _MOST_SHAPES:
+                return None
+        described = [(shape, describe_chain(binding.chain_of_shape(shape))) for shape in shapes]
+        if any(description is None for _, description in described):
+            return None
+        fill = np.asarray(spec.fill_value, spec.dtype).tobytes()
+        policy = spec.policy
+        return native.Codecs(item_size, fill, policy.write_empty_chunks, policy.missing == "error", described, lengths)
     except (NotImplementedError, OverflowError):
         return None
-
-
-def _bound(native: Any, binding: Binding) -> Any:
-    spec = binding.spec
-    item_size = spec.dtype.itemsize
-    if spec.nbytes is None or spec.dtype.hasobject or not item_size:
-        return None
-    shapes, lengths = [spec.shape], None
-    if binding.chunks_differ:
-        sizes = [sorted(set(axis.sizes), reverse=True) for axis in binding.grid.axes]
-        shapes = list(product(*sizes))
-        lengths = [[(part.first, part.size) for part in axis.segments] for axis in binding.grid.axes]
-        if not 0 < len(shapes) <= _MOST_SHAPES:
-            return None
-    described = [(shape, describe_chain(binding.chain_of_shape(shape))) for shape in shapes]
-    if any(description is None for _, description in described):
-        return None
-    fill = np.asarray(spec.fill_value, spec.dtype).tobytes()
-    policy = spec.policy
-    return native.Codecs(item_size, fill, policy.write_empty_chunks, policy.missing == "error", described, lengths)

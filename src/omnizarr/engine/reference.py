@@ -150,7 +150,7 @@ def _of_wrong_size(binding: Binding, chain: Chain, key: str) -> ChunkSizeError |
 def _too_large(binding: Binding, chain: Chain, key: str, coords: tuple[int, ...]) -> ChunkMemoryError:
     size = chain.spec.nbytes
     return ChunkMemoryError(
-        "the chunk is too large for the memory that is there",
+        "the chunk is too large for the available memory",
         store=str(binding.store),
         path=binding.path,
         key=key,

@@ -33,7 +33,7 @@ _NUMERAL = re.compile(r"[-+]?[0-9]{1,19}(\.[0-9]{0,19})?([eE][-+]?[0-9]{1,3})?")
 _GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the option as it was typed
 _POINTER_SIZE = 8
 _SHUFFLED: Final = 4
-"""numcodecs' size of items if its shuffle has no size."""
+"""Item size that numcodecs uses for a shuffle without one."""
 
 
 class Step(NamedTuple):
@@ -118,7 +118,11 @@ def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dty
         else:
             if not is_bytes:
                 codecs.append(bytes_codec(dtype))
-            codecs.append(load_step(reader, step, item_size, _netcdf_size(dtype)))
+            if dtype.hasobject:
+                netcdf_size = 1
+            else:
+                netcdf_size = _POINTER_SIZE if dtype.kind == "S" and dtype.itemsize > 1 else dtype.itemsize
+            codecs.append(load_step(reader, step, item_size, netcdf_size))
         is_bytes = True
         item_size = 1
     if not is_bytes:
@@ -214,13 +218,6 @@ def is_object_codec(codec_id: object) -> bool:
     """
     record = registry.of_numcodecs(codec_id) if isinstance(codec_id, str) else None
     return record is not None and record.kind == A2B and not record.compresses
-
-
-def _netcdf_size(dtype: np.dtype[Any]) -> int:
-    """Return netCDF-C's size of an element: for strings, the size of a pointer."""
-    if dtype.hasobject:
-        return 1
-    return _POINTER_SIZE if dtype.kind == "S" and dtype.itemsize > 1 else dtype.itemsize
 
 
 def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:

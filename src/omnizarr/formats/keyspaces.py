@@ -22,7 +22,7 @@ KEYS_OF_2020: Final = "omnizarr.draft2020"
 """Chunk key encoding of the draft of 2020: ``c0/0``."""
 
 
-class Belongings(NamedTuple):
+class NodeKeys(NamedTuple):
     """What belongs to a node and to all nodes below."""
 
     keys: tuple[str, ...]
@@ -47,7 +47,7 @@ class Keyspace(Protocol):
     def child(self, entry: str, /) -> str | None:
         """Return the name of the node for an entry of that listing: ``"b/"``, ``"b.array.json"``; or None."""
 
-    def belongings(self, path: str, /) -> Belongings:
+    def node_keys(self, path: str, /) -> NodeKeys:
         """Return what belongs to the node at `path` and to nodes below."""
 
     def settle(self, metadata: M, /) -> M:
@@ -92,9 +92,9 @@ class Flat:
         """Return the name of a directory; a file is not a node."""
         return entry[:-1] if entry.endswith("/") else None
 
-    def belongings(self, path: str, /) -> Belongings:
+    def node_keys(self, path: str, /) -> NodeKeys:
         """Return the node's own prefix."""
-        return Belongings((), (prefix(path),))
+        return NodeKeys((), (prefix(path),))
 
     def settle(self, metadata: M, /) -> M:
         """Return `metadata`: documents are complete."""
@@ -156,14 +156,14 @@ class Split:
                 return entry.removesuffix(kind)
         return None
 
-    def belongings(self, path: str, /) -> Belongings:
+    def node_keys(self, path: str, /) -> NodeKeys:
         """Return the documents of the node, and the prefixes of everything below; for the root, everything."""
         keys = tuple(self.documents(path).values())
         if path == self.root:
             top = prefix(self.root)
             prefixes = sorted({f"{top}{place.partition('/')[0]}/" for place in (self.meta, self.data)})
-            return Belongings((*keys, self.entry_key), tuple(prefixes))
-        return Belongings(keys, (self.directory(path), self.chunk_prefix(path)))
+            return NodeKeys((*keys, self.entry_key), tuple(prefixes))
+        return NodeKeys(keys, (self.directory(path), self.chunk_prefix(path)))
 
     @property
     def entry_key(self) -> str:

@@ -176,7 +176,19 @@ class Run(NamedTuple):
         if self.step == 1:
             numbers, inner, outer, wholes = self._dense(start, stop)
         else:
-            numbers, inner, outer, wholes = self._sparse(start, stop)
+            numbers, inner, outer, wholes = [], [], [], []
+            size, step = self.size, self.step
+            for at in range(start, stop):
+                # If chunks are long, the chunk is that of the first point; if steps are long, that of the nth point.
+                chunk = self.start // size + at if step <= size else (self.start + at * step) // size
+                base = chunk * size
+                low = max(0, -((self.start - base) // step))
+                high = min(self.points, -((self.start - base - size) // step))
+                place = self.start + low * step - base
+                numbers.append(self.first + chunk)
+                inner.append(slice(place, place + (high - low - 1) * step + 1, step))
+                outer.append(slice(self.out + low, self.out + high, 1))
+                wholes.append(high - low == min(size, self.visible - base))
         if self.flip:
             outer = [_flipped(selector, self.flip) for selector in outer]
         return numbers, inner, outer, wholes
@@ -203,22 +215,6 @@ class Run(NamedTuple):
             wholes[at] = high - low == size or high - low == edge - base
         first = self.first + chunk + start
         return range(first, first + chunks), inner, outer, wholes
-
-    def _sparse(self, start: int, stop: int) -> tuple[list[int], list[slice], list[slice], list[bool]]:
-        numbers, inner, outer, wholes = [], [], [], []
-        size, step = self.size, self.step
-        for at in range(start, stop):
-            # If chunks are long, the chunk is that of the first point; if steps are long, that of the nth point.
-            chunk = self.start // size + at if step <= size else (self.start + at * step) // size
-            base = chunk * size
-            low = max(0, -((self.start - base) // step))
-            high = min(self.points, -((self.start - base - size) // step))
-            place = self.start + low * step - base
-            numbers.append(self.first + chunk)
-            inner.append(slice(place, place + (high - low - 1) * step + 1, step))
-            outer.append(slice(self.out + low, self.out + high, 1))
-            wholes.append(high - low == min(size, self.visible - base))
-        return numbers, inner, outer, wholes
 
 
 class Chain:

@@ -153,7 +153,13 @@ def to_zarr(
         stored = _fitting(target, array, options)
         _check_reachable(stored.store_path, compute=compute)
         if compute and _can_stage(stored.store) and _is_read(stored.store_path, array):
-            _replace_values(array, stored)
+            # Store a dask array in the array that it reads from, in any order: it is read before anything is replaced.
+            metadata = as_model(stored.metadata)
+
+            def make(place: StorePath) -> None:
+                _stored(array, creating.add_array(place, metadata, stored.config), compute=True)
+
+            replacing.remade(stored.store_path, dialect_named(metadata.dialect), make)
             return stored
         waiting = _stored(array, stored, compute=compute)
         return stored if compute else waiting
@@ -199,16 +205,6 @@ def _can_stage(store: Store) -> bool:
     return type(store) is LocalStore or not is_elsewhere()
 
 
-def _replace_values(array: da.Array, target: Array) -> None:
-    """Store a dask array in the array that it reads from, in any order: it is read before anything is replaced."""
-    metadata = as_model(target.metadata)
-
-    def make(place: StorePath) -> None:
-        _stored(array, creating.add_array(place, metadata, target.config), compute=True)
-
-    replacing.remade(target.store_path, dialect_named(metadata.dialect), make)
-
-
 def _is_read(where: StorePath, array: da.Array) -> bool:
     """Return whether the graph of a dask array reads from a place, as far as that can be seen."""
     found = (getattr(each, "value", each) for each in dict(array.__dask_graph__()).values())
@@ -242,7 +238,7 @@ def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], 
 
 def _fitting(target: Array, array: da.Array, options: Mapping[str, Any]) -> Array:
     if options:
-        raise TypeError(f"{', '.join(options)}: of no use for an array that exists already")
+        raise TypeError(f"{', '.join(options)}: not allowed for an array that exists")
     if target.shape != array.shape:
         raise ShapeError(
             "the dask array has another shape",

@@ -21,7 +21,7 @@ from omnizarr.model.keys import KeyEncoding
 
 Coords: TypeAlias = tuple[int, ...]
 Item: TypeAlias = tuple[Any, Any, Any, Any, bool]
-"""What has the ``path`` of a chunk, its specification, its selection, that of the buffer, whether it is complete."""
+"""The chunk (with its ``path``), its specification, its selection, that of the buffer, and whether it is complete."""
 
 _ALL: Final = slice(None)
 _FIRST: Final = slice(0, 1, 1)
@@ -130,7 +130,7 @@ class _Edge(NamedTuple):
     at: Sequence[int]
     """Their places in the batch."""
     numbers: Sequence[int]
-    """Of their chunks, along the dimension of the edge."""
+    """Length of their chunks along the dimension of the edge."""
 
 
 def _product(

@@ -24,7 +24,6 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.metadata import ArrayMetadata, as_model
 from omnizarr.model import UNDEFINED, datatypes, plugins
-from omnizarr.model import ArrayMetadata as Model
 from omnizarr.stores import LocalStore, MemoryStore, Store, tasks
 from omnizarr.stores.base import Buffer, Span, check_key, cut
 
@@ -53,10 +52,10 @@ from zarr.storage import StorePath
 _PATH: Final = "codec_pipeline.path"
 _MODULE: Final = "omnizarr.interop.zarr_python"
 _NAME: Final = f"{_MODULE}.Pipeline"
-# Reading so many bytes takes less than handing the work to a thread; to open a file takes as long as so many.
+# Reading this many bytes is faster than passing the work to a thread; opening a file costs as much as `_OPENING`.
 _QUICK: Final = 80 * 1024
 _OPENING: Final = 16 * 1024
-# So many are read without a thread while nothing else is moved that the event loop could see to meanwhile.
+# Bytes that are read without a thread if the event loop has nothing else to do meanwhile.
 _QUICK_ALONE: Final = 528 * 1024
 # The orders of inner chunks in shards that zarr-python has; releases before 3.2 have the first one only.
 _ORDERS: Final[dict[str, Literal["C", "F", "morton"]]] = {
@@ -196,7 +195,9 @@ class _Bound(NamedTuple):
         if found is None or type(buffer) is not np.ndarray:
             return False
         if run is engine.write:
-            buffer = self._as_stored(buffer)
+            dtype = self.binding.spec.dtype
+            swapped = buffer.dtype != dtype and buffer.dtype.newbyteorder("=") == dtype.newbyteorder("=")
+            buffer = buffer.astype(dtype) if swapped else buffer
         elif not buffer.flags.writeable:
             return False  # zarr-python raises its own error
         if not buffer.ndim and run is engine.write:
@@ -208,15 +209,9 @@ class _Bound(NamedTuple):
         run(self.binding, found.plan, buffer)
         return True
 
-    def _as_stored(self, values: AnyArray) -> AnyArray:
-        """Return values in the byte order of the array: zarr-python leaves them in their own."""
-        dtype = self.binding.spec.dtype
-        swapped = values.dtype != dtype and values.dtype.newbyteorder("=") == dtype.newbyteorder("=")
-        return values.astype(dtype) if swapped else values
-
 
 class _Array:
-    """What a pipeline knows of its array: enough to bind it, when a chunk is first touched."""
+    """The facts about its array that a pipeline needs to bind it when a chunk is first used."""
 
     def __init__(self, metadata: Any, store: TheirStore) -> None:
         self._metadata = metadata
@@ -266,7 +261,33 @@ def _shared(metadata: Any, spec: Any) -> Binding | None:
         return _known[question]
     except KeyError:
         pass
-    made = _bound_nowhere(metadata, spec)
+    if metadata.zarr_format == 3:
+        are_known = all(map(_is_known, metadata.codecs))
+    else:
+        codecs = [*(metadata.filters or ()), *([metadata.compressor] if metadata.compressor is not None else [])]
+        are_known = all(_package(codec) == "numcodecs" for codec in codecs)
+    if not are_known:
+        made = None
+    else:
+        byte_order = spec.dtype.to_native_dtype().byteorder
+        document = metadata.to_dict()
+        document.pop("attributes", None)
+        found = as_model(ArrayMetadata.from_dict(document))
+        if byte_order in ("<", ">"):  # v3 leaves it open, and zarr-python keeps what the array was created with
+            found = replace(found, byte_order=cast("Literal['<', '>']", byte_order))
+        if found.fill_value is not UNDEFINED:
+            model = found
+        else:
+            # zarr-python fills with the default where a document leaves it open, and takes such chunks for empty.
+            data_type = datatypes.bind(found.data_type, found.byte_order)
+            model = replace(found, fill_value=data_type.fill_to_json(data_type.default_fill_value))
+        order = _shard_order(metadata)
+        if model.storage_transformers or order is None:
+            made = None
+        else:
+            policy = ChunkPolicy(bool(spec.config.write_empty_chunks), shard_order=order)
+            binding = engine.bind(model, MemoryStore(), "", policy)
+            made = binding if _is_same(binding, spec) else None
     if question is not None:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
@@ -306,32 +327,6 @@ def _is_comparable(codec: Any) -> bool:
     return type(codec) in _COMPARABLE and all(map(_is_comparable, inner))
 
 
-def _bound_nowhere(metadata: Any, spec: Any) -> Binding | None:
-    if not _are_known(metadata):
-        return None
-    model = _model(metadata, spec.dtype.to_native_dtype().byteorder)
-    order = _shard_order(metadata)
-    if model.storage_transformers or order is None:
-        return None
-    policy = ChunkPolicy(bool(spec.config.write_empty_chunks), shard_order=order)
-    binding = engine.bind(model, MemoryStore(), "", policy)
-    return binding if _is_same(binding, spec) else None
-
-
-def _model(metadata: Any, byte_order: str) -> Model:
-    """Return the metadata of an array of zarr-python in the form of omnizarr."""
-    document = metadata.to_dict()
-    document.pop("attributes", None)
-    found = as_model(ArrayMetadata.from_dict(document))
-    if byte_order in ("<", ">"):  # v3 leaves it open, and zarr-python keeps what the array was created with
-        found = replace(found, byte_order=cast("Literal['<', '>']", byte_order))
-    if found.fill_value is not UNDEFINED:
-        return found
-    # zarr-python fills with the default where a document leaves it open, and takes such chunks for empty.
-    data_type = datatypes.bind(found.data_type, found.byte_order)
-    return replace(found, fill_value=data_type.fill_to_json(data_type.default_fill_value))
-
-
 def _is_same(binding: Binding, spec: Any) -> bool:
     """Return whether chunks are to both libraries the same: elements of fixed size, in a regular grid."""
     ours = binding.spec
@@ -341,14 +336,6 @@ def _is_same(binding: Binding, spec: Any) -> bool:
         return False
     fills = [np.asarray(fill, ours.dtype).tobytes() for fill in (ours.fill_value, fill_value_or_default(spec))]
     return fills[0] == fills[1]
-
-
-def _are_known(metadata: Any) -> bool:
-    """Return whether all codecs are those that come with zarr-python and numcodecs, not others of the same name."""
-    if metadata.zarr_format == 3:
-        return all(map(_is_known, metadata.codecs))
-    codecs = [*(metadata.filters or ()), *([metadata.compressor] if metadata.compressor is not None else [])]
-    return all(_package(codec) == "numcodecs" for codec in codecs)
 
 
 def _is_known(codec: Any) -> bool:

@@ -87,7 +87,11 @@ def to_zarr_python(node: Array | Group | Store) -> zarr.Array[Any] | zarr.Group 
         return _store_to_zarr_python(node)
     if not isinstance(node, Array | Group):
         raise TypeError(f"{type(node).__name__} is neither an Array nor a Group nor a Store of omnizarr")
-    where = _place_of(node) if node.zarr_format in (2, 3) else _view_of(node)
+    where = (
+        _place_of(node)
+        if node.zarr_format in (2, 3)
+        else {"store": OmnizarrStore(TranslatedStore(node, strict=True)), "zarr_format": 3, "mode": "r"}
+    )
     if isinstance(node, Array):
         return zarr.open_array(**where)
     return zarr.open_group(**where, use_consolidated=None if node.is_consolidated else False)
@@ -98,11 +102,6 @@ def _place_of(node: Array | Group) -> dict[str, Any]:
     mode = "r" if node.read_only else "r+"
     store = _store_to_zarr_python(node.store)
     return {"store": store, "path": node.path, "zarr_format": node.zarr_format, "mode": mode}
-
-
-def _view_of(node: Array | Group) -> dict[str, Any]:
-    """Return a node in another format that zarr-python can read."""
-    return {"store": OmnizarrStore(TranslatedStore(node, strict=True)), "zarr_format": 3, "mode": "r"}
 
 
 @overload

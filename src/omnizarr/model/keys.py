@@ -53,7 +53,7 @@ PLUGINS: Final[Plugins[Callable[[Mapping[str, JSON]], Any]]] = Plugins(
     "omnizarr.chunk_key_encodings", "chunk key encoding", "/chunk_key_encoding"
 )
 _DOCUMENTS: Final = ("zarr.json", ".z")
-"""How the last names of keys of documents begin."""
+"""Prefixes of the last parts of the keys of documents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import ShapeError, ValueTypeError
 
 _RAW: Final = frozenset({"none", "None", "bytes"})
-"""Encodings that mean no encoding: bytes stay bytes."""
+"""Names of encodings that leave bytes as they are."""
 
 
 def chartostring(b: NDArray[Any], encoding: str | None = None) -> NDArray[Any]:

@@ -39,7 +39,7 @@ def write(
     root: GroupHeader | None = None,
     truncate: bool = False,
     tick: Tick = silent,
-    told: Callable[[str], Any] | None = None,
+    on_change: Callable[[str], Any] | None = None,
 ) -> None:
     """Copy a dataset into another one, which is empty: definitions, attributes with their types, and data.
 
@@ -56,7 +56,7 @@ def write(
         Whether to cut strings that are longer than their variable allows.
     tick : callable, optional
         Called with the number of bytes of each block.
-    told : callable, optional
+    on_change : callable, optional
         Called with the full name of each variable whose strings contain invalid UTF-8, if strings must be
         UTF-8. The invalid bytes become U+FFFD.
 
@@ -78,8 +78,8 @@ def write(
                 is_same = _copy(variable, source, f"{path}/{name}", tick)
             except OmnizarrError as error:
                 raise error.add(path=variable.full_name[1:])
-            if not is_same and told is not None:
-                told(variable.full_name)
+            if not is_same and on_change is not None:
+                on_change(variable.full_name)
 
 
 def define(dataset: Dataset, root: GroupHeader) -> None:

@@ -197,7 +197,9 @@ class Dataset(Group):
             new = GroupHeader(special=layouts.new_special(chosen))
             place = session.create_group(where, new, overwrite=wanted == "w")
             if wanted == "w":
-                _leave_alone(place.store)
+                store = place.store
+                if isinstance(store, PrefixStore) and isinstance(store.store, archives.ZipStore):
+                    store.store.delete_many([key for key in store.store.list() if not key.startswith(store.prefix)])
             loaded = Loaded(new, chosen, groups={"": place})
         else:
             loaded, session = self._open(where, location, behaviour, xarray=xarray)
@@ -383,7 +385,7 @@ class Dataset(Group):
         """
         parts = writing.dump(
             self.as_source(),
-            name=self._cdl_name(),
+            name=urls.parse(self._filename).name if self._owned is not None else "memory",
             header_only=not (data or coordvars),
             coordinates_only=coordvars and not data,
             special=True,
@@ -393,9 +395,6 @@ class Dataset(Group):
         with Path(outfile).open("w", encoding="utf-8") as file:
             file.writelines(parts)
         return None
-
-    def _cdl_name(self) -> str:
-        return urls.parse(self._filename).name if self._owned is not None else "memory"
 
     @staticmethod
     def fromcdl(
@@ -457,12 +456,6 @@ def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: 
         found[name] = replace(each, attributes={**added, **each.attributes})
     groups = {name: _with_meanings(each, variables, f"{path}/{name}") for name, each in group.groups.items()}
     return replace(group, variables=found, groups=groups)
-
-
-def _leave_alone(store: Store) -> None:
-    """Delete what is beside the folder of a dataset that has replaced the whole archive."""
-    if isinstance(store, PrefixStore) and isinstance(store.store, archives.ZipStore):
-        store.store.delete_many([key for key in store.store.list() if not key.startswith(store.prefix)])
 
 
 def _has_remains(where: StorePath) -> bool:

@@ -27,7 +27,13 @@ def decoder(dtype: np.dtype[Any], nc_type: AnyType) -> Conversion | None:
     array(['ab', ''], dtype=object)
     """
     if isinstance(nc_type, UserType):
-        return _user_decoder(dtype, nc_type)
+        if dtype == nc_type.dtype:
+            return None
+        if dtype.kind == "c" or nc_type.kind == "compound":
+            return lambda values: (
+                np.ascontiguousarray(values, dtype.newbyteorder("=")).view(nc_type.dtype).reshape(values.shape)
+            )
+        return lambda values: values.astype(nc_type.dtype)
     if nc_type is types.STRING:
         return None if dtype == types.STRING.dtype else _texts
     if nc_type is types.CHAR:
@@ -54,16 +60,6 @@ def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -
     if dtype.kind in "mM":
         return lambda values: values.astype("i8").view(dtype.newbyteorder("=")).astype(dtype)
     return None if dtype == nc_type.dtype else lambda values: values.astype(dtype)
-
-
-def _user_decoder(dtype: np.dtype[Any], user: UserType) -> Conversion | None:
-    if dtype == user.dtype:
-        return None
-    if dtype.kind == "c" or user.kind == "compound":
-        return lambda values: (
-            np.ascontiguousarray(values, dtype.newbyteorder("=")).view(user.dtype).reshape(values.shape)
-        )
-    return lambda values: values.astype(user.dtype)
 
 
 def _from_user(values: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
@@ -115,7 +111,10 @@ def _text_encoder(dtype: np.dtype[Any], *, truncate: bool) -> Conversion | None:
         width = dtype.itemsize
 
         def encode(values: AnyArray) -> AnyArray:
-            data = [_bytes(each) for each in values.ravel().tolist()]
+            data = [
+                (each if isinstance(each, bytes) else _text(each).encode("utf-8", "surrogateescape"))
+                for each in values.ravel().tolist()
+            ]
             if not truncate:
                 _refuse_long(data, width)
             return np.array(data, f"S{width}").reshape(values.shape).view(dtype)
@@ -132,10 +131,6 @@ def _text_encoder(dtype: np.dtype[Any], *, truncate: bool) -> Conversion | None:
 
         return check
     return None
-
-
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogateescape")
 
 
 def _refuse_long(items: list[Any], width: int) -> None:

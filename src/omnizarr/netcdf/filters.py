@@ -170,16 +170,13 @@ def _of_list(listed: Sequence[Mapping[str, JSON]], element_size: int) -> Iterato
             named = load_step(reader, step, item_size, element_size)
         else:
             named = Named(str(each["name"]), cast("Mapping[str, JSON]", each.get("configuration", {})))
-        if _takes_bytes(named.name):
+        try:
+            takes_bytes = "bytes to bytes" in registry.find(named.name).kind
+        except (UnknownCodecError, MissingDependencyError):
+            takes_bytes = True  # running it will show
+        if takes_bytes:
             yield named
             item_size = 1
-
-
-def _takes_bytes(name: str) -> bool:
-    try:
-        return "bytes to bytes" in registry.find(name).kind
-    except (UnknownCodecError, MissingDependencyError):
-        return True  # running it will show
 
 
 def parse(text: str) -> tuple[Filter, ...]:

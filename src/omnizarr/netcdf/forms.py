@@ -39,7 +39,7 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     "vlen": "lists",
 }
 _ONE: Final = frozenset({"_FillValue", "missing_value", "scale_factor", "add_offset", "valid_min", "valid_max"})
-"""Attributes that are one number for programs that read Zarr, also where HDF5 has a vector of length 1."""
+"""Attributes that readers of Zarr expect as one number, even if HDF5 has a vector of length 1."""
 
 
 def kind(attribute: Attribute) -> str:

@@ -29,7 +29,7 @@ Form: TypeAlias = Mapping[str, JSON]
 """What HDF5 states of an attribute that netCDF cannot express; see `omnizarr.netcdf.forms`."""
 
 MEMBERS: Final = "/members"
-"""Of a group's note on a member that is in the store, but not in the header: its pointer is ``/members/<name>``."""
+"""Pointer of a group's note on a member that is in the store, but not in the header: ``/members/<name>``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -273,7 +273,17 @@ class Packing:
             if scale:
                 array = self._divided(array)
             if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
-                return self._filled(array)
+                mask = np.ma.getmaskarray(array)
+                filler = "" if array.dtype == object else np.zeros((), array.dtype)[()]
+                values = self._fitted(np.where(mask, filler, array.data)).copy()
+                missing = self._marks.missing if self._marks is not None else ()
+                if missing:
+                    with np.errstate(all="ignore"):
+                        hidden = array.data[mask].astype(self.dtype)
+                    values[mask] = hidden if np.isin(hidden, missing).all() else missing[0]
+                else:
+                    values[mask] = self._filler
+                return values
             return self._fitted(array)
         except ValueTypeError:
             raise
@@ -320,20 +330,6 @@ class Packing:
             return "" if self.dtype.kind == "O" else np.zeros((), self.dtype)[()]
         return self._marks.missing[0] if self._marks.missing else self._marks.filler
 
-    def _filled(self, array: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
-        """Return a masked array in the variable's type, with masked elements filled."""
-        mask = np.ma.getmaskarray(array)
-        filler = "" if array.dtype == object else np.zeros((), array.dtype)[()]
-        values = self._fitted(np.where(mask, filler, array.data)).copy()
-        missing = self._marks.missing if self._marks is not None else ()
-        if missing:
-            with np.errstate(all="ignore"):
-                hidden = array.data[mask].astype(self.dtype)
-            values[mask] = hidden if np.isin(hidden, missing).all() else missing[0]
-        else:
-            values[mask] = self._filler
-        return values
-
     def _fitted(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return values in the variable's type.
 
@@ -349,10 +345,7 @@ class Packing:
             raise TypeError("complex numbers have two parts")
         if self.dtype.kind not in "iu" or array.dtype.kind not in "iufO" or not array.size:
             return np.array(array, self.dtype)
-        return self._whole(array)
-
-    def _whole(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers as integers of the variable's type. Fractions are cut off."""
+        # Fractions are cut off.
         if array.dtype.kind == "f":
             array = np.trunc(array.astype(np.float64) if array.dtype.itemsize < 8 else array)
         low, high = array.min(), array.max()

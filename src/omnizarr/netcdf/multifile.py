@@ -83,7 +83,15 @@ class MFDataset(Dataset):
         exclude: Sequence[str] = (),
         master_file: Any = None,
     ) -> None:
-        places = _found(files)
+        # The files that match a pattern are sorted by name.
+        if not isinstance(files, str):
+            places = list(files)
+        elif scheme_of(files) is not None:
+            raise ValueError(f"{files!r}: patterns match only local paths; give a list of URLs")
+        else:
+            places = sorted(glob(files))  # noqa: PTH207 - as netCDF4-python finds them, relative or not
+        if not places:
+            raise NodeNotFoundError("there are no datasets", found=files)
         at = 0 if master_file is None else _index(places, master_file)
         self._arguments = (places, check, aggdim, tuple(exclude), None if master_file is None else places[at])
         self._parts: list[Dataset] = []
@@ -226,7 +234,11 @@ class MFVariable(Variable):
             owners = np.searchsorted(starts[1:], records, side="right")
             places = [records[owners == number] - start for number, start in enumerate(starts[:-1])]
             order = np.argsort(np.argsort(owners, kind="stable"))
-        pieces = [read(part, place) for part, place in zip(self._parts, places, strict=True) if _selects(place)]
+        pieces = [
+            read(part, place)
+            for part, place in zip(self._parts, places, strict=True)
+            if (place.stop > place.start if isinstance(place, slice) else bool(place.size))
+        ]
         pieces = pieces or [read(self._parts[0], slice(0, 0, 1))]
         if len({piece.ndim for piece in pieces}) > 1:
             raise ShapeError(
@@ -307,19 +319,6 @@ class MFTime(MFVariable):
         return moved.astype(values.dtype) if (moved == moved.astype(values.dtype)).all() else moved
 
 
-def _found(files: Any) -> list[Any]:
-    """Return places of datasets. Those of a pattern are sorted by name."""
-    if not isinstance(files, str):
-        found = list(files)
-    elif scheme_of(files) is not None:
-        raise ValueError(f"{files!r}: patterns match only local paths; give a list of URLs")
-    else:
-        found = sorted(glob(files))  # noqa: PTH207 - as netCDF4-python finds them, relative or not
-    if not found:
-        raise NodeNotFoundError("there are no datasets", found=files)
-    return found
-
-
 def _index(places: Sequence[Any], master: Any) -> int:
     for number, place in enumerate(places):
         if place is master or (isinstance(master, str) and str(place) == master) or place == master:
@@ -369,10 +368,6 @@ def _within(chosen: range, start: int, end: int) -> slice:
     """Return the selected records from `start` to `end`, counted from `start`."""
     part = chosen[bisect_left(chosen, start) : bisect_left(chosen, end)]
     return slice(part[0] - start, part[-1] - start + 1, part.step) if part else slice(0, 0, 1)
-
-
-def _selects(place: _Records) -> bool:
-    return place.stop > place.start if isinstance(place, slice) else bool(place.size)
 
 
 def _text(variable: Variable, name: str) -> str:

@@ -98,19 +98,15 @@ def apply(values: NDArray[Any], mode: str, digits: int, fill_value: Any = None) 
     chosen = np.isfinite(flat) & (flat != fill) & (flat != 0)
     bits = flat.view(layout.unsigned)
     if mode == "BitGroom":
-        _groom(bits, chosen, layout, math.ceil(digits * _BITS_PER_DIGIT) + 1)
+        # Clear the bits that are not kept in values at even positions, and set them in values at odd ones.
+        dropped = layout.unsigned.type(2 ** max(layout.mantissa - (math.ceil(digits * _BITS_PER_DIGIT) + 1), 0) - 1)
+        bits[0::2][chosen[0::2]] &= ~dropped
+        bits[1::2][chosen[1::2]] |= dropped
     elif mode == "BitRound":
         bits[chosen] = _round(bits[chosen], layout, np.full(np.count_nonzero(chosen), digits))
     else:
         bits[chosen] = _round(bits[chosen], layout, _needed_bits(flat[chosen].astype("f8"), digits))
     return result.astype(values.dtype, copy=False)
-
-
-def _groom(bits: NDArray[Any], chosen: NDArray[np.bool_], layout: _Layout, keep: int) -> None:
-    """Clear the bits that are not kept in values at even positions, and set them in values at odd ones."""
-    dropped = layout.unsigned.type(2 ** max(layout.mantissa - keep, 0) - 1)
-    bits[0::2][chosen[0::2]] &= ~dropped
-    bits[1::2][chosen[1::2]] |= dropped
 
 
 def _round(bits: NDArray[Any], layout: _Layout, keep: NDArray[Any]) -> NDArray[Any]:

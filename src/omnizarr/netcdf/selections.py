@@ -205,7 +205,13 @@ def _item(item: Any, number: int) -> _Item:
     if type(item) is int or isinstance(item, slice):
         return item
     if isinstance(item, np.ma.MaskedArray):
-        item = _unmasked(item, number)
+        # Masked elements of a mask are not selected.
+        if item.dtype == np.bool_:
+            item = item.filled(fill_value=False)
+        else:
+            if np.ma.is_masked(item):
+                raise SelectionError(f"an index is masked, dimension {number}", found=item)
+            item = np.asarray(item)
     try:
         if isinstance(item, str | bytes):
             return int(item)
@@ -242,15 +248,6 @@ def _no_index(item: Any, number: int) -> SelectionError:
         found=item,
         expected="integers, slices (`:`), an ellipsis (`...`), lists and masks of one dimension",
     )
-
-
-def _unmasked(array: np.ma.MaskedArray[Any, Any], number: int) -> NDArray[Any]:
-    """Return an index from a masked array. Masked elements of a mask are not selected."""
-    if array.dtype == np.bool_:
-        return array.filled(fill_value=False)
-    if np.ma.is_masked(array):
-        raise SelectionError(f"an index is masked, dimension {number}", found=array)
-    return np.asarray(array)
 
 
 def _picked(elem: Any, shape: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...]) -> Picked:
@@ -334,17 +331,12 @@ def _along(item: _Item, size: int, number: int, *, grows: bool) -> tuple[Selecto
                 f"the mask does not fit dimension {number}", found=f"length {item.size}", expected=f"length {size}"
             )
         item = np.flatnonzero(item)
-    return _listed(item, size, number, grows=grows)
-
-
-def _listed(array: NDArray[Any], size: int, number: int, *, grows: bool) -> tuple[Selector, int, int]:
-    """Return the selection of integers along one dimension, like `_along`."""
-    if not array.size:
+    if not item.size:
         return slice(0, 0, 1), 0, 0
-    low, high = int(array.min()), int(array.max())
+    low, high = int(item.min()), int(item.max())
     if low < -size or high > (_LAST if grows else size - 1):
         raise _outside(low if low < -size else high, size, number)
-    indices = array.astype(np.intp, copy=False)
+    indices = item.astype(np.intp, copy=False)
     if low < 0:
         indices = np.where(indices < 0, indices + size, indices)
     return indices, indices.size, int(indices.max()) + 1

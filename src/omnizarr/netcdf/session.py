@@ -305,14 +305,14 @@ def _with_types_of(
     new, old = after[mark], stored[mark]
     if not (is_object(new) and is_object(old)):
         return new
-    told, kept = types_in(new), types_in(old)
+    written, kept = types_in(new), types_in(old)
     same = {name for name in kept.keys() & after.keys() if _is_same(name, before, after)}
-    if _is_same(mark, before, after) and all(kept[name] == told.get(name) for name in kept.keys() - same):
+    if _is_same(mark, before, after) and all(kept[name] == written.get(name) for name in kept.keys() - same):
         return old
     kind = _TYPES[mark]
     if is_list(new.get(kind)):
         return {**new, kind: [_typed_as(each, kept, same) for each in new[kind]]}
-    return {**new, kind: {name: kept[name] if name in same else each for name, each in told.items()}}
+    return {**new, kind: {name: kept[name] if name in same else each for name, each in written.items()}}
 
 
 def _typed_as(item: JSON, kept: Mapping[str, JSON], same: Container[str]) -> JSON:

@@ -210,17 +210,7 @@ def parse(text: str | os.PathLike[str]) -> Location:
         place, _, fragment = text.replace("\\#", "#").partition("#")
     else:
         place, fragment = [*_fragment_of_path(text, 1), ""][:2]
-    words, options = _read(fragment)
-    scheme = _scheme(place)
-    if _file(place) or scheme is None:
-        place = os.path.expanduser(_path(place) if _file(place) else place)  # noqa: PTH111 - a Path refuses "~" with an unknown user
-    elif scheme[1].lower() != "memory":
-        place = _web(place, words, options)
-    return _location(place, words, options)
-
-
-def _read(fragment: str) -> tuple[list[str], dict[str, str]]:
-    """Return the words of the mode, and all other pairs. For a repeated key, the first counts."""
+    # For a repeated key, the first counts.
     words: list[str] = []
     options: dict[str, str] = {}
     for key, sign, value in _pairs(fragment):
@@ -230,7 +220,12 @@ def _read(fragment: str) -> tuple[list[str], dict[str, str]]:
             words += _split(key)
         else:
             options.setdefault(_OPTIONS.get(key.lower(), key), value)
-    return words, options
+    scheme = _scheme(place)
+    if _file(place) or scheme is None:
+        place = os.path.expanduser(_path(place) if _file(place) else place)  # noqa: PTH111 - a Path refuses "~" with an unknown user
+    elif scheme[1].lower() != "memory":
+        place = _web(place, words, options)
+    return _location(place, words, options)
 
 
 def _pairs(fragment: str) -> Iterator[tuple[str, str, str]]:

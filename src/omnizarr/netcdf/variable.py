@@ -24,7 +24,6 @@ from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import chunking as layout
 from omnizarr.nodes import resizing
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.indexers import ArrayIndex, Index
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores.local.directory import LocalStore
@@ -123,7 +122,19 @@ class Variable(Attributed):
         self._special = {name: each for name, each in header.special.items() if name not in _QUANTIZED}
         self._notes = header.notes
         self._stored = stored
-        self._adopt_array(Array(stored.where, stored.metadata, _behaviour(stored, self._session.config)))
+        # The settings of an array: directly readable chunks are not cached, and all chunks are stored if necessary.
+        # Reading a part of such a chunk takes no longer than finding it in a cache, and caching it would mean reading
+        # all of it first.
+        config = self._session.config
+        if stored.needs_chunks:
+            config = replace(config, write_empty_chunks=True)
+        filters, serializer, compressors = layout.split(stored.metadata.codecs)
+        is_plain = serializer is not None and serializer.name == "bytes" and not (filters or compressors)
+        if is_plain and isinstance(stored.where.store, LocalStore | MemoryStore):
+            behaviour = replace(config, chunk_cache=0)
+        else:
+            behaviour = config
+        self._adopt_array(Array(stored.where, stored.metadata, behaviour))
 
     def __getattr__(self, name: str) -> Any:
         # Python also calls this for empty slots: those of an existing variable are filled when needed.
@@ -347,7 +358,16 @@ class Variable(Attributed):
             If `data` cannot be converted to the variable's type, or a string is longer than the variable allows.
         """
         self._session.check_open()
-        values = self._packed(data)
+        if self._is_encoded:
+            array = np.asanyarray(data)
+            room = array.dtype.itemsize if array.dtype.kind == "S" else 0
+            length = max(self.shape[-1], room) if self._dims[-1].isunlimited() else self.shape[-1]
+            values = chars.for_writing(data, str(self._attributes["_Encoding"].value), length)
+        else:
+            least = self._attributes.get("least_significant_digit")
+            if least is not None and self._type.dtype.kind == "f" and not isinstance(least.value, str):
+                data = quantize.least_significant_digit(np.ma.asanyarray(data), int(least.python))
+            values = self._packing.pack(data, scale=self.scale)
         shape = self.shape
         unlimited = tuple([each.unlimited for each in self._dims])
         picked = selections.for_writing(elem, shape, unlimited, values.shape)
@@ -446,18 +466,6 @@ class Variable(Attributed):
             array[...] = values
         else:
             array.set_orthogonal_selection(selection, values)
-
-    def _packed(self, data: ArrayLike) -> NDArray[Any]:
-        """Return values of the type's dtype: masked elements filled, and scaling reversed."""
-        if self._is_encoded:
-            array = np.asanyarray(data)
-            room = array.dtype.itemsize if array.dtype.kind == "S" else 0
-            length = max(self.shape[-1], room) if self._dims[-1].isunlimited() else self.shape[-1]
-            return chars.for_writing(data, str(self._attributes["_Encoding"].value), length)
-        least = self._attributes.get("least_significant_digit")
-        if least is not None and self._type.dtype.kind == "f" and not isinstance(least.value, str):
-            data = quantize.least_significant_digit(np.ma.asanyarray(data), int(least.python))
-        return self._packing.pack(data, scale=self.scale)
 
     @property
     def _is_encoded(self) -> bool:
@@ -560,7 +568,7 @@ class Variable(Attributed):
     def __repr__(self) -> str:
         lines = [
             "<class 'omnizarr.netcdf.Variable'>",
-            f"{self._type_name()} {self._name}({', '.join(self.dimensions)})",
+            f"{self._type.name} {self._name}({', '.join(self.dimensions)})",
         ]
         lines += [f"    {name}: {value.python}" for name, value in self._attributes.items()]
         if self._group.parent is not None:
@@ -576,9 +584,6 @@ class Variable(Attributed):
         )
         return visible_lines("\n".join(lines))
 
-    def _type_name(self) -> str:
-        return self._type.name
-
 
 def _shown(header: VariableHeader) -> Attributes:
     """Return the attributes that users see, including those that state how numbers are rounded."""
@@ -593,18 +598,3 @@ def _with_shown(header: VariableHeader, attributes: Attributes) -> VariableHeade
         attributes={name: each for name, each in attributes.items() if name not in _QUANTIZED},
         special={**kept, **{name: each for name, each in attributes.items() if name in _QUANTIZED}},
     )
-
-
-def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
-    """Return the settings of an array: directly readable chunks are not cached, and all chunks are stored if necessary.
-
-    Reading a part of such a chunk takes no longer than finding it in a cache, and caching it would mean reading
-    all of it first.
-    """
-    if stored.needs_chunks:
-        config = replace(config, write_empty_chunks=True)
-    filters, serializer, compressors = layout.split(stored.metadata.codecs)
-    is_plain = serializer is not None and serializer.name == "bytes" and not (filters or compressors)
-    if is_plain and isinstance(stored.where.store, LocalStore | MemoryStore):
-        return replace(config, chunk_cache=0)
-    return config

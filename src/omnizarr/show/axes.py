@@ -57,7 +57,7 @@ class Axis:
         return titled(self.name, self.unit)
 
     def ticks(self, most: int) -> list[Tick]:
-        """Return at most so many marks, at round numbers where the coordinates are numbers that rise or fall.
+        """Return at most `most` marks, at round numbers if the coordinates are numbers that rise or fall.
 
         >>> [tick.text for tick in Axis("lat", "", np.linspace(-90, 90, 721)).ticks(5)]
         ['-50', '0', '50']
@@ -69,9 +69,6 @@ class Axis:
             found = _at_round_numbers(coordinates.astype(np.float64), most, whole=coordinates.dtype.kind in "iu")
             if found:
                 return found
-        return self._at_samples(most)
-
-    def _at_samples(self, most: int) -> list[Tick]:
         last = len(self) - 1
         step = max(1, math.ceil((last + 1) / most))
         places = np.arange(0, last + 1, step)
@@ -90,7 +87,7 @@ def titled(name: str, unit: str) -> str:
 
 
 def round_numbers(low: float, high: float, most: int, *, whole: bool = False) -> tuple[NDArray[np.float64], float]:
-    """Return at most so many round numbers between two, and how far apart they are.
+    """Return at most `most` round numbers between two numbers, and their distance.
 
     >>> round_numbers(230.1, 309.7, 5)
     (array([240., 260., 280., 300.]), 20.0)

@@ -40,7 +40,7 @@ _TABLES: Final = {
     "gray": "000000 ffffff",
 }
 NAMES: Final = tuple(_TABLES)
-"""The colour maps; each has a counterpart with ``_r`` behind its name."""
+"""The colour maps. Each is also available in reverse, with ``_r`` appended to its name."""
 _STEPS: Final = 256
 _is_colour = re.compile("[0-9A-Fa-f]{6}").fullmatch
 

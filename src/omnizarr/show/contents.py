@@ -21,7 +21,7 @@ _LONGEST_CELL: Final = 40
 _MOST: Final = float(np.finfo(np.float64).max)
 _LEAST: Final = 1e-300
 """Magnitude up to which the half of a number may be 0."""
-# An element of an image is not drawn longer than so many times its width.
+# Maximum ratio of the length of a drawn element to its width.
 _MOST_STRETCHED: Final = 4.0
 
 
@@ -229,18 +229,30 @@ def content_of(subject: Subject, style: Style | None = None) -> Content:
     """
     values, style = subject.values, style or Style()
     if not subject.axes or not values.size or not are_numbers(values.dtype):
-        return _table(subject)
+        values, axes = subject.values, subject.axes
+        name = titled(subject.name, subject.unit)
+        if not axes:
+            if values.dtype.names is None:
+                return Table((name,), ((_cell(values[()]),),))
+            return Table(
+                ("field", "value"), tuple((visible(field), _cell(values[field])) for field in values.dtype.names)
+            )
+        if not values.size:
+            return Table((name,), (), "no elements")
+        if len(axes) == 2:
+            names = (axes[0].title, *_coordinates(axes[1]))
+            return Table(names, tuple(_rows(_coordinates(axes[0]), values)), subject.omitted)
+        names = (axes[0].title or "index", *(map(visible, values.dtype.names or (name or "value",))))
+        columns = values[:, None] if values.dtype.names is None else _fields(values)
+        return Table(names, tuple(_rows(_coordinates(axes[0]), columns)), subject.omitted)
     if len(subject.axes) == 1:
-        return _chart(subject, style)
+        numbers = _numbers(subject)
+        # A line that leaves the picture at its peaks is easily misread. Show all values, unless limits are given.
+        low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
+        name = " ".join(part for part in (numbers.remark, subject.name) if part)
+        return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high)
     if values.ndim == 3:
         return _blended(subject, style) if subject.lights else _photograph(subject, style)
-    return _image(subject, style)
-
-
-# -- images ---------------------------------------------------------------------
-
-
-def _image(subject: Subject, style: Style) -> Image:
     numbers = _numbers(subject)
     low, high = _ends(numbers, style)
     levels = _between(numbers.values, low, high)
@@ -250,6 +262,9 @@ def _image(subject: Subject, style: Style) -> Image:
     legend = Legend(numbers, low, high, style.colormap, titled(name, subject.unit))
     height, width = subject.axes
     return Image(pixels, levels, height, width, legend, _proportion(subject))
+
+
+# -- images ---------------------------------------------------------------------
 
 
 def _numbers(subject: Subject) -> Numbers:
@@ -287,19 +302,15 @@ def _brightness(pixels: Pixels) -> NDArray[np.float64]:
 def _photograph(subject: Subject, style: Style) -> Image:
     values = subject.values
     pixels = np.full((*values.shape[:2], 4), 255, np.uint8)
-    pixels[..., : values.shape[2]] = _as_bytes(values, style)
+    if values.dtype == np.uint8 and style.limits is None:
+        pixels[..., : values.shape[2]] = values
+    else:
+        numbers = numbers_of(values)
+        pixels[..., : values.shape[2]] = (np.nan_to_num(_between(numbers.values, *_ends(numbers, style))) * 255).round()
     if subject.missing is not None:
         pixels[subject.missing.all(axis=-1), 3] = 0
     height, width = subject.axes
     return Image(pixels, _brightness(pixels), height, width, None, _proportion(subject))
-
-
-def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
-    """Return the channels of a photograph from 0 to 255: bytes unchanged, others between their limits."""
-    if values.dtype == np.uint8 and style.limits is None:
-        return values
-    numbers = numbers_of(values)
-    return (np.nan_to_num(_between(numbers.values, *_ends(numbers, style))) * 255).round()
 
 
 def _between(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
@@ -322,7 +333,7 @@ def _proportion(subject: Subject) -> float:
 
 
 def proportion(height: int, width: int, element: float = 1.0) -> float:
-    """Return how high an image with so many elements is for its width; very long ones are drawn shorter.
+    """Return the ratio of an image's height to its width; very long images are drawn shorter.
 
     >>> proportion(2, 4), proportion(2, 4, element=3), proportion(1, 1000)
     (0.5, 1.5, 0.25)
@@ -333,32 +344,7 @@ def proportion(height: int, width: int, element: float = 1.0) -> float:
 # -- lines -----------------------------------------------------------------------
 
 
-def _chart(subject: Subject, style: Style) -> Chart:
-    numbers = _numbers(subject)
-    # A line that leaves the picture at its peaks is easily misread. Show all values, unless limits are given.
-    low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
-    name = " ".join(part for part in (numbers.remark, subject.name) if part)
-    return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high)
-
-
 # -- tables ----------------------------------------------------------------------
-
-
-def _table(subject: Subject) -> Table:
-    values, axes = subject.values, subject.axes
-    name = titled(subject.name, subject.unit)
-    if not axes:
-        if values.dtype.names is None:
-            return Table((name,), ((_cell(values[()]),),))
-        return Table(("field", "value"), tuple((visible(field), _cell(values[field])) for field in values.dtype.names))
-    if not values.size:
-        return Table((name,), (), "no elements")
-    if len(axes) == 2:
-        names = (axes[0].title, *_coordinates(axes[1]))
-        return Table(names, tuple(_rows(_coordinates(axes[0]), values)), subject.omitted)
-    names = (axes[0].title or "index", *(map(visible, values.dtype.names or (name or "value",))))
-    columns = values[:, None] if values.dtype.names is None else _fields(values)
-    return Table(names, tuple(_rows(_coordinates(axes[0]), columns)), subject.omitted)
 
 
 def _fields(values: NDArray[Any]) -> NDArray[Any]:

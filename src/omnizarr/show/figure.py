@@ -80,7 +80,14 @@ def figure_of(page: Page, width: float, height: float) -> Figure:
     if isinstance(content, Image):
         body = _image(content, width, height)
     elif isinstance(content, Chart):
-        body = _chart(content, width, height)
+        high = min(height, width / 2)
+        rows = ticks_between(content.numbers, content.low, content.high, max(2, int(high / 40)))
+        columns = content.along.ticks(max(2, int(width / 80)))
+        box = _Box(_room_for(rows), _LINE if content.title else _MARGIN, width, high)
+        upward = [Tick(1 - place, text) for place, text in rows]
+        around = [*_left(box, upward, content.title, 0), *_below(box, columns, content.along.title, 0)]
+        shapes = (box.frame(), *around, *_lines(content, box))
+        body = _Body(box.right + _half(columns), box.bottom + 2 * _LINE, shapes)
     else:
         body = _table(content)
     return _with_texts(page, body)
@@ -167,17 +174,6 @@ def _image(image: Image, width: float, height: float) -> _Body:
         shapes += bar
         right = max(right, more)
     return _Body(right, bottom, tuple(shapes))
-
-
-def _chart(chart: Chart, width: float, height: float) -> _Body:
-    high = min(height, width / 2)
-    rows = ticks_between(chart.numbers, chart.low, chart.high, max(2, int(high / 40)))
-    columns = chart.along.ticks(max(2, int(width / 80)))
-    box = _Box(_room_for(rows), _LINE if chart.title else _MARGIN, width, high)
-    upward = [Tick(1 - place, text) for place, text in rows]
-    around = [*_left(box, upward, chart.title, 0), *_below(box, columns, chart.along.title, 0)]
-    shapes = (box.frame(), *around, *_lines(chart, box))
-    return _Body(box.right + _half(columns), box.bottom + 2 * _LINE, shapes)
 
 
 def _lines(chart: Chart, box: _Box) -> list[Shape]:

@@ -61,7 +61,9 @@ class Numbers:
 
 def are_numbers(dtype: np.dtype[Any]) -> bool:
     """Return whether values of a data type can be numbers."""
-    return dtype.kind in _NUMERIC or _is_small_float(dtype)
+    return dtype.kind in _NUMERIC or (
+        dtype.kind == "V" and dtype.names is None and dtype.type.__module__.startswith("ml_dtypes")
+    )
 
 
 def numbers_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Numbers:
@@ -132,11 +134,6 @@ def dates(values: NDArray[Any]) -> list[str]:
         if bool((np.isnat(values) | (values.astype(f"M8[{unit}]") == values)).all()):
             return [str(text) for text in np.datetime_as_string(values, unit=unit, casting="unsafe")]
     return [str(value) for value in values]
-
-
-def _is_small_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether it is a type of ml_dtypes, which is not a number to NumPy."""
-    return dtype.kind == "V" and dtype.names is None and dtype.type.__module__.startswith("ml_dtypes")
 
 
 def _of_times(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ _ANCHORS: Final = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 def palette_of(pixels: Pixels, most: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return each pixel as a number of a colour, and the colours: at most so many."""
+    """Return each pixel as the number of a colour, and at most `most` colours."""
     found = _pillow("Image").fromarray(np.ascontiguousarray(pixels[..., :3])).quantize(most)
     numbers = np.asarray(found)
     colours = np.array(found.getpalette(), np.uint8).reshape(-1, 3)
@@ -52,7 +52,9 @@ def of_figure(figure: Figure, scale: float = 2.0) -> bytes:
                 anchor=_ANCHORS[shape.anchor],
                 stroke_width=scale * 0.15 if shape.is_bold else 0,
             )
-    return _file(sheet)
+    out = io.BytesIO()
+    sheet.save(out, "PNG")
+    return out.getvalue()
 
 
 def _with_lines(figure: Figure, scale: float, width: int, height: int) -> Any:
@@ -76,12 +78,6 @@ def _put_images(figure: Figure, scale: float, sheet: Any) -> None:
 
 def _points(line: Line, scale: float) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in line.points * scale]
-
-
-def _file(image: Any) -> bytes:
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
 
 
 def is_there() -> bool:

@@ -45,8 +45,6 @@ def as_png(pixels: Pixels) -> bytes:
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">2I5B", width, height, _EIGHT_BITS, _WITH_ALPHA, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
-    return _SIGNATURE + b"".join(_chunk(name, data) for name, data in chunks)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    return _SIGNATURE + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )

@@ -6,7 +6,7 @@ import base64
 from html import escape
 from typing import Final
 
-from omnizarr.show.figure import FONT, Bitmap, Figure, Line, Shape, Text
+from omnizarr.show.figure import FONT, Figure, Line, Shape, Text
 from omnizarr.show.pixels import as_png
 
 _DATA: Final = "#4a8fc2"
@@ -36,26 +36,18 @@ def _element(shape: Shape) -> str:
         faint = ' opacity=".65"' if shape.is_faint else ""
         return f'<text x="{shape.x:.4g}" y="{shape.y:.4g}"{anchor}{bold}{faint}>{escaped(shape.text)}</text>'
     if isinstance(shape, Line):
-        return _path(shape)
-    return _image(shape)
-
-
-def _path(line: Line) -> str:
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line.points)
-    color = f'stroke="{_DATA}" stroke-width="1.4" stroke-linejoin="round"'
-    return f'<polyline points="{points}" fill="none" {color if line.is_data else _FAINT}/>'
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in shape.points)
+        color = f'stroke="{_DATA}" stroke-width="1.4" stroke-linejoin="round"'
+        return f'<polyline points="{points}" fill="none" {color if shape.is_data else _FAINT}/>'
+    data = base64.b64encode(as_png(shape.pixels)).decode()
+    # Elements have edges.
+    return (
+        f'<image x="{shape.x:.1f}" y="{shape.y:.1f}" width="{shape.width:.1f}" height="{shape.height:.1f}" '
+        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
+    )
 
 
 _FAINT: Final = 'stroke="currentColor" stroke-opacity=".6"'
-
-
-def _image(bitmap: Bitmap) -> str:
-    data = base64.b64encode(as_png(bitmap.pixels)).decode()
-    # Elements have edges.
-    return (
-        f'<image x="{bitmap.x:.1f}" y="{bitmap.y:.1f}" width="{bitmap.width:.1f}" height="{bitmap.height:.1f}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
-    )
 
 
 def escaped(text: str) -> str:

@@ -13,7 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SMALLEST: Final = 1000
-"""Bytes; less is not worth the time."""
+"""Minimum number of bytes for which compression is worth the time."""
 _LEVEL: Final = 5
 
 

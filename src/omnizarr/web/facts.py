@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omnizarr.codecs import registry
 from omnizarr.engine.cache import ChunkCache
@@ -62,7 +61,7 @@ _STORED: Final = 30.0
 """Seconds for which the list of stored chunks is kept."""
 _MOST_STORED: Final = 16
 _MOST_ASKED: Final = 400
-"""Chunks that are asked for one by one where a store cannot list."""
+"""Maximum number of chunks that are requested one by one if a store cannot list."""
 _MOST_SEARCHED: Final = 200_000
 _MOST_CHARACTERS: Final = 200_000
 """Of a document."""
@@ -310,7 +309,8 @@ class Dataset:
     def _group_info(self, path: str, group: Group) -> dict[str, Any]:
         metadata = _model(group)
         image = meaning.image_of(path, self.nodes())
-        rows = [["Kind", "group without a document of its own" if _is_implicit(metadata) else "group"]]
+        is_implicit = not isinstance(metadata, ArrayMetadata) and metadata.implicit
+        rows = [["Kind", "group without a document of its own" if is_implicit else "group"]]
         rows.append(["Consolidated", "yes" if group.is_consolidated else "no, or not used"])
         if note := reaching.remark(group):
             rows.append(["Note", note])
@@ -369,7 +369,20 @@ class Dataset:
                 values = np.asarray(coordinate[places.start : places[-1] + 1 : places.step])
             else:
                 values = np.empty(0, np.float64)
-            return _labels(values, _array_model(coordinate).attributes, found.units)
+            attributes = _array_model(coordinate).attributes
+            if values.dtype.kind in "mM":
+                return {"labels": texts(values), "units": None}
+            if values.dtype.kind not in "iuf":
+                return {"labels": texts(values), "units": found.units}
+            scale = meaning.number_of(attributes, "scale_factor", 1.0)
+            offset = meaning.number_of(attributes, "add_offset", 0.0)
+            if (scale, offset) != (1.0, 0.0):
+                values = values * scale + offset
+            said = {name: attributes.get(name) for name in ("units", "calendar")}
+            times = Times.of({name: Attribute.of(value) for name, value in said.items() if isinstance(value, str)}, "T")
+            if times is None:
+                return {"labels": numbers(values), "units": found.units}
+            return {"labels": [_moment(times, float(value)) for value in values], "units": None}
         step_size = found.step or 1.0
         if found.step is None and not found.origin:
             return {"labels": list(places), "units": found.units}
@@ -418,7 +431,14 @@ class Dataset:
         if where.store.supports_listing:
             found = holdings.chunk_sizes(where, metadata)
         elif grid.nchunks <= _MOST_ASKED:
-            found = _asked_for(array, grid)
+            # Coordinates and size of the chunks that a store has which cannot list them.
+            binding = detection.bind(array.store_path, _array_model(array), array.config.policy)
+
+            def look(coords: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
+                size = binding.store.size(binding.prefix + binding.keys.encode(coords))
+                return None if size is None else (coords, size)
+
+            found = filter(None, pool.results(look, grid.coords(), max(array.store.concurrency, 1)))
         else:
             note, truncated = "the server cannot list what is stored", True
         sizes: dict[str, int | None] = {}
@@ -479,7 +499,14 @@ class Dataset:
         for finding in findings:
             at = self.path_of(finding.path)
             if at not in decoders:
-                decoders[at] = self._decoder(at)
+                # None for a node without chunks.
+                try:
+                    node = self.node(at)
+                    decoders[at] = (
+                        holdings.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
+                    )
+                except OmnizarrError:
+                    decoders[at] = None
             decode = decoders[at]
             coords = None if finding.key is None or decode is None else decode(finding.key)
             found.append(
@@ -493,14 +520,6 @@ class Dataset:
                 }
             )
         return {"findings": found, "complete": len(findings) == len(report.findings)}
-
-    def _decoder(self, path: str) -> Callable[[str], tuple[int, ...] | None] | None:
-        """Return a function from the key of a chunk to its coordinates; None for a node without chunks."""
-        try:
-            node = self.node(path)
-            return holdings.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
-        except OmnizarrError:
-            return None
 
 
 class StoppedError(Exception):
@@ -579,10 +598,6 @@ def _model(node: Array | Group) -> Metadata:
 
 def _array_model(array: Array) -> ArrayMetadata:
     return array._metadata  # noqa: SLF001 - see `_model`
-
-
-def _is_implicit(metadata: Metadata) -> bool:
-    return not isinstance(metadata, ArrayMetadata) and metadata.implicit
 
 
 def _kind(node: Array | Group | UnreadableNode) -> str:
@@ -684,26 +699,6 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _labels(values: NDArray[Any], attributes: Mapping[str, Any], units: str | None) -> dict[str, Any]:
-    if values.dtype.kind in "mM":
-        return {"labels": texts(values), "units": None}
-    if values.dtype.kind not in "iuf":
-        return {"labels": texts(values), "units": units}
-    scale = meaning.number_of(attributes, "scale_factor", 1.0)
-    offset = meaning.number_of(attributes, "add_offset", 0.0)
-    if (scale, offset) != (1.0, 0.0):
-        values = values * scale + offset
-    times = _times(attributes)
-    if times is None:
-        return {"labels": numbers(values), "units": units}
-    return {"labels": [_moment(times, float(value)) for value in values], "units": None}
-
-
-def _times(attributes: Mapping[str, Any]) -> Times | None:
-    said = {name: attributes.get(name) for name in ("units", "calendar")}
-    return Times.of({name: Attribute.of(value) for name, value in said.items() if isinstance(value, str)}, "T")
-
-
 def _moment(times: Times, value: float) -> str | None:
     """Return a time in ISO 8601. Other numbers are returned unchanged."""
     if not np.isfinite(value):
@@ -713,14 +708,3 @@ def _moment(times: Times, value: float) -> str | None:
         return str(value)
     date, _, clock = text.partition("T")
     return f"{date}T{clock}:00" if clock and ":" not in clock else text
-
-
-def _asked_for(array: Array, grid: grids.Grid) -> Iterator[tuple[tuple[int, ...], int | None]]:
-    """Yield coordinates and size of the chunks that a store has which cannot list them."""
-    binding = detection.bind(array.store_path, _array_model(array), array.config.policy)
-
-    def look(coords: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
-        size = binding.store.size(binding.prefix + binding.keys.encode(coords))
-        return None if size is None else (coords, size)
-
-    return filter(None, pool.results(look, grid.coords(), max(array.store.concurrency, 1)))

@@ -34,12 +34,12 @@ from omnizarr.web.ranges import Asked, Part
 
 LOGGER: Final = logging.getLogger("omnizarr.web")
 PIECE: Final = 1 << 22
-"""Bytes that are read at once; of larger values one piece is in memory at a time."""
+"""Bytes that are read at once. Larger values are read in pieces of this size."""
 
 _ATTEMPTS: Final = 3
 _MOST_MARKS: Final = 10_000
 DOCUMENTS: Final = (".json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", ".nczarr", ".nczgroup", ".nczarray")
-"""How the keys of documents end, which are JSON."""
+"""Suffixes of the keys of documents in JSON."""
 
 
 @dataclass(frozen=True, slots=True)

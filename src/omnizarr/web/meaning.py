@@ -101,9 +101,9 @@ def _image(level: ome.Level, nodes: Nodes) -> Image:
 
 
 def _axes(names: Sequence[str], image: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str | None]]:
-    told = image.get("axes")
+    listed = image.get("axes")
     for number, name in enumerate(names):
-        axis = told[number] if is_list(told) and is_object(told[number]) else {}
+        axis = listed[number] if is_list(listed) and is_object(listed[number]) else {}
         yield name, _text(axis.get("type")) or ome.TYPES.get(name), _text(axis.get("unit"))
 
 

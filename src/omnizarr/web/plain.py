@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omnizarr.support.text import text_of_time
 
 _LARGEST: Final = 2**53
-"""Browsers have only doubles, which cannot represent every integer from here on."""
+"""Integers from this size on are not exact in browsers, which have only doubles."""
 _LONGEST: Final = 1000
 """Characters of an element."""
 
@@ -33,16 +33,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST else str(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else _word(value)
+        return (
+            value
+            if math.isfinite(value)
+            else ("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
+        )
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [plain(item) for item in value]
     return text_of(value)
-
-
-def _word(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def json_text(value: Any) -> str:
@@ -108,7 +108,8 @@ def text_of(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, bytes):
-        return _of_bytes(value)
+        text = value[:_LONGEST].decode("utf-8", "backslashreplace")
+        return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
     if isinstance(value, np.void) and value.dtype.names is None:
         return value.tobytes().hex(" ")
     if isinstance(value, complex | np.complexfloating):
@@ -118,11 +119,6 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None else text_of_time(value) if isinstance(value, np.datetime64) else str(value)
-
-
-def _of_bytes(value: bytes) -> str:
-    text = value[:_LONGEST].decode("utf-8", "backslashreplace")
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _joined(items: Iterable[str]) -> str:

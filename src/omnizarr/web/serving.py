@@ -72,7 +72,7 @@ def serve(
         The format to read, if the source has documents of several formats.
     consolidated : bool or int
         Whether to make consolidated metadata for groups that have none, so that clients find their members. A number:
-        only for groups with at most so many nodes below them. See `omnizarr.storage.TranslatedStore`.
+        only for groups with at most this many nodes below them. See `omnizarr.storage.TranslatedStore`.
     token : str, optional
         A token that every request must contain: as ``?token=...``, as ``Authorization: Bearer ...``, or in the
         cookie that the first request sets.

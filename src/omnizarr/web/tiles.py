@@ -32,13 +32,13 @@ from omnizarr.web.facts import Stop, StoppedError, never, shown_as
 DOCUMENT: Final = "zarr.json"
 
 _SIDE: Final = 256
-"""Elements along each side of a tile, or so."""
+"""Approximate number of elements along each side of a tile."""
 _LINE: Final = 65_536
 """Elements of a tile of one dimension."""
 _MOST_DECODED: Final = 2**30
-"""Bytes of chunks, decoded, that a tile with steps may need."""
+"""Maximum bytes of decoded chunks for a tile with steps."""
 _MOST_AT_ONCE: Final = 2**27
-"""Bytes of chunks, decoded, between two looks at whether the client still waits."""
+"""Bytes of decoded chunks between two checks whether the client still waits."""
 _MOST_BROKEN: Final = 64
 """Parts of a tile that are reported separately when they are broken."""
 _MOST_DRAWN: Final = 2
@@ -162,7 +162,7 @@ class TileArray:
     def __post_init__(self) -> None:
         strides, ndim, path = self.steps.strides, self.array.ndim, self.array.path
         if shown_as(self.array) == "table":
-            raise NotRepresentableError("tiles are made of numbers", path=path, found=str(self.array.dtype))
+            raise NotRepresentableError("tiles contain only numbers", path=path, found=str(self.array.dtype))
         if not ndim:
             raise SelectionError("an array without dimensions has no tiles", path=path)
         if len(strides) != ndim or not all(0 < stride < _LONGEST_STRIDE for stride in strides):
@@ -277,7 +277,13 @@ class TileArray:
             range(number * side, min((number + 1) * side, size))
             for number, side, size in zip(coords, self.tile_shape, self.shape, strict=True)
         ]
-        thinning = self._thinning(places)
+        thinning = [1] * len(places)
+        steps = [dimension for dimension in self.drawn if self.steps.strides[dimension] > 1]
+        while steps and self._cost(places, thinning) > _MOST_DECODED:
+            widest = max(steps, key=lambda dimension: len(places[dimension]) // thinning[dimension])
+            if thinning[widest] >= len(places[widest]):
+                break
+            thinning[widest] *= 2
         dtype = self._data_type.dtype
         values = np.full(self.tile_shape, self._fill_value, dtype)
         broken: list[Broken] = []
@@ -325,17 +331,6 @@ class TileArray:
             runs.append([at[number] for number in chunks])
         are_missing = [coords not in stored.coords for coords in itertools.product(*numbers)]
         return np.array(are_missing).reshape([len(each) for each in numbers])[np.ix_(*runs)]
-
-    def _thinning(self, places: Sequence[range]) -> list[int]:
-        """Return how many elements one represents along each dimension: powers of two."""
-        thinning = [1] * len(places)
-        steps = [dimension for dimension in self.drawn if self.steps.strides[dimension] > 1]
-        while steps and self._cost(places, thinning) > _MOST_DECODED:
-            widest = max(steps, key=lambda dimension: len(places[dimension]) // thinning[dimension])
-            if thinning[widest] >= len(places[widest]):
-                break
-            thinning[widest] *= 2
-        return thinning
 
     def _cost(self, places: Sequence[range], thinning: Sequence[int]) -> int:
         """Return the bytes of the chunks that elements are in."""

@@ -47,7 +47,7 @@ class Calendar:
         return self._start(year) - self._start(_FIRST_YEAR) + sum(self._months(year)[: month - 1]) + day - 1
 
     def date(self, days: int) -> Date:
-        """Return the date so many days after the start of 1970.
+        """Return the date that is `days` after the start of 1970.
 
         >>> CALENDARS["noleap"].date(365 * 30 + 59), CALENDARS["proleptic_gregorian"].date(-1)
         ((2000, 3, 1), (1969, 12, 31))
@@ -98,7 +98,7 @@ class _Mixed(Calendar):
         return JULIAN.days(year, month, day) - JULIAN.days(*_AFTER_JULIAN) + GREGORIAN.days(*_FIRST_GREGORIAN)
 
     def date(self, days: int) -> Date:
-        """Return the date so many days after the start of 1970."""
+        """Return the date that is `days` after the start of 1970."""
         before = days - GREGORIAN.days(*_FIRST_GREGORIAN)
         return GREGORIAN.date(days) if before >= 0 else JULIAN.date(JULIAN.days(*_AFTER_JULIAN) + before)
 
@@ -145,9 +145,9 @@ _MICROSECONDS: Final = {
 }
 _DAY: Final = 86400 * 10**6
 _FARTHEST: Final = 2**62
-"""Microseconds; beyond, a number is no time."""
+"""Microseconds beyond which a number is not a time."""
 _SHOWN: Final = ((10, _DAY), (13, 3600 * 10**6), (16, 60 * 10**6), (19, 10**6), (23, 10**3), (26, 1))
-"""How many characters of a time tell it in whole days, hours, and so on."""
+"""Number of characters of a time in whole days, hours, and so on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,8 @@ def missing_values(array: ArrayMetadata, *, is_image: bool = False) -> list[Any]
     if dtype.kind not in "biufc":
         return []
     listed = array.attributes.get("missing_value")
-    told = [array.attributes.get("_FillValue"), *(listed if is_list(listed) else [listed])]
-    found = [fill_values.decode(value, dtype) for value in told if value is not None]
+    stored = [array.attributes.get("_FillValue"), *(listed if is_list(listed) else [listed])]
+    found = [fill_values.decode(value, dtype) for value in stored if value is not None]
     is_mask = not array.dialect.startswith("v3") and not is_image and dimensions.names_of(array) is not None
     if is_mask and dtype.kind in "iuf" and isinstance(array.fill_value, int | float | str):
         with suppress(OmnizarrError):

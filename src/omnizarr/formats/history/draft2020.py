@@ -1,6 +1,6 @@
 """The dialect ``v3-draft2020``: an entry point, documents below ``meta/root``, chunks below ``data/root``.
 
-Reads what programs made of the draft of October 2020 (zarr-python 2.12 to 2.18, GDAL 3.4 to 3.7, zarrita,
+Reads what programs wrote after the draft of October 2020 (zarr-python 2.12 to 2.18, GDAL 3.4 to 3.7, zarrita,
 xtensor-zarr), and the variants before and after it; `draft_entry` tells these apart by the entry point.
 
 Writes strictly what the text of October 2020 requires. Members that were spelled differently are written back unchanged
@@ -139,7 +139,14 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     kind = metadata.node_type
     original = stored.get(kind)
     documents = {name: value for name, value in stored.items() if name not in (kind, CONSOLIDATED)}
-    if _is_needed(metadata, stored, fresh):
+    # Whether a node must have a document. Implied groups, and groups that are only in .zmetadata, need none.
+    if isinstance(metadata, ArrayMetadata) or metadata.node_type in stored:
+        is_needed = True
+    elif metadata.implicit:
+        is_needed = bool(metadata.attributes)
+    else:
+        is_needed = CONSOLIDATED not in stored or bool(fresh) or metadata.consolidated is None
+    if is_needed:
         documents[kind] = in_order_of(written, original)
     if isinstance(metadata, GroupMetadata):
         documents.update(_dump_copies(metadata, stored.get(CONSOLIDATED)))
@@ -386,15 +393,6 @@ def _read_dimension_names(
 
 
 # Writing
-
-
-def _is_needed(metadata: Metadata, stored: Mapping[str, JSON], fresh: set[str]) -> bool:
-    """Whether a node must have a document. Implied groups, and groups that are only in .zmetadata, need none."""
-    if isinstance(metadata, ArrayMetadata) or metadata.node_type in stored:
-        return True
-    if metadata.implicit:
-        return bool(metadata.attributes)
-    return CONSOLIDATED not in stored or bool(fresh) or metadata.consolidated is None
 
 
 def _check_unknown(metadata: Metadata) -> None:

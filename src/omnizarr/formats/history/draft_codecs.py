@@ -24,7 +24,7 @@ from omnizarr.formats.reader import Reader
 from omnizarr.model import JSON, Named
 
 URI_2019: Final = "http://purl.org/zarr/spec/codec/{}"
-"""How the draft of 2019 spells the URI of a codec in its example."""
+"""URI of a codec in the example of the draft of 2019."""
 URI_2020: Final = "https://purl.org/zarr/spec/codec/{}/1.0"
 """How the registered URI of gzip reads in 2020; zarr-python, GDAL and xtensor-zarr wrote others by the same pattern."""
 

@@ -116,23 +116,7 @@ def _sharded(
     reader: Reader, configuration: Mapping[str, JSON], pointer: str, grid: Named, codecs: tuple[Named, ...]
 ) -> tuple[Named, tuple[Named, ...]]:
     inner: Any = grid.configuration["chunk_shape"]
-    counts = _read_counts(reader, configuration, pointer, len(inner))
-    outer = [length * count for length, count in zip(inner, counts, strict=True)]
-    if max(outer, default=0) > MAX_LENGTH:
-        place = join(pointer, "chunks_per_shard")
-        reader.problem(place, "shards are too large", found=counts, expected=f"at most {MAX_LENGTH}", spec=_SHARDS)
-        outer = list(inner)
-    sharding: dict[str, JSON] = {
-        "chunk_shape": list(inner),
-        "codecs": [write_extension(codec) for codec in codecs],
-        "index_codecs": [write_extension(_LITTLE)],
-        "index_location": "end",
-    }
-    return Named("regular", {"chunk_shape": outer}), (Named("sharding_indexed", sharding),)
-
-
-def _read_counts(reader: Reader, configuration: Mapping[str, JSON], pointer: str, ndim: int) -> list[int]:
-    """Return the number of chunks along each dimension; zarr-python lets the last ones out."""
+    ndim = len(inner)
     found = configuration.get("chunks_per_shard")
     items: Sequence[Any] = (found,) if is_integer(found) else found if is_list(found) else ()
     counts = [item for item in items if is_integer(item) and 0 < item <= MAX_LENGTH]
@@ -146,8 +130,21 @@ def _read_counts(reader: Reader, configuration: Mapping[str, JSON], pointer: str
             expected=f"a list of {ndim} integers from 1",
             spec=_SHARDS,
         )
-        return [1] * ndim
-    return counts + [1] * (ndim - len(counts))
+        counts = [1] * ndim
+    else:
+        counts = counts + [1] * (ndim - len(counts))
+    outer = [length * count for length, count in zip(inner, counts, strict=True)]
+    if max(outer, default=0) > MAX_LENGTH:
+        place = join(pointer, "chunks_per_shard")
+        reader.problem(place, "shards are too large", found=counts, expected=f"at most {MAX_LENGTH}", spec=_SHARDS)
+        outer = list(inner)
+    sharding: dict[str, JSON] = {
+        "chunk_shape": list(inner),
+        "codecs": [write_extension(codec) for codec in codecs],
+        "index_codecs": [write_extension(_LITTLE)],
+        "index_location": "end",
+    }
+    return Named("regular", {"chunk_shape": outer}), (Named("sharding_indexed", sharding),)
 
 
 # Lists of codecs

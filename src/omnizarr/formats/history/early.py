@@ -50,7 +50,7 @@ class Format(Written):
     array_document: str
     attributes_document: str
     members: tuple[str, ...]
-    """Of that document, as the text lists them."""
+    """Members of that document, in the order of the specification."""
     codecs: tuple[str, ...]
     """Names of the compressors that it has."""
     key_encoding: Named
@@ -164,7 +164,7 @@ def load_array(
 ) -> ArrayMetadata:
     """Return the metadata in the documents of an array, and how they spell it.
 
-    `read_steps` gives, for so many dimensions, the compressor and the order of the elements.
+    `read_steps` takes the number of dimensions, and returns the compressor and the order of the elements.
     """
     document, spec = documents[form.array_document], form.spec
     assert isinstance(document, Mapping)  # noqa: S101 - which is checked before

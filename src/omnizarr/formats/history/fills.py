@@ -33,7 +33,7 @@ Say: TypeAlias = Callable[[str, str], None]
 _SPEC: Final = 'Zarr v1, "Metadata"'
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**64 - 1
-"""NumPy casts integers within these bounds, none beyond."""
+"""NumPy casts integers only within these bounds."""
 
 
 def load(value: JSON, data_type: DataType, say: Say) -> JSON:

@@ -151,7 +151,7 @@ def _read_compression(reader: Reader, document: Mapping[str, JSON]) -> list[Step
             if name is None and "compression" in document:
                 reader.note("/compression", 'null, read as "none"', _SPEC)
             if options is not None:
-                reader.note(_OPTIONS, "options of no compression, ignored", _SPEC)
+                reader.note(_OPTIONS, "options without a compression, ignored", _SPEC)
             return []
         case "zlib" | "gzip" | "bz2":
             if name == "gzip":

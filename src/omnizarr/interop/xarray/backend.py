@@ -1,4 +1,4 @@
-"""What xarray's guide for engines tells them to use of it, and `xarray.backends` does not have."""
+"""Names that xarray's guide for engines recommends and `xarray.backends` lacks."""
 
 from typing import Any, Final
 
@@ -6,4 +6,4 @@ import numpy as np
 from xarray.core import indexing as indexing
 
 TEXT: Final[np.dtype[Any]] = np.dtype("O", metadata={"element_type": str})
-"""Texts of any length, as objects: the data type by which xarray, as h5py, tells them from other objects."""
+"""Data type of strings of variable length. xarray and h5py distinguish them by it from other objects."""

@@ -26,7 +26,7 @@ from xarray.coding import strings
 ArrayWriter: Final[Any] = common.ArrayWriter
 FillValueCoder: Final = zarr.FillValueCoder
 check_vlen_dtype: Final[Any] = strings.check_vlen_dtype
-choose_mode: Final[Any] = zarr._choose_default_mode  # noqa: SLF001 - this and what follows is why this module is there
+choose_mode: Final[Any] = zarr._choose_default_mode  # noqa: SLF001 - this module exists for this and the following names
 dump_to_store: Final[Any] = writers.dump_to_store
 encode_variable_name: Final[Any] = common._encode_variable_name  # noqa: SLF001
 extract_zarr_variable_encoding: Final[Any] = zarr.extract_zarr_variable_encoding
@@ -43,8 +43,8 @@ _TAKES_FORMAT: Final = _FORMAT in inspect.signature(zarr.encode_zarr_variable).p
 
 def encode_zarr_variable(variable: Any, name: Any, zarr_format: int) -> Any:
     """Return a variable as it is stored. Releases before 2026.7 know no `StringDType`, which depends on the format."""
-    told: dict[str, Any] = {_FORMAT: zarr_format} if _TAKES_FORMAT else {}
-    return zarr.encode_zarr_variable(variable, name=name, **told)
+    options: dict[str, Any] = {_FORMAT: zarr_format} if _TAKES_FORMAT else {}
+    return zarr.encode_zarr_variable(variable, name=name, **options)
 
 
 class WritableStore(zarr.ZarrStore):

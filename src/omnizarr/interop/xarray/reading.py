@@ -35,19 +35,19 @@ from omnizarr.stores.urls import scheme_of
 __all__ = ["OmnizarrBackendEntrypoint"]
 
 _HIDDEN: Final = "_nc"
-"""How attributes begin that netCDF-C writes for itself, in lower case."""
+"""Prefixes, in lower case, of attributes that netCDF-C writes for its own use."""
 _QUANTIZED: Final = "_Quantize"
-"""How attributes begin that tell how values were rounded, which netCDF shows."""
+"""Prefix of attributes that state how values were rounded. netCDF shows them."""
 _FILL_VALUE: Final = "_FillValue"
 _HANDY: Final = 128 * 2**20
 """Bytes of a chunk of dask, unless its configuration says otherwise."""
 _LAYERS: Final = ("xarray.", "dask.")
-"""Where classes come from that stand between lazy data and what it is read from."""
+"""Packages with classes that wrap lazy data."""
 _Opened: TypeAlias = "tuple[str, tuple[AbstractDataStore, dict[str, Any]]]"
 """Path of a group, its variables, and the groups in it."""
 
 _UNNAMED: Final = "data"
-"""The variable that is made of an array without a name."""
+"""Name of the variable that represents an array without a name."""
 
 
 class OmnizarrBackendEntrypoint(BackendEntrypoint):
@@ -60,7 +60,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
     zarr_format : int or str, optional
         As for `omnizarr.open`. Default: found by looking.
     consolidated : bool, optional
-        True: use consolidated metadata, which has to be there; False: do not; None: where there is any.
+        True: use consolidated metadata, which must exist; False: do not use it; None: use it if it exists.
     storage_options : mapping, optional
         As for `omnizarr.open`.
     mode : {"r", "r+"}, default "r"
@@ -181,7 +181,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
 
 
 class _Hierarchy:
-    """What is opened: the groups in it are datasets."""
+    """An opened hierarchy, whose groups are datasets."""
 
     def __init__(
         self,
@@ -367,8 +367,8 @@ class _NetcdfStore(_OpenStore):
             encoding: dict[str, Any] = {}
             if not isinstance(chunks, str):
                 encoding = {"chunks": tuple(chunks), "preferred_chunks": dict(zip(dims, chunks, strict=True))}
-            told = {key: each for key, each in header.special.items() if key.startswith(_QUANTIZED)}
-            attributes = {key: _plain(each) for key, each in {**header.attributes, **told}.items()}
+            quantization = {key: each for key, each in header.special.items() if key.startswith(_QUANTIZED)}
+            attributes = {key: _plain(each) for key, each in {**header.attributes, **quantization}.items()}
             data = indexing.LazilyIndexedArray(_NetcdfArray(variable))
             found[name] = Variable(dims, data, attributes, encoding)
         return found
@@ -429,7 +429,19 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     attributes = array.attrs.asdict()
     if array.zarr_format != 3 or array.dimension_names is None:
         attributes.pop(ATTRIBUTE, None)
-    encoding = _encoding(array, dims)
+    # Codecs are included if they are those of Zarr v3: what is read from an older format is often written as v3, where
+    # zarr-python refuses codecs of v2.
+    shards = array.shards
+    preferred = shards if shards is not None and _is_handy(array) else array.chunks
+    encoding: dict[str, Any] = {"chunks": array.chunks, "preferred_chunks": dict(zip(dims, preferred, strict=True))}
+    if array.zarr_format == 3:
+        serializer = array.serializer
+        encoding |= {
+            "shards": shards,
+            "filters": tuple(each.to_dict() for each in array.filters),
+            "serializer": None if serializer is None else serializer.to_dict(),
+            "compressors": tuple(each.to_dict() for each in array.compressors),
+        }
     fill = array.fill_value
     if masks is None:
         masks = array.zarr_format == 2 or (array.zarr_format != 3 and array.dimension_names is not None)
@@ -445,26 +457,6 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     if wrapped.dtype.kind == "T":
         encoding["dtype"] = wrapped.dtype
     return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)
-
-
-def _encoding(array: Array, dims: list[str]) -> dict[str, Any]:
-    """Return how an array is stored, in words that xarray's writer takes too.
-
-    Codecs are included if they are those of Zarr v3: what is read from an older format is often written as v3, where
-    zarr-python refuses codecs of v2.
-    """
-    shards = array.shards
-    preferred = shards if shards is not None and _is_handy(array) else array.chunks
-    encoding: dict[str, Any] = {"chunks": array.chunks, "preferred_chunks": dict(zip(dims, preferred, strict=True))}
-    if array.zarr_format == 3:
-        serializer = array.serializer
-        encoding |= {
-            "shards": shards,
-            "filters": tuple(each.to_dict() for each in array.filters),
-            "serializer": None if serializer is None else serializer.to_dict(),
-            "compressors": tuple(each.to_dict() for each in array.compressors),
-        }
-    return encoding
 
 
 def _is_handy(array: Array) -> bool:

@@ -355,18 +355,6 @@ class _GroupWriter(internals.WritableStore):
     ) -> None:
         """Prepare what is to be written."""
         there = {name for name in variables if internals.encode_variable_name(name) in self._arrays}
-        self._check_names(variables, there)
-        fresh, attributes = self.encoded({name: v for name, v in variables.items() if name not in there}, attributes)
-        coded = {**fresh, **self._encoded_as_stored({name: variables[name] for name in variables if name in there})}
-        self._set_attributes(attributes)
-        for name in variables:
-            variable = coded[name]
-            if name not in there:
-                self.pieces.append(self._new(name, variable, is_checked=name in check_encoding_set))
-            elif self._mode != "a-" or self._append_dim is None or self._append_dim in variable.dims:
-                self.pieces.append(self._existing(name, variable))
-
-    def _check_names(self, variables: Mapping[Any, Variable], there: set[Any]) -> None:
         if self._mode == "r+" and (new := [name for name in variables if name not in there]):
             raise ValueError(
                 f"dataset contains non-pre-existing variables {new!r}: mode='r+' changes values only; "
@@ -382,6 +370,23 @@ class _GroupWriter(internals.WritableStore):
                 path=self.where.path,
                 remedy="write it with omnizarr.netcdf; mode='r+' and region= change values",
             )
+        fresh, attributes = self.encoded({name: v for name, v in variables.items() if name not in there}, attributes)
+        coded = {**fresh, **self._encoded_as_stored({name: variables[name] for name in variables if name in there})}
+        self.attributes = self._json(self.where, attributes)
+        if self.attributes and self.group is None and not dialect_named(self.target.dialect).has_groups:
+            raise NotRepresentableError(
+                f"groups of Zarr {self.target.dialect} have no attributes",
+                store=str(self.where.store),
+                path=self.where.path,
+                found=sorted(self.attributes),
+                remedy="drop them: data.drop_attrs(deep=False)",
+            )
+        for name in variables:
+            variable = coded[name]
+            if name not in there:
+                self.pieces.append(self._new(name, variable, is_checked=name in check_encoding_set))
+            elif self._mode != "a-" or self._append_dim is None or self._append_dim in variable.dims:
+                self.pieces.append(self._existing(name, variable))
 
     def _encoded_as_stored(self, variables: Mapping[Any, Variable]) -> dict[Any, Variable]:
         """Return variables encoded like the existing arrays."""
@@ -398,17 +403,6 @@ class _GroupWriter(internals.WritableStore):
         return {
             name: internals.validate_and_transpose(name, each, known[name], where, dim) for name, each in coded.items()
         }
-
-    def _set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        self.attributes = self._json(self.where, attributes)
-        if self.attributes and self.group is None and not dialect_named(self.target.dialect).has_groups:
-            raise NotRepresentableError(
-                f"groups of Zarr {self.target.dialect} have no attributes",
-                store=str(self.where.store),
-                path=self.where.path,
-                found=sorted(self.attributes),
-                remedy="drop them: data.drop_attrs(deep=False)",
-            )
 
     @staticmethod
     def _json(where: StorePath, attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -437,7 +431,19 @@ class _GroupWriter(internals.WritableStore):
 
     def _new(self, name: Any, variable: Variable, *, is_checked: bool) -> Piece:
         attributes, fill = self._masked(variable)
-        encoding = self._layout(name, variable, is_checked=is_checked)
+        wanted: dict[str, Any] = internals.extract_zarr_variable_encoding(
+            variable, raise_on_invalid=is_checked, name=name, zarr_format=3 if self.is_v3 else 2
+        )
+        wanted.pop("cache_metadata", None)
+        if isinstance(wanted["chunks"], tuple):  # dask has empty chunks for empty arrays
+            wanted["chunks"] = tuple(max(length, 1) for length in wanted["chunks"])
+        empty = self.target.how.write_empty_chunks
+        if empty is not None and wanted.setdefault("write_empty_chunks", empty) != empty:
+            raise ValueError(
+                f'Differing "write_empty_chunks" values in encoding and parameters for {name!r}: '
+                f"found {wanted['write_empty_chunks']} and {empty}"
+            )
+        encoding = wanted
         region = tuple((self._write_region or {}).get(dim, slice(None)) for dim in variable.dims)
         if any(part.indices(n) != (0, n, 1) for part, n in zip(region, variable.shape, strict=True)):
             raise ValueError(f"variable {name!r} is not there: region= writes into variables that are")
@@ -472,22 +478,6 @@ class _GroupWriter(internals.WritableStore):
             attributes[_FILL_VALUE] = internals.FillValueCoder.encode(mask, variable.dtype)
         fill = variable.encoding.pop("fill_value", None)
         return attributes, np.nan if fill is None and variable.dtype.kind == "f" else fill
-
-    def _layout(self, name: Any, variable: Variable, *, is_checked: bool) -> dict[str, Any]:
-        """Return the keywords of `create_array` for an encoding."""
-        wanted: dict[str, Any] = internals.extract_zarr_variable_encoding(
-            variable, raise_on_invalid=is_checked, name=name, zarr_format=3 if self.is_v3 else 2
-        )
-        wanted.pop("cache_metadata", None)
-        if isinstance(wanted["chunks"], tuple):  # dask has empty chunks for empty arrays
-            wanted["chunks"] = tuple(max(length, 1) for length in wanted["chunks"])
-        empty = self.target.how.write_empty_chunks
-        if empty is not None and wanted.setdefault("write_empty_chunks", empty) != empty:
-            raise ValueError(
-                f'Differing "write_empty_chunks" values in encoding and parameters for {name!r}: '
-                f"found {wanted['write_empty_chunks']} and {empty}"
-            )
-        return wanted
 
     def _fitting(
         self,
@@ -539,9 +529,26 @@ def _is_text(dtype: np.dtype[Any]) -> bool:
 
 def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, Any]) -> Any:
     pieces = [piece for writer in writers for piece in writer.pieces]
-    _check_scheduler(target, pieces)
+    store, is_chunked = target.root.store, any(piece.is_chunked for piece in pieces)
+    if is_chunked and target.how.compute and not store.is_shared and is_elsewhere():
+        raise SchedulerError(
+            "the store is in the memory of this process: other processes cannot reach it",
+            store=str(store),
+            remedy="use a directory or an object store, or the scheduler 'threads'",
+        )
     if target.how.mode == "w" and _is_remade(target, pieces):
-        return _remade(target, writers, options)
+        # Write everything beside a group, and replace it when all is complete.
+        def make(place: StorePath) -> None:
+            made = replace(target, root=place, where=place)
+            for writer in writers:
+                writer.where = place / writer.where.path[len(target.where.prefix) :]
+                made.create(writer)
+                writer.create_arrays()
+            _write([piece for writer in writers for piece in writer.pieces], place.store, options)
+
+        replacing.remade(target.where, dialect_named(target.dialect), make)
+        target.consolidate()
+        return target.group()
     if target.how.mode == "w":
         _outlast(target, pieces)
     try:
@@ -552,7 +559,7 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
     except Exception as error:
         made = [piece.name for piece in pieces if piece.metadata is not None and piece.array is not None]
         if made:
-            error.add_note(f"{target.where}: the arrays {', '.join(made)} are there, but perhaps not all of their data")
+            error.add_note(f"{target.where}: the arrays {', '.join(made)} exist, but perhaps without all data")
         raise
 
 
@@ -564,22 +571,6 @@ def _is_remade(target: _Target, pieces: Sequence[Piece]) -> bool:
     if any(piece.is_chunked for piece in pieces) and is_elsewhere() and type(target.root.store) is not LocalStore:
         return False
     return replacing.is_taken(target.where, dialect)
-
-
-def _remade(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, Any]) -> Group:
-    """Write everything beside a group, and replace it when all is complete."""
-
-    def make(place: StorePath) -> None:
-        made = replace(target, root=place, where=place)
-        for writer in writers:
-            writer.where = place / writer.where.path[len(target.where.prefix) :]
-            made.create(writer)
-            writer.create_arrays()
-        _write([piece for writer in writers for piece in writer.pieces], place.store, options)
-
-    replacing.remade(target.where, dialect_named(target.dialect), make)
-    target.consolidate()
-    return target.group()
 
 
 def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Group:
@@ -639,16 +630,6 @@ def _sync(pieces: Sequence[Piece], targets: Sequence[Any], options: dict[str, An
     for piece, target in zip(pieces, targets, strict=True):
         writer.add(piece.variable.data, target, piece.region)
     return writer.sync(compute=compute, chunkmanager_store_kwargs=options)
-
-
-def _check_scheduler(target: _Target, pieces: Sequence[Piece]) -> None:
-    store, is_chunked = target.root.store, any(piece.is_chunked for piece in pieces)
-    if is_chunked and target.how.compute and not store.is_shared and is_elsewhere():
-        raise SchedulerError(
-            "the store is in the memory of this process: other processes cannot reach it",
-            store=str(store),
-            remedy="use a directory or an object store, or the scheduler 'threads'",
-        )
 
 
 def _outlast(target: _Target, pieces: Sequence[Piece]) -> None:

@@ -171,7 +171,24 @@ def _load(document: JSON, pointer: str, depth: int) -> tuple[Named, ByteOrder | 
     if isinstance(document, str):
         return _load_typestr(document, pointer)
     if isinstance(document, Sequence) and document and depth < DEEPEST:
-        return _load_descr(document, pointer, depth)
+        fields: list[dict[str, JSON]] = []
+        orders: list[ByteOrder | None] = []
+        names = set()
+        for i, field in enumerate(document):
+            at = f"{pointer}/{i}"
+            if isinstance(field, str) or not isinstance(field, Sequence) or len(field) not in (2, 3):
+                raise _malformed(field, at, "[name, type] or [name, type, shape]")
+            name = _field_name(field[0], i, f"{at}/0")
+            if name in names:
+                raise _malformed(name, f"{at}/0", "names that differ")
+            names.add(name)
+            named, order = _load(field[1], f"{at}/1", depth + 1)
+            entry: dict[str, JSON] = {"name": name, "data_type": named_to_json(named)}
+            if len(field) > 2 and (shape := _shape(field[2], f"{at}/2")):  # it has a shape
+                entry["shape"] = shape
+            fields.append(entry)
+            orders.append(order)
+        return join_fields(fields, orders)
     raise _malformed(document, pointer, f"a typestr, or a list of fields (nested at most {DEEPEST} deep)")
 
 
@@ -213,27 +230,6 @@ def _load_unit(text: str, scale: str | None, unit: str | None, pointer: str) -> 
     if unit not in UNITS or not 1 <= factor <= LARGEST_SCALE:
         raise _malformed(text, pointer, f"a unit ({', '.join(UNITS[:-1])}), perhaps with a factor in front")
     return {"unit": unit, "scale_factor": factor}
-
-
-def _load_descr(document: Sequence[JSON], pointer: str, depth: int) -> tuple[Named, ByteOrder | None]:
-    fields: list[dict[str, JSON]] = []
-    orders: list[ByteOrder | None] = []
-    names = set()
-    for i, field in enumerate(document):
-        at = f"{pointer}/{i}"
-        if isinstance(field, str) or not isinstance(field, Sequence) or len(field) not in (2, 3):
-            raise _malformed(field, at, "[name, type] or [name, type, shape]")
-        name = _field_name(field[0], i, f"{at}/0")
-        if name in names:
-            raise _malformed(name, f"{at}/0", "names that differ")
-        names.add(name)
-        named, order = _load(field[1], f"{at}/1", depth + 1)
-        entry: dict[str, JSON] = {"name": name, "data_type": named_to_json(named)}
-        if len(field) > 2 and (shape := _shape(field[2], f"{at}/2")):  # it has a shape
-            entry["shape"] = shape
-        fields.append(entry)
-        orders.append(order)
-    return join_fields(fields, orders)
 
 
 def _field_name(document: JSON, place: int, at: str) -> str:

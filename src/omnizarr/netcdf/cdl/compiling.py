@@ -56,7 +56,7 @@ _FORMATS: Final = frozenset({
 })  # fmt: skip
 _TRUTH: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 
-# What a special attribute holds: one number, numbers, any text, one of some words, or truth. In ncdump's order.
+# The values of special attributes: one number, numbers, any text, one of some words, or a boolean; in ncdump's order.
 _Kind: TypeAlias = str | frozenset[str]
 _GLOBAL_SPECIAL: Final[Mapping[str, _Kind]] = {
     "_NCProperties": "text", "_SuperblockVersion": "number", "_IsNetcdf4": "number", "_Format": _FORMATS,
@@ -346,7 +346,7 @@ class _Variable:
 
     @property
     def fill(self) -> Any:
-        """What elements without a value hold: of char one byte."""
+        """The value of elements that are not given; for char, one byte."""
         value = self.attributes["_FillValue"].value if "_FillValue" in self.attributes else None
         if value is None:
             return self.type.default_fill
@@ -521,7 +521,10 @@ def _build(scope: _Scope, statements: Iterable[_Statement]) -> None:
         match statement:
             case _Dimension():
                 name = scope.new_name(statement.name, scope.dimensions)
-                scope.dimensions[name] = _dimension(scope, name, statement.size)
+                if statement.size.type == "UNLIMITED":
+                    scope.dimensions[name] = DimensionHeader(name, 0, unlimited=True)
+                else:
+                    scope.dimensions[name] = DimensionHeader(name, _whole_number(scope, statement.size, 0, 2**63 - 1))
             case _Declaration():
                 for token, *dimensions in statement.variables:
                     _declare(scope, statement.type, token, dimensions)
@@ -545,12 +548,6 @@ def _whole_number(scope: _Scope, token: lark.Token, low: int, high: int) -> int:
     if not low <= found <= high:
         raise scope.error("a number out of range", token, expected=f"{low} to {high}")
     return int(found)
-
-
-def _dimension(scope: _Scope, name: str, size: lark.Token) -> DimensionHeader:
-    if size.type == "UNLIMITED":
-        return DimensionHeader(name, 0, unlimited=True)
-    return DimensionHeader(name, _whole_number(scope, size, 0, 2**63 - 1))
 
 
 def _declare(scope: _Scope, of_type: lark.Token, token: lark.Token, dimensions: list[lark.Token]) -> None:
@@ -612,7 +609,13 @@ def _attribute(scope: _Scope, attribute: _Attribute) -> None:
         place = "a variable" if name in _SPECIAL else "the root group"
         raise scope.error("a special attribute in the wrong place", attribute.name, expected=f"at {place}")
     elif variable is not None and name == "_FillValue":
-        variable.attributes[name] = _fill_value(scope, attribute, variable.type, found)
+        value = _value(scope, variable.type, found)
+        is_one = len(found) == 1 and (
+            variable.type is not types.CHAR or len(literals.text_of(scope.document, found)) <= 1
+        )
+        if not is_one:
+            raise scope.error("not a fill value", attribute.values, expected=f"one value of type {variable.type}")
+        variable.attributes[name] = value
     else:
         owner.attributes[name] = _value(scope, nc_type or literals.infer(scope.document, found), found)
 
@@ -621,15 +624,6 @@ def _value(scope: _Scope, nc_type: NcType, found: list[Literal]) -> Attribute:
     if nc_type is types.CHAR:
         return Attribute(nc_type, literals.text_of(scope.document, found).decode("utf-8", "surrogateescape"))
     return Attribute(nc_type, literals.values(scope.document, found, nc_type, None))
-
-
-def _fill_value(scope: _Scope, attribute: _Attribute, nc_type: NcType, found: list[Literal]) -> Attribute:
-    """Return a fill value, which is of the type of the variable whatever type is written."""
-    value = _value(scope, nc_type, found)
-    is_one = len(found) == 1 and (nc_type is not types.CHAR or len(literals.text_of(scope.document, found)) <= 1)
-    if not is_one:
-        raise scope.error("not a fill value", attribute.values, expected=f"one value of type {nc_type}")
-    return value
 
 
 def _special(scope: _Scope, attribute: _Attribute, kind: _Kind, found: list[Literal]) -> Attribute:
@@ -666,33 +660,25 @@ def _agree(scope: _Scope, variable: _Variable, name: str, attribute: _Attribute)
 def _user_type(scope: _Scope, name: str, statement: _Enum | _Opaque | _Vlen | _Compound) -> UserType:
     match statement:
         case _Enum():
-            return _enum(scope, name, statement)
+            base = scope.known_type(statement.base)
+            if not isinstance(base, NcType) or base.dtype.kind not in "iu":
+                raise scope.error("not a base of an enum", statement.base, expected="an integer type")
+            members: dict[str, int] = {}
+            for token, number in statement.members:
+                members[scope.new_name(token, members)] = _whole_number(scope, number, *literals.limits(base))
+            return UserType(name, "enum", base.dtype, members, base)
         case _Opaque():
             return UserType(name, "opaque", np.dtype(f"V{_whole_number(scope, statement.size, 1, 2**31 - 1)}"))
         case _Vlen():
             base = scope.known_type(statement.base)
             return UserType(name, "vlen", np.dtype(object), base=base if isinstance(base, NcType) else None)
         case _Compound():
-            return _compound(scope, name, statement)
-
-
-def _enum(scope: _Scope, name: str, statement: _Enum) -> UserType:
-    base = scope.known_type(statement.base)
-    if not isinstance(base, NcType) or base.dtype.kind not in "iu":
-        raise scope.error("not a base of an enum", statement.base, expected="an integer type")
-    members: dict[str, int] = {}
-    for token, number in statement.members:
-        members[scope.new_name(token, members)] = _whole_number(scope, number, *literals.limits(base))
-    return UserType(name, "enum", base.dtype, members, base)
-
-
-def _compound(scope: _Scope, name: str, statement: _Compound) -> UserType:
-    listed: dict[str, tuple[Any, ...]] = {}
-    for of_type, token, *shape in statement.fields:
-        lengths = tuple(_whole_number(scope, each, 1, 2**31 - 1) for each in shape)
-        listed[scope.new_name(token, listed)] = (scope.known_type(of_type).dtype, lengths)
-    try:
-        dtype = np.dtype([(field_name, *each) for field_name, each in listed.items()], align=True)
-    except (ValueError, TypeError):
-        raise scope.error("a compound too large", statement.name, expected="fewer than 2^31 bytes") from None
-    return UserType(name, "compound", dtype)
+            listed: dict[str, tuple[Any, ...]] = {}
+            for of_type, token, *shape in statement.fields:
+                lengths = tuple(_whole_number(scope, each, 1, 2**31 - 1) for each in shape)
+                listed[scope.new_name(token, listed)] = (scope.known_type(of_type).dtype, lengths)
+            try:
+                dtype = np.dtype([(field_name, *each) for field_name, each in listed.items()], align=True)
+            except (ValueError, TypeError):
+                raise scope.error("a compound too large", statement.name, expected="fewer than 2^31 bytes") from None
+            return UserType(name, "compound", dtype)

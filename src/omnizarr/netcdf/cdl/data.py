@@ -17,7 +17,7 @@ from omnizarr.netcdf.cdl.lines import CONTINUED, Lines, escaped_bytes, escaped_n
 from omnizarr.netcdf.header import DimensionHeader, Selection
 
 READ_AT_ONCE: Final = 16 * 2**20
-"""Bytes of a variable that are in memory at a time, and of which texts are made bit by bit."""
+"""Bytes of a variable that are in memory and converted to text at a time."""
 
 _TEXTS_AT_ONCE: Final = 2**16
 _BYTES_OF_AN_OBJECT: Final = 64
@@ -86,7 +86,7 @@ class Rows:
         self._shape = tuple(each.size for each in dimensions)
         self._length = self._shape[-1] if self._shape else 1
         self._rows = math.prod(self._shape[:-1])
-        # Every so many rows, braces close and open: around the records of each further unlimited dimension.
+        # Braces surround the records of each further unlimited dimension, so they close and open at regular intervals.
         self._records = [
             math.prod(self._shape[level:-1]) for level, each in enumerate(dimensions) if level and each.unlimited
         ]
@@ -95,7 +95,14 @@ class Rows:
 
     def printed(self, read: Callable[[Selection], NDArray[Any]], itemsize: int) -> Iterator[str]:
         """Yield the lines of the variable, from its name to the semicolon."""
-        yield self._head()
+        lines, name = self._lines, escaped_name(self._name)
+        if len(self._shape) < 2:
+            lines.position = lines.indent + width(self._name) + 4
+            head = f"\n{lines.margin} {name} = "
+        else:
+            lines.position = lines.indent + 2
+            head = f"\n{lines.margin} {name} =\n  "
+        yield head
         row = column = nuls = 0
         for values in self._values(read, itemsize):
             texts = None if self._texts is None else self._texts(values)
@@ -112,14 +119,6 @@ class Rows:
                     yield opening + items + (self._closing(texts[stop - 1], row) if is_last else "")
                 row, column = (row + 1, 0) if is_last else (row, column + stop - start)
                 start = stop
-
-    def _head(self) -> str:
-        lines, name = self._lines, escaped_name(self._name)
-        if len(self._shape) < 2:
-            lines.position = lines.indent + width(self._name) + 4
-            return f"\n{lines.margin} {name} = "
-        lines.position = lines.indent + 2
-        return f"\n{lines.margin} {name} =\n  "
 
     def _values(self, read: Callable[[Selection], NDArray[Any]], itemsize: int) -> Iterator[NDArray[Any]]:
         for selection in blocks(self._shape, max(1, READ_AT_ONCE // itemsize)):
@@ -167,7 +166,7 @@ class Rows:
         return f"{text} ;\n" if is_last else f"{text},\n  "
 
     def _string(self, raw: bytes, nuls: int) -> tuple[str, int]:
-        """Return a part of a row of characters after so many NULs, without the NULs at its end, and their number."""
+        """Return a part of a row of characters without the NULs at its end, and their number. `nuls` precede it."""
         text = raw.rstrip(b"\0") if self._pads else raw
         if not text:
             return "", nuls + len(raw)

@@ -32,7 +32,7 @@ _TOUCHING_MARK = re.compile(r"_(?:[^,\s]|(?<=[^,\s]_))", re.ASCII)
 
 
 class _Block(NamedTuple):
-    """What stands between two braces, or a whole list."""
+    """The values between two braces, or a whole list."""
 
     start: int
     end: int
@@ -73,7 +73,19 @@ class DataList:
     def parse(self, text: Text, start: int, end: int) -> None:
         """Take the list of values at `start` up to `end`."""
         starts = [0, *(n for n, each in enumerate(self.dimensions) if n and each.unlimited), len(self.dimensions)]
-        self._take(text, _blocks(text, start, end), list(pairwise(starts)), ())
+        # The braces of a list as a tree.
+        whole = _Block(start, end, [])
+        if "{" in text.text[start:end]:
+            path = [(start, whole.blocks)]
+            for match in _BRACES.finditer(text.text, start, end):
+                if match[0] == "{":
+                    if len(path) > _MAXIMUM_DEPTH:
+                        raise text.error("braces too deep", match.start(), expected=f"at most {_MAXIMUM_DEPTH} levels")
+                    path.append((match.end(), []))
+                elif match[0] == "}":
+                    opened, inside = path.pop()
+                    path[-1][1].append(_Block(opened, match.start(), inside))
+        self._take(text, whole, list(pairwise(starts)), ())
 
     def _take(self, text: Text, block: _Block, parts: Sequence[tuple[int, int]], index: tuple[int, ...]) -> None:
         """Take a block: of other blocks, one for each element of the first part, or of values in the last."""
@@ -95,9 +107,6 @@ class DataList:
             count = len(values)
             if count:
                 self._runs.append(_Run(index, values))
-        self._check_count(text, block, first, last, count)
-
-    def _check_count(self, text: Text, block: _Block, first: int, last: int, count: int) -> None:
         is_open = first < last and self.dimensions[first].unlimited
         rest = math.prod(each.size for each in self.dimensions[first + is_open : last])
         if is_open and rest:
@@ -188,23 +197,6 @@ class Values:
         is_set = (inside >= 0) & (inside < np.diff(self.offsets)[run])
         filled[is_set] = self.values[(self.offsets[run] + inside)[is_set]]
         return result
-
-
-def _blocks(text: Text, start: int, end: int) -> _Block:
-    """Return the braces of a list as a tree."""
-    whole = _Block(start, end, [])
-    if "{" not in text.text[start:end]:
-        return whole
-    path = [(start, whole.blocks)]
-    for match in _BRACES.finditer(text.text, start, end):
-        if match[0] == "{":
-            if len(path) > _MAXIMUM_DEPTH:
-                raise text.error("braces too deep", match.start(), expected=f"at most {_MAXIMUM_DEPTH} levels")
-            path.append((match.end(), []))
-        elif match[0] == "}":
-            opened, inside = path.pop()
-            path[-1][1].append(_Block(opened, match.start(), inside))
-    return whole
 
 
 def unbalanced(listed: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:

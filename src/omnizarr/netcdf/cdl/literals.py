@@ -87,7 +87,7 @@ _WORDS: Final = {
     **dict.fromkeys(("NIL", "nil", "Nil"), (types.STRING, None)),
     "_": (None, None),
 }
-# What an integer without a suffix is: the first that holds it, as ncgen tries them.
+# An integer without a suffix gets the first of these types that can hold it, as in ncgen.
 _UNMARKED: Final = (types.INT, types.UINT)
 
 
@@ -208,7 +208,9 @@ def _literal(text: Text, match: re.Match[str], kind: str) -> Literal:
     if kind == "number":
         return _number(text, match)
     if kind == "hexadecimal":
-        return _hexadecimal(text, match)
+        start, end = match.start("hexdigits"), match.end()
+        nc_type = _suffix(text, match, "hexsuffix", _INTEGER_SUFFIXES)
+        return Literal(*_of_type(text, int(match["hexdigits"], 16), nc_type, start, end), start, end)
     if word not in _WORDS:
         raise text.error(
             "not a value",
@@ -244,12 +246,6 @@ def _number(text: Text, match: re.Match[str]) -> Literal:
     return Literal(*_of_type(text, integer, nc_type, start, end), start, end)
 
 
-def _hexadecimal(text: Text, match: re.Match[str]) -> Literal:
-    start, end = match.start("hexdigits"), match.end()
-    nc_type = _suffix(text, match, "hexsuffix", _INTEGER_SUFFIXES)
-    return Literal(*_of_type(text, int(match["hexdigits"], 16), nc_type, start, end), start, end)
-
-
 def _suffix(text: Text, match: re.Match[str], group: str, suffixes: Mapping[str, NcType | None]) -> NcType | None:
     suffix = match[group].lower()
     if suffix not in suffixes:
@@ -266,19 +262,15 @@ def _of_type(text: Text, value: int, nc_type: NcType | None, start: int, end: in
     """Return the type and the value of an integer, given the type of its suffix if there is one."""
     if nc_type is None:
         nc_type = next((each for each in _UNMARKED if _holds(each, value)), types.UINT64 if value > 0 else types.INT64)
-    nc_type = _longer(nc_type, value)
+    low, high = limits(nc_type)
+    if nc_type is types.INT and not low <= value <= 2 * high + 1:
+        nc_type = types.INT64
+    else:
+        nc_type = types.UINT64 if nc_type is types.UINT and value > high else nc_type
     low, high = limits(nc_type)
     if not low <= value <= (2 * high + 1 if low < 0 else high):  # `65535s` may be -1
         raise text.error("a number out of range", start, end, expected=f"{nc_type} from {low} to {high}")
     return nc_type, value
-
-
-def _longer(nc_type: NcType, value: int) -> NcType:
-    """Return the 64-bit type of a number with the suffix ``L`` that needs it, else the type of its suffix."""
-    low, high = limits(nc_type)
-    if nc_type is types.INT and not low <= value <= 2 * high + 1:
-        return types.INT64
-    return types.UINT64 if nc_type is types.UINT and value > high else nc_type
 
 
 def _holds(nc_type: NcType, value: int) -> bool:

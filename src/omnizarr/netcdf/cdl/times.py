@@ -170,7 +170,16 @@ class Times:
         if abs(hours) > _TOO_FAR:
             return None
         if self.calendar is None:
-            return _standard(self.origin, hours)
+            start = self.origin
+            if start < _FIRST_GREGORIAN:
+                julian = _between(JULIAN, _LAST_JULIAN, start)
+                if hours <= julian:
+                    return _later(JULIAN, start, hours)
+                return _later(GREGORIAN, _FIRST_GREGORIAN, hours - julian)
+            gregorian = _between(GREGORIAN, _FIRST_GREGORIAN, start)
+            if hours > gregorian:
+                return _later(GREGORIAN, start, hours)
+            return _later(JULIAN, _LAST_JULIAN, hours - gregorian)
         return _at(self.calendar, _hours(self.calendar, self.origin) + hours)
 
     def _months_later(self, months: int) -> Moment:
@@ -218,7 +227,7 @@ def _hours(calendar: Calendar, moment: Moment) -> float:
 
 
 def _at(calendar: Calendar, hours: float) -> Moment:
-    """Return the moment so many hours after the start of 1970."""
+    """Return the moment that is `hours` after the start of 1970."""
     days = math.floor(hours / 24)
     hour = hours - days * 24.0
     if hour >= 24:  # rounding
@@ -227,7 +236,7 @@ def _at(calendar: Calendar, hours: float) -> Moment:
 
 
 def _later(calendar: Calendar, start: Moment, hours: float) -> Moment:
-    """Return the moment so many hours after `start`: counted from 1979, as netcdf-c does, with its rounding."""
+    """Return the moment that is `hours` after `start`, counted from 1979 and rounded as in netcdf-c."""
     pivot = _hours(calendar, _PIVOT)
     return _at(calendar, pivot + ((_hours(calendar, start) - pivot) + hours))
 
@@ -235,16 +244,3 @@ def _later(calendar: Calendar, start: Moment, hours: float) -> Moment:
 def _between(calendar: Calendar, later: Moment, earlier: Moment) -> float:
     pivot = _hours(calendar, _PIVOT)
     return (_hours(calendar, later) - pivot) - (_hours(calendar, earlier) - pivot)
-
-
-def _standard(start: Moment, hours: float) -> Moment:
-    """Return the moment so many hours after `start` in the mixed calendar."""
-    if start < _FIRST_GREGORIAN:
-        julian = _between(JULIAN, _LAST_JULIAN, start)
-        if hours <= julian:
-            return _later(JULIAN, start, hours)
-        return _later(GREGORIAN, _FIRST_GREGORIAN, hours - julian)
-    gregorian = _between(GREGORIAN, _FIRST_GREGORIAN, start)
-    if hours > gregorian:
-        return _later(GREGORIAN, start, hours)
-    return _later(JULIAN, _LAST_JULIAN, hours - gregorian)

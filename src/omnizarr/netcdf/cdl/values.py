@@ -37,7 +37,7 @@ def texts(values: NDArray[Any], of_type: NcType | UserType, precision: Precision
         names = {value: escaped_name(name) for name, value in of_type.members.items()}
         return [names.get(each, str(each)) for each in values.tolist()]
     if of_type.kind == "opaque":
-        return [_hexadecimal(each) for each in values]
+        return [f"0X{each.tobytes().hex().upper()}" for each in values]
     if of_type.kind == "vlen":
         return [f"{{{', '.join(_items(each, of_type.base, precision))}}}" for each in values]
     return [_compound(each, precision) for each in values]
@@ -57,10 +57,6 @@ def _items(values: Any, base: NcType | None, precision: Precision) -> list[str]:
 
 def _characters(raw: bytes) -> str:
     return f'"{escaped_bytes(raw.rstrip(bytes(1)))}"'
-
-
-def _hexadecimal(value: np.void) -> str:
-    return f"0X{value.tobytes().hex().upper()}"
 
 
 def _compound(value: np.void, precision: Precision) -> str:

@@ -12,7 +12,7 @@ as the same dataset:
   compounds, control characters are escaped
 - rows of a char variable with several dimensions are not split behind newlines: each part would be a row
 - ``C_format`` of char variables, and one that does not fit the type of its variable, is ignored
-- NULs at the end of a row of characters are there if ncgen would fill it up with another fill value
+- NULs at the end of a row of characters are written if ncgen would fill it up with another fill value
 - special attributes of a variable that is called like a section (``data``) have a blank before their colon
 - text of special attributes is escaped in full
 - a number that would be read as the fill value but is not, or as infinity (the largest double), has more digits
@@ -209,7 +209,12 @@ class _Writer:
         """Yield what is in a group; `above` are the groups from the root to it."""
         group = above[-1]
         yield from self._types(above, path)
-        yield from self._dimension_section(group)
+        margin = self._lines.margin
+        if group.dimensions:
+            yield f"{margin}dimensions:\n"
+        for name, each in group.dimensions.items():
+            size = f"UNLIMITED ; // ({each.size} currently)" if each.unlimited else f"{each.size} ;"
+            yield f"{margin}\t{escaped_name(name)} = {size}\n"
         yield from self._variables(above, path)
         yield from self._group_attributes(above)
         if not self._options.header_only and (self._options.groups is None or path in self._options.groups):
@@ -273,14 +278,6 @@ class _Writer:
                         return escaped_name(f"{path}/{of_type.name}")
         return escaped_name(of_type.name)
 
-    def _dimension_section(self, group: GroupHeader) -> Iterator[str]:
-        margin = self._lines.margin
-        if group.dimensions:
-            yield f"{margin}dimensions:\n"
-        for name, each in group.dimensions.items():
-            size = f"UNLIMITED ; // ({each.size} currently)" if each.unlimited else f"{each.size} ;"
-            yield f"{margin}\t{escaped_name(name)} = {size}\n"
-
     def _dimension_name(self, full_name: str, above: tuple[GroupHeader, ...], path: str) -> str:
         """Return what a dimension is called in a group: its name if that is the nearest one of this name, else all."""
         home, _, name = full_name.rpartition("/")
@@ -306,7 +303,7 @@ class _Writer:
             for attribute_name, attribute in each.attributes.items():
                 yield self._attribute(name, attribute_name, attribute, above, times)
             for attribute_name, attribute in each.special.items():
-                # Where values were rounded, an attribute says so that is none of the hidden ones.
+                # An attribute that is not hidden states that values were rounded.
                 if self._options.special or attribute_name.startswith("_Quantize"):
                     yield self._special(name, attribute_name, attribute)
             if "bounds" in each.attributes:
@@ -398,7 +395,10 @@ class _Writer:
         times = self._times(bounded.attributes)
         if times is not None:
             return _with_fills(variable, times.texts)
-        conversion = numbers.data_format(of_type, precision, _text(variable.attributes.get("C_format")))
+        attribute = variable.attributes.get("C_format")
+        conversion = numbers.data_format(
+            of_type, precision, attribute.value if attribute is not None and isinstance(attribute.value, str) else None
+        )
         fill = _fill(variable)
         number = None if fill is None else fill[0]
         return _with_fills(variable, lambda array: numbers.data(array, of_type, conversion, number))
@@ -407,10 +407,6 @@ class _Writer:
 def _of(owner: str, name: str) -> str:
     """Return the name of an attribute; sections begin with a word and a colon as well."""
     return f"{escaped_name(owner)}{' ' if owner in _SECTIONS else ''}:{escaped_name(name)}"
-
-
-def _text(attribute: Attribute | None) -> str | None:
-    return attribute.value if attribute is not None and isinstance(attribute.value, str) else None
 
 
 def _comment(attribute: Attribute, times: Times | None, lines: Lines) -> str:

@@ -23,7 +23,7 @@ from omnizarr.netcdf.header import Source, VariableHeader
 _COMPRESSORS: Final[Mapping[str, str]] = {option: option.replace("blosc_", "") for option in BLOSC.values()}
 _NAMES: Final[Mapping[str, str]] = {"lz": "blosclz"}
 _REFERENCE: Final = np.dtype([("length", "<u4"), ("address", "<u8"), ("index", "<u4")])
-"""What HDF5 stores in a chunk for each string."""
+"""The data type of HDF5's reference to a string in a chunk."""
 
 
 def candidates(planned: Plan) -> list[str]:

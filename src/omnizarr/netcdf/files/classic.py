@@ -46,7 +46,7 @@ class _Header:
         return int.from_bytes(raw, "big")
 
     def _skip(self, count: int, size: int) -> None:
-        """Pass over so many values of a size, which fill up whole words."""
+        """Skip `count` values of `size` bytes, padded to whole words."""
         nbytes = -(-count * size // 4) * 4
         if nbytes > self._size - self._file.tell():
             raise self._broken(f"the header counts {count} values, which are not there")

@@ -36,7 +36,7 @@ def is_filled(dataset: Any) -> bool:
     return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
-# Where nothing is stored
+# Elements that are not stored
 
 
 def within(read: Read, stored: Sequence[int], dtype: np.dtype[Any], fill: Any) -> Read:

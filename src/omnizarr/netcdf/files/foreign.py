@@ -25,10 +25,10 @@ else:
     h5py = Lazy("h5py")
 
 NON_COORDINATE: Final = "_nc4_non_coord_"
-"""Stands before the name of a variable that is called as a dimension, and is not a coordinate of it."""
+"""Prefix of the name of a variable that has the name of a dimension without being its coordinate."""
 
 _FAILURES: Final = (TypeError, ValueError, KeyError, UnknownDataTypeError, UnicodeDecodeError, RuntimeError)
-"""What NumPy, h5py and this library raise for types and values that have no form."""
+"""Errors of NumPy, h5py and this library for types and values that cannot be converted."""
 
 
 def read(owner: Any, name: str, stored: Any) -> Attribute | None:
@@ -63,7 +63,9 @@ def _read(owner: Any, h5_type: Any, values: NDArray[Any], shape: tuple[int, ...]
     if isinstance(h5_type, h5py.h5t.TypeOpaqueID):
         of_type = {"opaque": h5_type.get_size(), "tag": h5_type.get_tag().decode("ascii")}
         return _attribute(types.CHAR, base64.b64encode(values.tobytes()).decode(), shape, of_type)
-    if isinstance(h5_type, h5py.h5t.TypeVlenID) and isinstance(h5_type.get_super(), _numbers()):
+    if isinstance(h5_type, h5py.h5t.TypeVlenID) and isinstance(
+        h5_type.get_super(), (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
+    ):
         inner = types.of_dtype(h5_type.get_super().dtype).dtype
         of_type = {"vlen": inner.newbyteorder("<").str}
         return _json(_lists(values if shape == () else values.reshape(shape or (0,)), shape), shape, of_type)
@@ -72,10 +74,6 @@ def _read(owner: Any, h5_type: Any, values: NDArray[Any], shape: tuple[int, ...]
         paths[:] = [_path(owner, each) for each in values.ravel()]
         return _attribute(types.STRING, paths, shape, "reference")
     return None
-
-
-def _numbers() -> tuple[Any, ...]:
-    return (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 
 
 def _lists(values: Any, shape: tuple[int, ...] | None) -> JSON:
@@ -136,13 +134,9 @@ def values_of(owner: Any, attribute: Attribute) -> tuple[NDArray[Any], Any]:
         dtype = h5py.vlen_dtype(np.dtype(form["type"]["vlen"])) if of_type == "vlen" else h5py.ref_dtype
         made = np.empty(values.size, dtype)
         for index, each in enumerate(values.ravel()):
-            made[index] = each if of_type == "vlen" else _reference(owner, each)
+            made[index] = each if of_type == "vlen" else (member(owner.file, each).ref if each else h5py.Reference())
         return made.reshape(values.shape), h5py.h5t.py_create(dtype, logical=True)
     return values, h5py.h5t.py_create(values.dtype, logical=True)
-
-
-def _reference(owner: Any, path: str) -> Any:
-    return member(owner.file, path).ref if path else h5py.Reference()
 
 
 def member(group: Any, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""What netCDF4-python cannot say of a netCDF-4 file, asked of HDF5 itself: exact attributes, filters, types.
+"""Read from HDF5 what netCDF4-python does not report about a netCDF-4 file: exact attributes, filters, types.
 
 netCDF4-python returns both char and string attributes as str, without NULs and with invalid UTF-8 replaced. It knows
 few filters by name, and skips variables of opaque types. h5py has all this information.
@@ -27,11 +27,11 @@ else:
     h5py = Lazy("h5py")
 
 PROPERTIES: Final = "_NCProperties"
-"""The attribute of the root in which netCDF-C says its version."""
+"""The attribute of the root with the version of netCDF-C."""
 
 _OF_SCALES: Final = ("CLASS", "NAME")
 RESERVED: Final = frozenset({*_OF_SCALES, "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Coordinates", "_Netcdf4Dimid"})
-"""Attributes of datasets by which HDF5 and netCDF-C know dimensions."""
+"""Attributes of datasets with which HDF5 and netCDF-C mark dimensions."""
 _HIDDEN: Final = RESERVED - {*_OF_SCALES} | {PROPERTIES, "_nc3_strict"}
 
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
@@ -90,7 +90,17 @@ def _read_attribute(stored: Any) -> Attribute | None:
     count = space.get_simple_extent_npoints()
     if isinstance(h5_type, h5py.h5t.TypeStringID):
         if h5_type.is_variable_str() or space.get_simple_extent_ndims():
-            return Attribute(types.STRING, strings(_read_attribute_strings(stored, h5_type, count)))
+            if not count:
+                attribute_strings = []
+            else:
+                if h5_type.is_variable_str():
+                    values = np.empty(stored.shape, h5py.string_dtype())
+                    stored.read(values)
+                else:
+                    values = np.zeros(stored.shape, f"S{h5_type.get_size()}")
+                    stored.read(values, h5_type)
+                attribute_strings = [bytes(each).split(b"\0")[0] for each in values.ravel()]
+            return Attribute(types.STRING, strings(attribute_strings))
         text = np.zeros((), f"S{h5_type.get_size()}")
         if count:
             stored.read(text, h5_type)  # its own type: any other conversion would end at a NUL
@@ -112,18 +122,6 @@ def _read_attribute(stored: Any) -> Attribute | None:
     if count:
         stored.read(values)
     return Attribute(nc_type, values.ravel())
-
-
-def _read_attribute_strings(stored: Any, h5_type: Any, count: int) -> Iterable[bytes]:
-    if not count:
-        return []
-    if h5_type.is_variable_str():
-        values = np.empty(stored.shape, h5py.string_dtype())
-        stored.read(values)
-    else:
-        values = np.zeros(stored.shape, f"S{h5_type.get_size()}")
-        stored.read(values, h5_type)
-    return [bytes(each).split(b"\0")[0] for each in values.ravel()]
 
 
 def strings(items: Iterable[bytes]) -> NDArray[Any]:
@@ -248,12 +246,12 @@ def _parameters(number: int, _flags: int, parameters: tuple[int, ...]) -> tuple[
 
 def named_types(group: Any) -> dict[str, tuple[Any, UserType]]:
     """Return the types that an HDF5 group defines, as HDF5 has them and as netCDF does."""
-    found = {name: (each.id, _user_type(each.id, name)) for name, each in members(group).items() if _is_type(each)}
+    found = {
+        name: (each.id, _user_type(each.id, name))
+        for name, each in members(group).items()
+        if isinstance(each, h5py.Datatype)
+    }
     return {name: (h5_type, each) for name, (h5_type, each) in found.items() if each is not None}
-
-
-def _is_type(each: Any) -> bool:
-    return isinstance(each, h5py.Datatype)
 
 
 def user_type_of(dataset: Any, named: Iterable[tuple[Any, UserType]], name: str | None = None) -> UserType | None:

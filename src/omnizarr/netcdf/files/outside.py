@@ -1,4 +1,4 @@
-"""What an HDF5 file takes from other files: external links, external storage, virtual datasets.
+"""References from an HDF5 file to other files: external links, external storage, virtual datasets.
 
 All are found before anything follows them, as netCDF-C does when it opens a file. Names are looked for where HDF5 looks
 for them.
@@ -119,22 +119,19 @@ class _Check:
         if isinstance(found, h5py.Group):
             self._group(found, path, name, above)
         elif isinstance(found, h5py.Dataset):
-            self._dataset(found, path, name)
-
-    def _dataset(self, dataset: Any, path: Path, name: str) -> None:
-        if dataset.shape is None:
-            self.left_out[name] = "a dataset without a shape (h5py.Empty), which netCDF does not have"
-            return
-        created = dataset.id.get_create_plist()
-        for number in range(created.get_external_count()):
-            file = os.fsdecode(created.get_external(number)[0])
-            if self._target("external storage", file, path, name) is None:
-                self.left_out[name] = f"its values are in the file {file}, which is missing"
+            if found.shape is None:
+                self.left_out[name] = "a dataset without a shape (h5py.Empty), which netCDF does not have"
                 return
-        if created.get_layout() != h5py.h5d.VIRTUAL:
-            return
-        for number in range(created.get_virtual_count()):
-            self._sources(created.get_virtual_filename(number), path, name)
+            created = found.id.get_create_plist()
+            for number in range(created.get_external_count()):
+                file = os.fsdecode(created.get_external(number)[0])
+                if self._target("external storage", file, path, name) is None:
+                    self.left_out[name] = f"its values are in the file {file}, which is missing"
+                    return
+            if created.get_layout() != h5py.h5d.VIRTUAL:
+                return
+            for number in range(created.get_virtual_count()):
+                self._sources(created.get_virtual_filename(number), path, name)
 
     def _sources(self, file: str, path: Path, name: str) -> None:
         """Check the files of a virtual dataset; ``%b`` in a name means numbers from 0 on."""

@@ -1,4 +1,4 @@
-"""What a file of each netCDF format can hold of a dataset, and what it cannot; no I/O.
+"""Plan which parts of a dataset a file of each netCDF format can hold, without I/O.
 
 Spec: NetCDF Users Guide, "File Format Specifications"; the limits of netCDF4-python are those of its createVariable.
 """
@@ -283,7 +283,10 @@ class _Planner:
         if _is_true(special.get("_NoFill")) and fill is None and isinstance(header.type, NcType):
             options["fill_value"] = False
         elif fill is not None:
-            options["fill_value"] = _fill_value(fill)
+            if fill.type is types.CHAR:
+                options["fill_value"] = str(fill.value).encode("utf-8", "surrogateescape")
+            else:
+                options["fill_value"] = fill.value[0]
         if self.is_classic_file:
             stored = [name for name in special if name in {"_ChunkSizes", "_Filter", "_Codecs", *_OWN[4:]}]
             if stored and header.dimensions:
@@ -394,8 +397,8 @@ def without_blosc(planned: Plan, names: Iterable[str]) -> Plan:
         path, _, name = each.rpartition("/")
         options[each] = {key: value for key, value in options[each].items() if key not in _OPTIONS_OF_BLOSC}
         special = groups[path].variables[name].special["_Filter"]
-        told = next(one for one in str(_plain(special)).split("|") if one.startswith("32001"))
-        losses.append(StoredOtherwise(each[1:], "", f"_Filter {told}", why))
+        entry = next(one for one in str(_plain(special)).split("|") if one.startswith("32001"))
+        losses.append(StoredOtherwise(each[1:], "", f"_Filter {entry}", why))
     return planned._replace(options=options, losses=tuple(losses))
 
 
@@ -423,12 +426,6 @@ def _filter_options(text: str) -> dict[str, Any] | None:
             return {"compression": "szip", "szip_coding": "nn" if mask & 32 else "ec", "szip_pixels_per_block": pixels}
         case _:
             return None
-
-
-def _fill_value(fill: Attribute) -> Any:
-    if fill.type is types.CHAR:
-        return str(fill.value).encode("utf-8", "surrogateescape")
-    return fill.value[0]
 
 
 def _plain(attribute: Attribute) -> Any:

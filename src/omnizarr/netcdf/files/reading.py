@@ -44,7 +44,7 @@ _QUANTIZE: Final = (
     "_QuantizeBitRoundNumberOfSignificantBits",
 )
 _FAILURES: Final = (OSError, RuntimeError, ValueError, KeyError, AttributeError, TypeError)
-"""What netCDF4-python and h5py raise when a file is broken."""
+"""Errors of netCDF4-python and h5py for broken files."""
 
 
 # netCDF4-python takes NULs out of text after decoding it. This codec decodes no byte to a NUL: one character per byte.
@@ -70,7 +70,7 @@ codecs.register(_find_codec)
 
 @contextmanager
 def opened(path: str, *, is_hdf5: bool, allowed: Trust) -> Iterator[Source]:
-    """Open a file that is known to be there, and to be of netCDF; `allowed`: which others it may lead to."""
+    """Open a netCDF file that exists. `allowed`: other files that it may refer to."""
     with ExitStack() as stack:
         try:
             found = outside.check(path, allowed) if is_hdf5 else outside.Found({}, {})
@@ -226,12 +226,12 @@ class _File:
         if f"{path}/{name}" in self._missing:
             file = self._missing[f"{path}/{name}"]
             notes.append(
-                Note("/values", f"left out: they are in the file {file}, which is missing; fill values are there")
+                Note("/values", f"left out: they are in the file {file}, which is missing; read as fill values")
             )
         special = files_hdf5.storage(dataset)
         special |= {each: attributes.pop(each) for each in _QUANTIZE if each in attributes}
-        told = getattr(getattr(variable, "datatype", None), "name", None)
-        nc_type: AnyType | None = files_hdf5.user_type_of(dataset, self._named_types, told)
+        type_name = getattr(getattr(variable, "datatype", None), "name", None)
+        nc_type: AnyType | None = files_hdf5.user_type_of(dataset, self._named_types, type_name)
         if nc_type is None:
             nc_type = self._atomic_type(variable, dataset)
         if variable is not None and isinstance(nc_type, NcType) and nc_type.dtype.itemsize > 1:
@@ -255,7 +255,7 @@ class _File:
             type=nc_type,
             dimensions=dimensions,
             attributes=attributes,
-            special=_in_order(special),
+            special={name: special[name] for name in sorted(special, key=lambda name: name in _QUANTIZE)},
             notes=tuple(notes),
         )
 
@@ -291,11 +291,6 @@ def _fill(nc_type: AnyType, attribute: Attribute | None) -> Any:
     if nc_type.dtype == object:
         return np.empty(0, nc_type.base.dtype if nc_type.base else object)
     return np.zeros((), nc_type.dtype)
-
-
-def _in_order(special: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return special attributes with those of quantization at the end."""
-    return {name: special[name] for name in sorted(special, key=lambda name: name in _QUANTIZE)}
 
 
 def _dimension_names(variable: Any) -> tuple[str, ...]:

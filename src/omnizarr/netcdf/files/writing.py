@@ -45,7 +45,9 @@ def write(path: Path, source: Source, format: Format, progress: Progress) -> tup
     """Write a file beside its place, and move it there."""
     planned = plan(source.root, format)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    nbytes = _nbytes(planned)
+    sizes = planned.root.sizes()
+    headers = (each for _, group in planned.root.walk() for each in group.variables.values())
+    nbytes = sum(math.prod(sizes[name].size for name in each.dimensions) * each.type.dtype.itemsize for each in headers)
     shown = Tracker(progress, f"writing {path.name}", nbytes)
     try:
         with shown:
@@ -113,9 +115,6 @@ class _Writer:
         self.losses: list[Loss] = []
         self.tick = tick
 
-    def _shape(self, header: VariableHeader) -> tuple[int, ...]:
-        return tuple(self.sizes[each].size for each in header.dimensions)
-
     def write(self) -> tuple[Loss, ...]:
         with closing(netCDF4.Dataset(str(self.path), "w", format=self.format)) as dataset:
             if self.format.startswith("NETCDF3"):
@@ -129,7 +128,15 @@ class _Writer:
         if not self.format.startswith("NETCDF3"):
             with h5py.File(self.path, "r+", locking="best-effort") as hdf5:
                 self._complete(hdf5, self.planned.root, "")
-        self._check_lengths()
+        # Say which unlimited dimensions are shorter in the file: no variable has values that make them long.
+        with closing(netCDF4.Dataset(str(self.path))) as dataset:
+            for full_name, header in self.sizes.items():
+                path, _, name = full_name.rpartition("/")
+                size = (dataset[path] if path else dataset).dimensions[name].size
+                if size != header.size:
+                    what = f"length {header.size} of unlimited dimension {name}"
+                    why = "no variable with values has it"
+                    self.losses.append(Loss(path.lstrip("/"), f"/dimensions/{name}", what, why, f"length {size}"))
         return tuple(self.losses)
 
     # Definitions
@@ -185,7 +192,7 @@ class _Writer:
     # Values
 
     def _copy(self, name: str, header: VariableHeader, store: Callable[[Selection, NDArray[Any]], None]) -> None:
-        shape = self._shape(header)
+        shape = tuple(self.sizes[each].size for each in header.dimensions)
         chunks = self.planned.options[name].get("chunksizes") or (1,) * len(shape)
         has_nul = False
         is_filled = self._filler(name, header, shape)
@@ -196,7 +203,9 @@ class _Writer:
                 continue
             if header.type is types.STRING and any("\0" in each for each in values.ravel()):
                 has_nul = True
-                values = _cut(values)
+                cut = np.empty(values.shape, object)
+                cut.reshape(-1)[:] = [each.split("\0")[0] for each in values.ravel()]
+                values = cut
             store(selection, values)
             self.tick(values.nbytes)
         if has_nul:
@@ -215,7 +224,7 @@ class _Writer:
             return lambda _selection, _values: False
         bits = f"u{dtype.itemsize}"  # so that -0.0 is not 0.0, and NaN is NaN
         wanted = np.asarray(fill, dtype).view(bits)
-        # What is stored at the end of an unlimited dimension makes it long.
+        # A stored chunk at the end of an unlimited dimension defines its length.
         ends = [
             (axis, shape[axis]) for axis, each in enumerate(header.dimensions) if self.sizes[each].unlimited
         ]  # fmt: skip
@@ -227,24 +236,6 @@ class _Writer:
             return bool(found.flat[0] == wanted and (found == wanted).all())
 
         return is_filled
-
-    def _check_lengths(self) -> None:
-        """Say which unlimited dimensions are shorter in the file: no variable has values that make them long."""
-        with closing(netCDF4.Dataset(str(self.path))) as dataset:
-            for full_name, header in self.sizes.items():
-                path, _, name = full_name.rpartition("/")
-                size = (dataset[path] if path else dataset).dimensions[name].size
-                if size != header.size:
-                    what = f"length {header.size} of unlimited dimension {name}"
-                    why = "no variable with values has it"
-                    self.losses.append(Loss(path.lstrip("/"), f"/dimensions/{name}", what, why, f"length {size}"))
-
-
-def _nbytes(planned: Plan) -> int:
-    """Return the bytes of all elements."""
-    sizes = planned.root.sizes()
-    headers = (each for _, group in planned.root.walk() for each in group.variables.values())
-    return sum(math.prod(sizes[name].size for name in each.dimensions) * each.type.dtype.itemsize for each in headers)
 
 
 def _has_filter(dataset: Any, compression: str) -> bool:
@@ -309,12 +300,6 @@ def _hdf5_storer(dataset: Any) -> Callable[[Selection, NDArray[Any]], None]:
         elements.write(dataset, selection, values if h5py.check_vlen_dtype(dataset.dtype) else _encoded(values))
 
     return store
-
-
-def _cut(values: NDArray[Any]) -> NDArray[Any]:
-    cut = np.empty(values.shape, object)
-    cut.reshape(-1)[:] = [each.split("\0")[0] for each in values.ravel()]
-    return cut
 
 
 def blocks(shape: Sequence[int], chunks: Sequence[int], itemsize: int, limit: int = BLOCK) -> Iterator[Selection]:

@@ -33,9 +33,9 @@ Style: TypeAlias = Literal["codes", "U1", "S1", "v3", "none"]
 DEFAULT_MAXSTRLEN: Final = 128
 _SPEC: Final = 'NCZarr, "Appendix C"'
 _LEAST_LARGE: Final = 2.0**127
-"""Below are numbers that a float has in any case."""
+"""Smaller integers are exact in every type of float."""
 _EXACT: Final = 2**53
-"""Up to here every reader of JSON gets integers right."""
+"""Integers up to this size are exact in every reader of JSON."""
 
 _TYPESTR = re.compile(r"([<>|]?)([iufSU])([0-9]{1,9})")
 _NAMES: Final[Mapping[str, NcType]] = {
@@ -317,7 +317,19 @@ def write(
     (('{"a": 1}', 'char'), ({'a': 1}, 'json'))
     """
     if style == "codes":
-        _refuse_of_old(attribute)
+        # Raise NotRepresentableError for what netCDF-C 4.8.0 reads wrong: quotes, and numbers that are not finite.
+        if isinstance(attribute.value, str):
+            is_wrong = '"' in attribute.value
+        else:
+            is_wrong = attribute.type.dtype.kind == "f" and not np.isfinite(attribute.value).all()
+        if is_wrong:
+            raise NotRepresentableError(
+                "netCDF-C 4.8.0 cannot read the attribute",
+                found=attribute.value if isinstance(attribute.value, str) else attribute.value.tolist(),
+                expected="text without quotes, finite numbers",
+                remedy="write another layout",
+                spec=_SPEC,
+            )
     recorded = None if style == "none" else recorded_type(attribute, style, maxstrlen)
     if isinstance(attribute.value, str):
         value = _json_of(attribute.value) if as_json else attribute.value
@@ -329,22 +341,6 @@ def write(
     else:
         items = attribute.value.tolist()
     return items[0] if len(items) == 1 else items, recorded
-
-
-def _refuse_of_old(attribute: Attribute) -> None:
-    """Raise NotRepresentableError for what netCDF-C 4.8.0 reads wrong: quotes, and numbers that are not finite."""
-    if isinstance(attribute.value, str):
-        is_wrong = '"' in attribute.value
-    else:
-        is_wrong = attribute.type.dtype.kind == "f" and not np.isfinite(attribute.value).all()
-    if is_wrong:
-        raise NotRepresentableError(
-            "netCDF-C 4.8.0 cannot read the attribute",
-            found=attribute.value if isinstance(attribute.value, str) else attribute.value.tolist(),
-            expected="text without quotes, finite numbers",
-            remedy="write another layout",
-            spec=_SPEC,
-        )
 
 
 def _float_to_json(number: Any) -> JSON:
@@ -359,17 +355,13 @@ def _json_of(text: str) -> JSON:
         return text
     try:
         value: JSON = json.loads(text)
-        same = unparse(value, ",") == _without_spaces(text) and _is_exact(value)
+        same = unparse(value, ",") == "".join(_TOKENS.findall(text)) and _is_exact(value)
     except (ValueError, RecursionError):
         return text
     return value if same else text
 
 
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[^" \t\r\n]+')
-
-
-def _without_spaces(text: str) -> str:
-    return "".join(_TOKENS.findall(text))
 
 
 def _is_exact(value: JSON) -> bool:

@@ -1,4 +1,4 @@
-"""Which dimensions the variables of a dataset have: by NCZarr's references, by names that others gave, or by length.
+"""Find the dimensions of variables: by NCZarr's references, by names of other conventions, or by length.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr", "XArray".
 """
@@ -123,7 +123,12 @@ class Scopes:
         disagree, the coordinate variable is right, or else the first; the others get anonymous dimensions.
         """
         shared = _agreed(claims) if at_root else frozenset()
-        firsts = _coordinates(claims)
+        # The lengths of variables that bear the name of their only dimension, by group and name.
+        firsts = {
+            (claim.group, claim.name): claim.shape[0]
+            for claim in claims
+            if claim.names is not None and list(claim.names) == [claim.name] and len(claim.shape) == 1
+        }
         # Outer groups first: what they define can be seen from within.
         order = sorted(range(len(claims)), key=lambda place: claims[place].group.count("/"))
         found: dict[int, tuple[str, ...]] = {}
@@ -186,12 +191,3 @@ def _agreed(claims: Sequence[Claim]) -> frozenset[str]:
             if name is not None:
                 lengths.setdefault(name, set()).add(length)
     return frozenset(name for name, found in lengths.items() if len(found) == 1)
-
-
-def _coordinates(claims: Sequence[Claim]) -> dict[tuple[str, str], int]:
-    """Return the lengths of variables that bear the name of their only dimension, by group and name."""
-    return {
-        (claim.group, claim.name): claim.shape[0]
-        for claim in claims
-        if claim.names is not None and list(claim.names) == [claim.name] and len(claim.shape) == 1
-    }

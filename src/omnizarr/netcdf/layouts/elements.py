@@ -71,7 +71,9 @@ def of(metadata: ArrayMetadata, name: str, *, is_char: bool = False) -> Elements
         return _shown(named, BOOL)
     if named.name in _COMPLEX:
         return _shown(named, _COMPLEX[named.name])
-    length = _raw_length(named)
+    match = _RAW.fullmatch(named.name)
+    length = int(match[1]) // 8 if match else named.configuration.get("length_bytes")
+    length = length if isinstance(length, int) and (match or named.name == "raw_bytes") else 0
     if length:
         return _shown(named, UserType(f"_opaque_{length}_t", "opaque", np.dtype(f"V{length}")))
     make = _MADE.get(named.name)
@@ -80,12 +82,6 @@ def of(metadata: ArrayMetadata, name: str, *, is_char: bool = False) -> Elements
 
 def _shown(named: Named, nc_type: AnyType) -> Elements:
     return Elements(nc_type, (Note("/data_type", f"{named.name}, shown as {nc_type.name}", _SPEC),))
-
-
-def _raw_length(named: Named) -> int:
-    match = _RAW.fullmatch(named.name)
-    length = int(match[1]) // 8 if match else named.configuration.get("length_bytes")
-    return length if isinstance(length, int) and (match or named.name == "raw_bytes") else 0
 
 
 def _compound(metadata: ArrayMetadata, name: str) -> Elements | None:

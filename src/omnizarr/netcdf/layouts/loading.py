@@ -68,7 +68,7 @@ class _Node:
         """Whether there is an attribute of which the value alone does not say what it is."""
         recorded = self.marks.types
         for name, value in self.metadata.attributes.items():
-            if type(value) is str or name in marks.HIDDEN or name not in recorded:
+            if type(value) is str or name in nczarr_metadata.HIDDEN or name not in recorded:
                 continue
             if attributes.depends_on_spelling(value, recorded[name], self.text):
                 return True
@@ -132,7 +132,10 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
         _find_marks(root, nodes)
     _find_spellings(nodes.values())
     top = nodes[""].metadata
-    version = _version(top)
+    # None if another program did.
+    properties = top.attributes.get("_NCProperties")
+    match = _VERSION.search(properties) if isinstance(properties, str) else None
+    version = tuple(map(int, match[1].split("."))) if match else None
     layout = _layout(top, nodes.values())
     has_marks = layout.name not in {"pure", "pure-v3"}
     writer = Writer(has_marks, version, layout.name if has_marks else None)
@@ -195,17 +198,17 @@ def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _GroupNode:
 
 def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
     """Find the marks of all nodes; only where there are none else, or a superblock says so, those of layout A."""
-    lists = {path: node.metadata for path, node in nodes.items() if marks.LISTED in node.metadata.attributes}
+    lists = {path: node.metadata for path, node in nodes.items() if nczarr_metadata.LISTED in node.metadata.attributes}
     for path, node in nodes.items():
         above, _, name = path.rpartition("/") if lists else ("", "", "")
-        in_group = marks.listed(lists[above], name) if above in lists and path else None
-        node.marks = marks.find(node.metadata, in_group=in_group)
+        in_group = nczarr_metadata.listed(lists[above], name) if above in lists and path else None
+        node.marks = nczarr_metadata.find(node.metadata, in_group=in_group)
     if root._metadata.dialect != "v2" or any(node.marks.layout for node in nodes.values()):  # noqa: SLF001 - as above
         return
-    if not root.store.exists(f"{root.store_path.prefix}{marks.SUPERBLOCK}"):
+    if not root.store.exists(f"{root.store_path.prefix}{nczarr_metadata.SUPERBLOCK}"):
         return
     for node in nodes.values():
-        node.marks = marks.find(node.metadata, objects_at(node.where, node.metadata))
+        node.marks = nczarr_metadata.find(node.metadata, objects_at(node.where, node.metadata))
 
 
 def _find_spellings(nodes: Iterable[_Node]) -> None:
@@ -344,9 +347,9 @@ class _Variable:
             array, notes = self._filled(typed.fill)
             special = {**_storage(array, self.labelled, self.type, is_scalar=self.is_scalar), **typed.quantized}
             if found.filters:
-                special = {each: value for each, value in special.items() if each not in marks.FILTERS}
+                special = {each: value for each, value in special.items() if each not in nczarr_metadata.FILTERS}
                 said = for_xarray.special_of(found.filters)  # in the order of filters, which CDL does not keep
-                special |= {each: said[each] for each in marks.FILTERS if each in said}
+                special |= {each: said[each] for each in nczarr_metadata.FILTERS if each in said}
             is_undefined = array.fill_value is UNDEFINED
             if (self._is_no_fill and is_undefined) or found.fill == "none":
                 special["_NoFill"] = Attribute(types.CHAR, "true")
@@ -406,7 +409,13 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
     found, of_type = node.marks, known.type
     if user is not None and isinstance(of_type, UserType):
         of_type, user, known = user, None, known._replace(notes=())
-    is_scalar = _is_scalar(metadata, found)
+    if not metadata.shape:
+        is_scalar = True
+    elif metadata.shape != (1,):
+        is_scalar = False
+    else:
+        names = metadata.attributes.get(_XARRAY)
+        is_scalar = found.is_scalar or found.references == () or names in ([], [_SCALAR])
     claim = (
         Claim(group, name, (), (), ())
         if is_scalar
@@ -429,15 +438,6 @@ def _is_char(metadata: ArrayMetadata, writer: Writer) -> bool:
     return not writer.is_netcdf and _XARRAY in metadata.attributes
 
 
-def _is_scalar(metadata: ArrayMetadata, found: NodeMarks) -> bool:
-    if not metadata.shape:
-        return True
-    if metadata.shape != (1,):
-        return False
-    names = metadata.attributes.get(_XARRAY)
-    return found.is_scalar or found.references == () or names in ([], [_SCALAR])
-
-
 def _names(metadata: ArrayMetadata, *, xarray: bool) -> list[str | None] | None:
     """Return the names that xarray or Zarr v3 give to dimensions."""
     if metadata.dimension_names is not None:
@@ -458,7 +458,7 @@ def _attributes(
     forms_of = node.marks.forms
     every, apart = node.metadata.attributes, node.marks.attributes
     for name, given in ({**every, **apart} if apart else every).items():
-        if name in marks.HIDDEN or name in added:
+        if name in nczarr_metadata.HIDDEN or name in added:
             continue
         of_type = recorded.get(name)
         if type(given) is str and of_type == ">S1" and name not in nuls and name not in forms_of:
@@ -625,7 +625,7 @@ def _in_order(
                 node.notes.append(Note("", f"NCZarr lists the {what} {name!r}, {why}", SPEC))
         for name in own:
             if listed is not None and name not in names:
-                node.notes.append(Note("", f"the {what} {name!r} is there, but NCZarr does not list it", SPEC))
+                node.notes.append(Note("", f"the {what} {name!r} exists, but NCZarr does not list it", SPEC))
         found += [*known, *(name for name in own if name not in known)]
     return found
 
@@ -636,7 +636,7 @@ def _in_order(
 def _marks_at(where: StorePath, metadata: Metadata, layout: Layout, in_group: JSON = None) -> NodeMarks:
     if layout.name.startswith("pure"):
         return NOTHING
-    return marks.find(metadata, objects_at(where, metadata) if layout.name == "A" else None, in_group)
+    return nczarr_metadata.find(metadata, objects_at(where, metadata) if layout.name == "A" else None, in_group)
 
 
 def read_group(where: StorePath, metadata: GroupMetadata, layout: Layout) -> GroupHeader:

@@ -49,7 +49,7 @@ def why_not(layout: str, of_type: AnyType) -> str:
         return ""
     if of_type.kind in {"vlen", "enum"} or layout in _FOR_NETCDF:
         return "NCZarr has no types that a program defines"
-    if any(_is_enum(each) for each in _leaves(of_type.dtype)):
+    if any(bool(each.metadata and "enum" in each.metadata) for each in _leaves(of_type.dtype)):
         return "a field is an enumeration, which records of Zarr have not"
     dtype = elements_of(of_type)
     try:
@@ -92,11 +92,6 @@ def _leaves(dtype: np.dtype[Any]) -> list[np.dtype[Any]]:
     if dtype.subdtype:
         return [dtype, *_leaves(dtype.base)]
     return [dtype]
-
-
-def _is_enum(dtype: np.dtype[Any]) -> bool:
-    """Return whether h5py says that numbers are those of an enumeration."""
-    return bool(dtype.metadata and "enum" in dtype.metadata)
 
 
 def is_nested(user: UserType) -> bool:
@@ -145,11 +140,13 @@ def _document(dtype: np.dtype[Any]) -> Any:
 # -- attributes and marks ----------------------------------------------------------------------
 
 
-def understood(header: VariableHeader, said: Said, layout: str, style: Style) -> Said:
+def understood(
+    header: VariableHeader, in_document: DocumentAttributes, layout: str, style: Style
+) -> DocumentAttributes:
     """Return attributes with those that tell others what the numbers of an enumeration mean, unless a file has some."""
     user = header.type
     if isinstance(user, NcType) or layout == "A":
-        return said
+        return in_document
     added: dict[str, JSON] = {}
     recorded: dict[str, JSON] = {}
     for name, attribute in _added(user, layout, header.attributes).items():
@@ -157,7 +154,11 @@ def understood(header: VariableHeader, said: Said, layout: str, style: Style) ->
         added[name] = value
         if of_type is not None:
             recorded[name] = of_type
-    return said._replace(values={**said.values, **added}, types={**said.types, **recorded}, added=(*said.added, *added))
+    return in_document._replace(
+        values={**in_document.values, **added},
+        types={**in_document.types, **recorded},
+        added=(*in_document.added, *added),
+    )
 
 
 def _added(user: UserType, layout: str, own: Mapping[str, Attribute]) -> dict[str, Attribute]:
@@ -184,12 +185,12 @@ def mark_of(header: VariableHeader) -> dict[str, JSON]:
     user = header.type
     if isinstance(user, NcType):
         return {}
-    said: dict[str, JSON] = {"name": user.name, "kind": user.kind}
+    mark: dict[str, JSON] = {"name": user.name, "kind": user.kind}
     if user.kind == "enum" and user.base is not None:
-        said |= {"base": user.base.name, "members": dict(user.members)}
+        mark |= {"base": user.base.name, "members": dict(user.members)}
     elif user.kind == "compound":
-        said["fields"] = _fields(user.dtype)
-    return {MARK: said}
+        mark["fields"] = _fields(user.dtype)
+    return {MARK: mark}
 
 
 def _fields(dtype: np.dtype[Any]) -> JSON:
@@ -235,7 +236,14 @@ def _user_type(mark: Mapping[str, JSON], array: ArrayMetadata) -> UserType | Non
     if not isinstance(name, str) or not name:
         return None
     if kind == "enum":
-        return _enum(name, mark, dtype)
+        base, members = types.TYPES.get(str(mark.get("base"))), mark.get("members")
+        if base is None or base.dtype.kind not in "iu" or not is_object(members):
+            return None
+        limits = np.iinfo(base.dtype)
+        if not all(is_integer(each) and limits.min <= each <= limits.max for each in members.values()):
+            return None
+        user = UserType(name, "enum", base.dtype, {key: int(str(each)) for key, each in members.items()}, base)
+        return user if dtype == base.dtype or (dtype.kind == "b" and _is_boolean(user)) else None
     if kind == "opaque":
         return UserType(name, "opaque", dtype) if dtype.kind == "V" and not dtype.names else None
     made = _read_fields(mark.get("fields")) if kind == "compound" else None
@@ -243,17 +251,6 @@ def _user_type(mark: Mapping[str, JSON], array: ArrayMetadata) -> UserType | Non
         return None
     user = UserType(name, "compound", made)
     return user if elements_of(user) == dtype else None
-
-
-def _enum(name: str, mark: Mapping[str, JSON], dtype: np.dtype[Any]) -> UserType | None:
-    base, members = types.TYPES.get(str(mark.get("base"))), mark.get("members")
-    if base is None or base.dtype.kind not in "iu" or not is_object(members):
-        return None
-    limits = np.iinfo(base.dtype)
-    if not all(is_integer(each) and limits.min <= each <= limits.max for each in members.values()):
-        return None
-    user = UserType(name, "enum", base.dtype, {key: int(str(each)) for key, each in members.items()}, base)
-    return user if dtype == base.dtype or (dtype.kind == "b" and _is_boolean(user)) else None
 
 
 def _read_fields(document: JSON, depth: int = 0) -> np.dtype[Any] | None:

@@ -56,7 +56,7 @@ _STYLES: Final[Mapping[Name, Style]] = {
 }
 _FORMATS: Final[Mapping[Name, Literal[2, 3]]] = {name: 3 if name in {"v3", "E", "pure-v3"} else 2 for name in _STYLES}
 _FOR_NETCDF: Final = frozenset({"A", "B", "C", "D", "E"})
-"""Layouts in the terms of netCDF-C, whatever others make of them."""
+"""Layouts that use the terms of netCDF-C, however other programs interpret them."""
 _LONG_STRINGS: Final = frozenset({"v3", "pure-v3"})
 _WITHOUT_NULS: Final = frozenset({"A", "B", "C", "D", "xarray", "pure", "v3", "pure-v3"})
 """Layouts in which no NULs stand at the end of text, where programs in C like to leave them: netCDF-C would show them
@@ -93,7 +93,7 @@ def format_special(*, is_nczarr: bool) -> dict[str, Attribute]:
 # -- attributes ---------------------------------------------------------------------------
 
 
-def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: Iterable[str]) -> Said:
+def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: Iterable[str]) -> DocumentAttributes:
     """Return the attributes of a node as JSON, and their recorded types; with some of the special ones."""
     style, as_json = _STYLES[name], name in _JSON_IN_TEXT
     given = {**header.attributes, **{each: header.special[each] for each in special if each in header.special}}
@@ -122,7 +122,7 @@ def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: 
         values[key] = [value] if style == "codes" and not isinstance(value, str | list) else value
         if of_type is not None and key not in QUANTIZED:
             recorded[key] = of_type
-    return Said(values, recorded, nuls, formed)
+    return DocumentAttributes(values, recorded, nuls, formed)
 
 
 def _formed(
@@ -148,20 +148,27 @@ def _maxstrlen(header: VariableHeader) -> int:
     return max(int(given.value[0]), 1)
 
 
-def _listed(recorded: Mapping[str, JSON]) -> JSON:
-    return [{"name": name, "configuration": {"type": of_type}} for name, of_type in recorded.items()]
-
-
-def _with_types(name: Name, said: Said, marks: Mapping[str, JSON]) -> Marks:
+def _with_types(name: Name, in_document: DocumentAttributes, marks: Mapping[str, JSON]) -> Marks:
     """Return attributes and marks of a node, with the types of all of them, where the layout puts each.
 
     `marks` are by the names that they have in layout D.
     """
-    values, recorded = said.values, said.types
-    beside = _beside_types(said) if name in {"xarray", "v3"} else {}
+    values, recorded = in_document.values, in_document.types
+    beside = _beside_types(in_document) if name in {"xarray", "v3"} else {}
     if name in {"v3", "E"}:
         every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attrs"), "json")}
-        return Marks({**values, **marks, "_nczarr_attrs": {"attribute_types": _listed(every), **beside}})
+        return Marks(
+            {
+                **values,
+                **marks,
+                "_nczarr_attrs": {
+                    "attribute_types": [
+                        {"name": name, "configuration": {"type": of_type}} for name, of_type in every.items()
+                    ],
+                    **beside,
+                },
+            }
+        )
     if name in {"D", "xarray"}:
         every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attr"), "|J0")}
         return Marks({**values, **marks, "_nczarr_attr": {"types": every, **beside}})
@@ -176,9 +183,12 @@ def _with_types(name: Name, said: Said, marks: Mapping[str, JSON]) -> Marks:
     return Marks(values)
 
 
-def _beside_types(said: Said) -> dict[str, JSON]:
+def _beside_types(in_document: DocumentAttributes) -> dict[str, JSON]:
     """Return what a mark says of attributes beside their types: NULs at the end, and forms unknown to netCDF."""
-    return {**({"nuls": said.nuls} if said.nuls else {}), **({"forms": said.forms} if said.forms else {})}
+    return {
+        **({"nuls": in_document.nuls} if in_document.nuls else {}),
+        **({"forms": in_document.forms} if in_document.forms else {}),
+    }
 
 
 _OBJECTS: Final = {"_nczarr_superblock": ".nczarr", "_nczarr_group": ".nczgroup", "_nczarr_array": ".nczvar"}
@@ -201,7 +211,7 @@ def check_name(header: GroupHeader | VariableHeader) -> None:
 def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FBT001 - the contract's
     check_name(header)
     special = ("_NCProperties",) if is_root else ()
-    said = _user_attributes(name, header, special)
+    in_document = _user_attributes(name, header, special)
     content: dict[str, JSON] = {"dimensions": {each.name: _size(each) for each in header.dimensions.values()}}
     content |= {"arrays": list(header.variables), "groups": list(header.groups)}
     version: dict[str, JSON] = {"version": "2.0.0", **({"layout": name} if name == "xarray" else {})}
@@ -217,7 +227,7 @@ def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FB
         content = {"dims": dims, "vars": content["arrays"], "groups": content["groups"]}
         version = {"zarr_format": 2, "nczarr_version": "1.0.0"} if name == "A" else version
     superblock: dict[str, JSON] = {"_nczarr_superblock": version} if is_root else {}
-    return _with_types(name, said, {"_nczarr_group": content, **superblock})
+    return _with_types(name, in_document, {"_nczarr_group": content, **superblock})
 
 
 def _size(dimension: DimensionHeader) -> JSON:
@@ -236,24 +246,24 @@ def _variable(
 ) -> Marks:
     given_header = header
     header, _ = user_types.plain(name, header)
-    said = user_types.understood(given_header, _user_attributes(name, header, QUANTIZED), name, _STYLES[name])
+    in_document = user_types.understood(given_header, _user_attributes(name, header, QUANTIZED), name, _STYLES[name])
     references = list(header.dimensions)
     beside: dict[str, JSON] = {}
     if name not in _FOR_NETCDF:
-        said = for_xarray.understood(header, said, _FORMATS[name])
+        in_document = for_xarray.understood(header, in_document, _FORMATS[name])
         given = filters.chain(header.special, header.type)
-        beside = for_xarray.beside(header, said, given, filters.widely_read(given, header.type, _FORMATS[name]))
+        beside = for_xarray.beside(header, in_document, given, filters.widely_read(given, header.type, _FORMATS[name]))
     else:
-        beside = {"added": list(said.added)} if said.added else {}
+        beside = {"added": list(in_document.added)} if in_document.added else {}
     beside |= user_types.mark_of(given_header)
     if xarray and name in {"B", "C", "D", "xarray", "pure"} and _are_for_xarray(name, header, group_path):
         names: list[JSON] = [each.rpartition("/")[2] for each in references]
-        said.values["_ARRAY_DIMENSIONS"] = names if names or name not in {"C", "D"} else ["_scalar_"]
+        in_document.values["_ARRAY_DIMENSIONS"] = names if names or name not in {"C", "D"} else ["_scalar_"]
     alias: dict[str, JSON] = {"type_alias": header.type.name} if header.type in (types.CHAR, types.STRING) else {}
     if name == "v3":
-        odd = for_xarray.odd_types(header, said)
-        types_of = {**({"attribute_types": odd} if odd else {}), **_beside_types(said)}
-        return Marks(said.values, listed={"dimension_references": references, **types_of, **beside})
+        odd = for_xarray.odd_types(header, in_document)
+        types_of = {**({"attribute_types": odd} if odd else {}), **_beside_types(in_document)}
+        return Marks(in_document.values, listed={"dimension_references": references, **types_of, **beside})
     mark: dict[str, JSON]
     if name == "E":
         mark = {"dimension_references": references, **alias, **beside}
@@ -263,7 +273,7 @@ def _variable(
         mark |= {**(alias if name == "xarray" else {}), **beside}
     else:
         mark = {"dimrefs": references, "storage": "chunked" if references else "scalar", **beside}
-    return _with_types(name, said, {"_nczarr_array": mark})
+    return _with_types(name, in_document, {"_nczarr_array": mark})
 
 
 def _are_for_xarray(name: Name, header: VariableHeader, group_path: str) -> bool:
@@ -300,7 +310,12 @@ def _array(
     has_scalars = name not in {"A", "B", "C", "D"}
     shape = [each.size for each in sizes] if sizes or has_scalars else [1]
     is_v3 = _FORMATS[name] == 3
-    dtype, item_size = _dtype(name, header, nc_type) if made_of is None else _user_dtype(name, made_of)
+    # The data type of an array whose elements are no numbers, and the bytes in an element.
+    dtype, item_size = (
+        _dtype(name, header, nc_type)
+        if made_of is None
+        else (user_types.spelled(made_of, _FORMATS[name]), made_of.itemsize)
+    )
     steps = filters.chain(header.special, nc_type)
     if name not in _FOR_NETCDF:
         steps = filters.widely_read(steps, nc_type, _FORMATS[name])
@@ -335,11 +350,6 @@ def _check_type(name: Name, header: VariableHeader, group_path: str) -> None:
             remedy="choose another type" if isinstance(nc_type, UserType) else "use char, or layout C or D",
             spec='NCZarr, "The NCZarr Data Model"',
         )
-
-
-def _user_dtype(name: Name, dtype: np.dtype[Any]) -> tuple[Any, int]:
-    """Return the data type of an array whose elements are no numbers, and the bytes in an element."""
-    return user_types.spelled(dtype, _FORMATS[name]), dtype.itemsize
 
 
 def _dtype(name: Name, header: VariableHeader, nc_type: AnyType) -> tuple[Any, int]:

@@ -30,7 +30,7 @@ ENCODING: Final = "_Encoding"
 UTF_8: Final = "utf-8"
 
 
-class Said(NamedTuple):
+class DocumentAttributes(NamedTuple):
     """The attributes of a node as a document says them.
 
     Attributes
@@ -46,7 +46,7 @@ class Said(NamedTuple):
     added : tuple of str
         Those that are none in netCDF.
     kept : dict
-        Those that are left out, or said otherwise.
+        Those that are left out, or stored differently.
     """
 
     values: dict[str, JSON]
@@ -60,14 +60,16 @@ class Said(NamedTuple):
 # -- writing ------------------------------------------------------------------------
 
 
-def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -> Said:
+def understood(
+    header: VariableHeader, in_document: DocumentAttributes, zarr_format: Literal[2, 3]
+) -> DocumentAttributes:
     """Return the attributes of a variable in words that xarray understands.
 
     - In v2, strings of a fixed length are text by ``_Encoding``.
     - In v3, ``_FillValue`` has a form of its own, and none for text, which only ``missing_value`` masks, nor for what
       no element can be; where ``_Unsigned`` makes unsigned numbers signed, it is signed as well.
     """
-    values = dict(said.values)
+    values = dict(in_document.values)
     added: dict[str, JSON] = {}
     kept: dict[str, JSON] = {}
     attribute = header.attributes.get(FILL_VALUE)
@@ -86,20 +88,24 @@ def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -
             if value is not None:
                 values[FILL_VALUE] = fill_values.encode(value.view(f"i{value.dtype.itemsize}") if is_signed else value)
     text = attributes.recorded_type(Attribute.of(""), "v3" if zarr_format == 3 else "S1")
-    recorded = {**said.types, **dict.fromkeys(added, text)}
-    return said._replace(values={**values, **added}, types=recorded, added=(*said.added, *added), kept=kept)
+    recorded = {**in_document.types, **dict.fromkeys(added, text)}
+    return in_document._replace(
+        values={**values, **added}, types=recorded, added=(*in_document.added, *added), kept=kept
+    )
 
 
-def beside(header: VariableHeader, said: Said, given: Sequence[Named], stored: Sequence[Named]) -> dict[str, JSON]:
+def beside(
+    header: VariableHeader, in_document: DocumentAttributes, given: Sequence[Named], stored: Sequence[Named]
+) -> dict[str, JSON]:
     """Return what a mark says beside the attributes: those that are others in netCDF, no fill, and other filters.
 
     `given` are the codecs of the filters, `stored` those that the array has.
     """
     mark: dict[str, JSON] = {}
-    if said.kept:
-        mark["attributes"] = dict(said.kept)
-    if said.added:
-        mark["added"] = list(said.added)
+    if in_document.kept:
+        mark["attributes"] = dict(in_document.kept)
+    if in_document.added:
+        mark["added"] = list(in_document.added)
     if is_no_fill(header) and FILL_VALUE not in header.attributes:
         mark["fill"] = "none"
     if tuple(given) != tuple(stored):
@@ -111,16 +117,16 @@ def beside(header: VariableHeader, said: Said, given: Sequence[Named], stored: S
     return mark
 
 
-def odd_types(header: VariableHeader, said: Said) -> dict[str, JSON]:
+def odd_types(header: VariableHeader, in_document: DocumentAttributes) -> dict[str, JSON]:
     """Return the types of attributes that their values do not show."""
     every = {**header.attributes, **header.special}
     return {
         name: of_type
-        for name, of_type in said.types.items()
-        if (name in said.values or name in said.kept)
-        and name not in said.added
+        for name, of_type in in_document.types.items()
+        if (name in in_document.values or name in in_document.kept)
+        and name not in in_document.added
         and not (name == FILL_VALUE and every[name].type is header.type)
-        and (name in said.kept or not attributes.is_plain(_without_nuls(every[name]), said.values[name]))
+        and (name in in_document.kept or not attributes.is_plain(_without_nuls(every[name]), in_document.values[name]))
     }
 
 
@@ -200,11 +206,11 @@ def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
     return number is not None and bool(number == fill or (number != number and fill != fill))  # noqa: PLR0124 (NaN)
 
 
-def _are_filters(said: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyType) -> bool:
+def _are_filters(values: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyType) -> bool:
     """Return whether filters correspond to the codecs of an array."""
-    if not said:
+    if not values:
         return True
-    special = special_of(said)
+    special = special_of(values)
     try:
         wanted = filters.widely_read(filters.chain(special, nc_type), nc_type, 2 if array.dialect == "v2" else 3)
     except OmnizarrError:
@@ -212,10 +218,10 @@ def _are_filters(said: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyTyp
     return wanted == array.codecs[-len(wanted) :] if wanted else True
 
 
-def special_of(said: Mapping[str, JSON]) -> dict[str, Attribute]:
+def special_of(values: Mapping[str, JSON]) -> dict[str, Attribute]:
     """Return special attributes for filters, of a mark."""
     return {
         name: Attribute.of(value if isinstance(value, str) else np.int32(value))
-        for name, value in said.items()
+        for name, value in values.items()
         if isinstance(value, str) or (type(value) is int and abs(value) < 2**31)
     }

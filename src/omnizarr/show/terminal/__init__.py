@@ -127,7 +127,12 @@ def _image(image: Image, terminal: Terminal) -> Iterator[str]:
     ticks = image.height.ticks(max(2, rows // 3))
     beside = max((len(tick.text) for tick in ticks), default=0)
     labels = _beside(ticks, rows, beside, len(image.height))
-    painted = _cells(image, terminal, columns, rows)
+    if terminal.protocol in GRAPHICS:
+        painted = [""] * rows
+    elif terminal.protocol == "blocks":
+        painted = cells.half_blocks(image.pixels, columns, rows, is_true_color=terminal.is_true_color)
+    else:
+        painted = cells.shades(image, columns, rows)
     if image.height.title:
         yield " " * (beside + 1) + image.height.title
     for label, line in zip(labels, painted, strict=True):
@@ -151,14 +156,6 @@ def _size(image: Image, terminal: Terminal, columns: int, rows: int) -> tuple[in
     if wanted <= rows:
         return columns, max(1, wanted)
     return max(1, min(columns, round(rows / proportion))), rows
-
-
-def _cells(image: Image, terminal: Terminal, columns: int, rows: int) -> list[str]:
-    if terminal.protocol in GRAPHICS:
-        return [""] * rows
-    if terminal.protocol == "blocks":
-        return cells.half_blocks(image.pixels, columns, rows, is_true_color=terminal.is_true_color)
-    return cells.shades(image, columns, rows)
 
 
 def _pixels(image: Image, terminal: Terminal, columns: int, rows: int, left: int) -> str:
@@ -213,7 +210,7 @@ def _chart(chart: Chart, terminal: Terminal) -> Iterator[str]:
 
 
 def _cell_of(place: float, count: int, samples: float) -> int:
-    """Return in which of so many cells a place along an axis with so many samples is."""
+    """Return the cell that contains a sample of an axis."""
     inset = 0.5 / samples
     return min(count - 1, max(0, int((inset + place * (1 - 2 * inset)) * count)))
 

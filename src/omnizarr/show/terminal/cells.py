@@ -34,7 +34,11 @@ def half_blocks(pixels: Pixels, columns: int, rows: int, *, is_true_color: bool)
     """
     painted = stretched(pixels, columns, 2 * rows)
     shown = painted[..., 3] >= 128
-    colours = _true_colors(painted) if is_true_color else _of_256(painted)
+    colours = (
+        [[f"2;{red};{green};{blue}" for red, green, blue in row] for row in painted[..., :3].tolist()]
+        if is_true_color
+        else [[f"5;{number}" for number in row] for row in numbers_of_256(painted).tolist()]
+    )
     return [_half_line(colours[top], colours[top + 1], shown[top], shown[top + 1]) for top in range(0, 2 * rows, 2)]
 
 
@@ -52,14 +56,6 @@ def _half_line(
         line.append(sign if style == before else f"\x1b[{style}m{sign}")
         before = style
     return "".join(line) + _RESET
-
-
-def _true_colors(pixels: Pixels) -> list[list[str]]:
-    return [[f"2;{red};{green};{blue}" for red, green, blue in row] for row in pixels[..., :3].tolist()]
-
-
-def _of_256(pixels: Pixels) -> list[list[str]]:
-    return [[f"5;{number}" for number in row] for row in numbers_of_256(pixels).tolist()]
 
 
 def numbers_of_256(pixels: Pixels) -> NDArray[np.intp]:
@@ -129,7 +125,7 @@ def _along(levels: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     places = np.linspace(0, len(levels) - 1, width)
     left = np.floor(places).astype(np.intp).clip(0, len(levels) - 2)
     part = places - left
-    # Beside NaN, a line ends where its last value is.
+    # A line ends at its last value before a NaN.
     with np.errstate(invalid="ignore"):  # an infinite level beside a column that is exactly at another one
         between = levels[left] * (1 - part) + levels[left + 1] * part
     nearest = levels[np.round(places).astype(np.intp)]

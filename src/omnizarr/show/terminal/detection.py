@@ -53,25 +53,31 @@ def terminal_of(
     size = shutil.get_terminal_size()
     is_terminal = stream.isatty()
     if protocol is None:
-        protocol = _told(environment) if is_terminal and _is_colored(environment) else "text"
+        protocol = (
+            _told(environment)
+            if is_terminal
+            and not environment.get("NO_COLOR")
+            and environment.get("TERM") not in {None, "", "dumb", "linux", "vt100"}
+            else "text"
+        )
     cell = _cell_of(stream) if is_terminal else None
     if is_terminal and (protocol is None or (protocol == "sixel" and cell is None)):
-        abilities, told = _ask() if answers is None else answers
-        cell = cell or told
+        abilities, reported = _ask() if answers is None else answers
+        cell = cell or reported
         if protocol is None:
             protocol = "sixel" if _HAS_SIXEL in abilities and paper.is_there() else "blocks"
+    if environment.get("COLORTERM") in {"truecolor", "24bit"}:
+        has_true_color = True
+    else:
+        has_true_color = _told(environment) is not None or "direct" in environment.get("TERM", "")
     return Terminal(
         protocol=protocol or "blocks",
         columns=size.columns,
         rows=size.lines,
         cell=cell or (8, 16),
-        is_true_color=_has_true_color(environment),
+        is_true_color=has_true_color,
         is_unicode=_has_unicode(stream),
     )
-
-
-def _is_colored(environment: Mapping[str, str]) -> bool:
-    return not environment.get("NO_COLOR") and environment.get("TERM") not in {None, "", "dumb", "linux", "vt100"}
 
 
 def _told(environment: Mapping[str, str]) -> Protocol | None:
@@ -86,12 +92,6 @@ def _told(environment: Mapping[str, str]) -> Protocol | None:
     if program in _ITERM or environment.get("LC_TERMINAL") == "iTerm2":
         return "iterm"
     return None
-
-
-def _has_true_color(environment: Mapping[str, str]) -> bool:
-    if environment.get("COLORTERM") in {"truecolor", "24bit"}:
-        return True
-    return _told(environment) is not None or "direct" in environment.get("TERM", "")
 
 
 def _has_unicode(stream: TextIO) -> bool:

@@ -56,11 +56,11 @@ def carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
         names = None if found is None else reading.axes(found.group, found.image, nodes)
         if names is None or len(names) != len(metadata.shape) or metadata.dimension_names is not None:
             return Carried(metadata)
-        told = metadata.attributes.get(_DIMENSIONS)
-        if told is None:
+        listed = metadata.attributes.get(_DIMENSIONS)
+        if listed is None:
             remark = "the names of the axes become dimension_names"
             return Carried(replace(metadata, dimension_names=names), (remark,))
-        if same(told, names):
+        if same(listed, names):
             return Carried(metadata)  # they become dimension names anyway
         return Carried(
             metadata, (f"the attribute {_DIMENSIONS} is kept, though the axes of the image are {', '.join(names)}",)
@@ -86,8 +86,8 @@ def _inside(carrying: _Carrying) -> Mapping[str, JSON]:
         why = f"they are of version {unknown[0]}, and only {', '.join(EARLY)} are known for Zarr before v3"
         carrying.lose(f"{listed}: OME-Zarr 0.5 has them in the attribute {OME!r}", why)
         return carrying.attributes
-    told = min((version for _, version in reading.versions(found) if version is not None), default="")
-    carrying.remarks.append(f"{f'OME-Zarr {told}'.strip()} becomes 0.5: {listed} under the attribute {OME!r}")
+    lowest = min((version for _, version in reading.versions(found) if version is not None), default="")
+    carrying.remarks.append(f"{f'OME-Zarr {lowest}'.strip()} becomes 0.5: {listed} under the attribute {OME!r}")
     within: dict[str, JSON] = {"version": V05, **found}
     if IMAGES in within:
         within[IMAGES] = [_modern_image(image, at, carrying) for at, image in enumerate(_objects(within[IMAGES]))]

@@ -140,10 +140,10 @@ def _of_images(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
 
 def _version(image: Mapping[str, Any]) -> str:
     """Return the version of an image outside of ``ome``."""
-    told = reading.version_of(image)
-    if told is None and "axes" in image:
-        told = _WITH_NAMES if reading.is_early(image) else EARLY[-1]
-    return told or EARLY[0]
+    version = reading.version_of(image)
+    if version is None and "axes" in image:
+        version = _WITH_NAMES if reading.is_early(image) else EARLY[-1]
+    return version or EARLY[0]
 
 
 def _of_paths(at: _Place, levels: Sequence[Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
@@ -307,11 +307,11 @@ def _of_plate(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
             continue
         yield from at.missing((*below, "path"), relative)
         expected = {"rowIndex": names[0].index(parts[0]), "columnIndex": names[1].index(parts[1])}
-        told = {name: well.get(name) for name in expected}
+        stored = {name: well.get(name) for name in expected}
         is_needed = (version or reading.version_of(plate)) in (EARLY[-1], V05)
-        if (is_needed or any(is_integer(each) for each in told.values())) and told != expected:
+        if (is_needed or any(is_integer(each) for each in stored.values())) and stored != expected:
             yield at.fault(
-                "ome-invalid", below, "the numbers of row and column are not those of the path", told, expected
+                "ome-invalid", below, "the numbers of row and column are not those of the path", stored, expected
             )
 
 
@@ -338,23 +338,19 @@ def _of_level(path: str, array: ArrayMetadata, nodes: Nodes) -> Iterator[Fault]:
     if array.dialect == _V3 and version == V05:
         names = reading.axes(found.group, found.image, nodes)
         if names is not None and len(names) == len(array.shape) and array.dimension_names != names:
-            told = array.dimension_names
+            stored = array.dimension_names
             message = (
-                "the names of the dimensions are not those of the axes" if told else "the dimensions have no names"
+                "the names of the dimensions are not those of the axes" if stored else "the dimensions have no names"
             )
-            yield Fault("ome-dimension-names", path, "/dimension_names", message, told and list(told), list(names))
+            yield Fault("ome-dimension-names", path, "/dimension_names", message, stored and list(stored), list(names))
     if array.dialect != _V3 and version in EARLY and version != _FLAT and len(array.shape) > 1:
-        separator = _separator(array)
+        try:
+            separator = keys.bind(array.chunk_key_encoding).separator or None
+        except OmnizarrError:
+            separator = None
         if separator not in ("/", None):
             message = f"chunks are not in directories, as OME-Zarr has them from {EARLY[1]} to {EARLY[-1]}"
             yield Fault("ome-separator", path, "/chunk_key_encoding", message, separator, "/")
     if LABEL in reading.members(found.group, nodes) and not re.fullmatch("u?int[0-9]+", array.data_type.name):
         message = "the pixels of a label image are not integers"
         yield Fault("ome-label-type", path, "/data_type", message, array.data_type.name, "an integer type")
-
-
-def _separator(array: ArrayMetadata) -> str | None:
-    try:
-        return keys.bind(array.chunk_key_encoding).separator or None
-    except OmnizarrError:
-        return None

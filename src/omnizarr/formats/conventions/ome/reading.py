@@ -136,13 +136,13 @@ def arrays(group: str, image: Mapping[str, Any], nodes: Nodes) -> Iterator[Array
 
 def axes(group: str, image: Mapping[str, Any], nodes: Nodes) -> tuple[str, ...] | None:
     """Return the names of the axes of an image; None if neither the image nor its version defines them."""
-    told = image.get("axes")
-    if told is None:
+    listed = image.get("axes")
+    if listed is None:
         lengths = {len(array.shape) for array in arrays(group, image, nodes) if array is not None}
         return FIRST_AXES if is_early(image) and lengths == {len(FIRST_AXES)} else None
-    if not is_list(told):
+    if not is_list(listed):
         return None
-    names = [axis.get("name") if is_object(axis) else axis for axis in told]
+    names = [axis.get("name") if is_object(axis) else axis for axis in listed]
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
 
 
@@ -156,10 +156,10 @@ def names_of_level(path: str, nodes: Nodes) -> tuple[str, ...] | None:
 
 def is_early(image: Mapping[str, Any]) -> bool:
     """Return whether an image has a version before 0.4, in which axes were not objects."""
-    told = image.get("axes")
-    if told is None:
+    listed = image.get("axes")
+    if listed is None:
         return "coordinateSystems" not in image
-    return is_list(told) and all(isinstance(axis, str) for axis in told)
+    return is_list(listed) and all(isinstance(axis, str) for axis in listed)
 
 
 def version_of(value: object) -> str | None:
