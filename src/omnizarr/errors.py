@@ -132,7 +132,7 @@ class Wording(str):
     __slots__ = ("ways",)
 
     ways: tuple[tuple[str, str, dict[str, Any]], ...]
-    """What stands before each way if others do, its text, and its parts."""
+    """The prefix of each alternative if there are several, its text, and its parts."""
 
     def __new__(cls, text: str, /, **parts: Any) -> Self:
         """Make a text of one way."""

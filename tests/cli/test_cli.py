@@ -334,7 +334,7 @@ def test_looking_creates_nothing(run, tmp_path):
     [
         ("9.8.7", None, "native 9.8.7"),
         ("9.8.7", "native", "native 9.8.7"),
-        ("9.8.7", "reference", "reference, as chosen; native 9.8.7 is there"),
+        ("9.8.7", "reference", "reference, as chosen; native 9.8.7 is available"),
         (None, None, "reference; native engine not built"),
         (None, "reference", "reference; native engine not built"),
     ],

@@ -192,7 +192,7 @@ def test_arrays_in_one_cache_have_different_numbers():
     assert len(set(numbers)) == len(numbers)
 
 
-@pytest.mark.parametrize("desk", [fetching._desk, partial(asynchronous._gate, ("data", 8))])
+@pytest.mark.parametrize("desk", [fetching._loop_requests, partial(asynchronous._gate, ("data", 8))])
 def test_event_loops_of_many_threads_begin_and_end_at_once(desk):
     async def ask():
         return desk() is desk()

@@ -315,7 +315,7 @@ def test_child_that_is_forked_while_tasks_read_can_end_and_read(server):
             if not child:
                 signal.alarm(30)
                 from omnizarr.aio import fetching
-                for _, desk in fetching._desks.values():
+                for _, desk in fetching._requests_by_loop.values():
                     desk._batches.clear()  # as if the loop were gone
                 gc.collect()
                 print(int(array[50, 50]), flush=True)

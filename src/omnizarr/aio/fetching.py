@@ -35,7 +35,7 @@ class _Request(NamedTuple):
     done: asyncio.Future[Left | None]
 
 
-class _Desk:
+class _LoopRequests:
     """The requests of one loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -148,22 +148,22 @@ class _Desk:
                 del self._batches[batch]
 
 
-_desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, _Desk]] = WeakKeyDictionary()
+_requests_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, _LoopRequests]] = WeakKeyDictionary()
 
 
-def _desk() -> _Desk | None:
-    """Return the `_Desk` of this loop; None if the loop cannot watch sockets."""
+def _loop_requests() -> _LoopRequests | None:
+    """Return the `_LoopRequests` of this loop; None if the loop cannot watch sockets."""
     loop = asyncio.get_running_loop()
-    process, desk = _desks.get(loop, (None, None))
+    process, desk = _requests_by_loop.get(loop, (None, None))
     if desk is None or process != os.getpid():
-        for other in loops.closed(_desks):
-            if (left := _desks.pop(other, None)) is not None:
+        for other in loops.closed(_requests_by_loop):
+            if (left := _requests_by_loop.pop(other, None)) is not None:
                 left[1].close()
         try:
-            desk = _Desk(loop)
+            desk = _LoopRequests(loop)
         except NotImplementedError:
             return None
-        _desks[loop] = os.getpid(), desk
+        _requests_by_loop[loop] = os.getpid(), desk
     return desk
 
 
@@ -172,7 +172,7 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
 
     Only for arrays for which `engine.is_remote` is True.
     """
-    desk = _desk() if os.name == "posix" else None
+    desk = _loop_requests() if os.name == "posix" else None
     return _all(plan) if desk is None else await desk.read(binding, plan, out, concurrency)
 
 
@@ -181,7 +181,7 @@ async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int 
 
     Only for arrays for which `engine.is_remote` is True, and values for which `engine.can_write` is True.
     """
-    desk = _desk() if os.name == "posix" else None
+    desk = _loop_requests() if os.name == "posix" else None
     return _all(plan) if desk is None else await desk.write(binding, plan, value, concurrency)
 
 

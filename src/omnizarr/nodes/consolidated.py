@@ -210,7 +210,7 @@ enclosing: Final[WeakKeyDictionary[Store, tuple[Store, str] | None]] = WeakKeyDi
 asked once, until something is consolidated."""
 
 _opened: Final[WeakSet[Snapshot]] = WeakSet()
-"""What this process has opened. Every change that it makes reaches them all (`omnizarr.nodes.renewing`)."""
+"""Consolidated metadata that this process has opened. Every change updates all of it (`omnizarr.nodes.renewing`)."""
 
 
 def opened() -> list[Snapshot]:

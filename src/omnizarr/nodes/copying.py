@@ -91,14 +91,14 @@ class Copier:
         """How many values are copied side by side in one process."""
         return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
 
-    def run(self, pairs: Iterable[Pair], told: Callable[[], object] | None = None) -> None:
-        """Copy the values of keys, with the threads of this process. `told` is called for each, from any of them."""
+    def run(self, pairs: Iterable[Pair], on_copied: Callable[[], object] | None = None) -> None:
+        """Copy the values of keys, with the threads of this process. `on_copied` is called for each, from any of them."""
         copy = self.copier()
 
         def each(pair: Pair) -> None:
             copy(*pair)
-            if told is not None:
-                told()
+            if on_copied is not None:
+                on_copied()
 
         workers = max(self.source.concurrency, self.target.concurrency)
         pool.run(each, pairs, min(workers, len(pairs)) if isinstance(pairs, list) else workers, 1)

@@ -37,7 +37,7 @@ _OF_ARRAYS: Final = frozenset({".zarray", "__zmeta__"})
 _META: Final = re.compile(r"(?:^|(?<=/))meta/")
 _DRAFT_NAME: Final = re.compile(r"(?:(.*[^/])\.)?(array|group)[A-Za-z0-9._-]{0,64}")
 _MOST_META: Final = 16
-"""How many directories `meta` in one key are read as the beginning of a hierarchy of the drafts."""
+"""Maximum number of directories `meta` in one key that are tried as the beginning of a hierarchy of the drafts."""
 _DRAFT_COPIES: Final = re.compile(r"(?:^|/)meta/root/consolidated/\.zmetadata\Z")
 _CHUNK: Final = re.compile(
     r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?"
@@ -54,7 +54,7 @@ def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
 
     `metadata` are those of the node, if they have been read.
     """
-    keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
+    keys, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
     holdings.delete_unlisted(where)
     is_ours, below = _told_apart(where, metadata, keys, prefixes)
     where.store.delete_many(keys)
@@ -67,7 +67,7 @@ def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[st
 
     `metadata` are those of the node, if they have been read.
     """
-    keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
+    keys, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
     is_ours, below = _told_apart(where, metadata, keys, prefixes)
     return (key.rstrip("\0") for each in below for key in each if not is_ours(key))
 
@@ -90,7 +90,7 @@ def is_enough(metadata: Metadata) -> bool:
 
 
 class _Below(Iterable[str]):
-    """What is below a prefix, listed once if it is not too much to remember."""
+    """The keys below a prefix, listed only once if there are few enough to keep."""
 
     def __init__(self, store: Store, prefix: str) -> None:
         self.prefix = prefix
@@ -239,7 +239,7 @@ def _arrays_among(
 
 
 def _decoder_of(document: JSON) -> Callable[[str], bool] | None:
-    """Return what recognises the end of a key of a chunk; None unless the package that makes such keys is there."""
+    """Return what recognises the end of a key of a chunk; None if the package that makes such keys is missing."""
     encoding = document.get("chunk_key_encoding") if isinstance(document, Mapping) else None
     name = encoding.get("name") if isinstance(encoding, Mapping) else encoding
     if not isinstance(name, str) or chunk_keys.is_known(name):

@@ -91,7 +91,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
 @conflicts.retried
 def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, above: Above | None) -> Found[M]:
     above = above or Above()
-    where = change.where = settled(where, dialect_named(metadata.dialect), above)
+    where = change.where = place_in_hierarchy(where, dialect_named(metadata.dialect), above)
     dialect = dialect_of(where, metadata)
     # In the older variants of a draft, chunks have other keys than those of new arrays.
     metadata = dialect.keyspace.settle(metadata)
@@ -165,7 +165,7 @@ def _has_copies(metadata: Metadata) -> bool:
     return isinstance(metadata, GroupMetadata) and metadata.consolidated is not None
 
 
-def settled(where: StorePath, dialect: Dialect, looked: Above | None = None) -> StorePath:
+def place_in_hierarchy(where: StorePath, dialect: Dialect, looked: Above | None = None) -> StorePath:
     """Return a place within the hierarchy to which a new node of a dialect will belong.
 
     In formats without entry points, this is the place itself. A draft's hierarchy begins at its entry point. If
@@ -241,15 +241,15 @@ def write_entry_point(where: StorePath, dialect: Dialect) -> None:
 
 def _erase(where: StorePath) -> None:
     """Remove everything that belongs to the node at a place, in its format and in others."""
-    belongings = dialects_at(where)[0].keyspace.belongings(where.path)
+    owned = dialects_at(where)[0].keyspace.node_keys(where.path)
     holdings.delete_unlisted(where)
-    where.store.delete_many(belongings.keys)
-    for prefix in belongings.prefixes:
+    where.store.delete_many(owned.keys)
+    for prefix in owned.prefixes:
         where.store.delete_prefix(prefix)
 
 
 _MOST_STRAYS: Final = 10**6
-"""Of a store that does not list everything, so many chunks are asked for that an older array may have left."""
+"""Number of chunks of an older array that are looked for one by one in a store that does not list everything."""
 
 
 def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
@@ -365,12 +365,12 @@ def copy(
     target: StorePath,
     *,
     overwrite: bool = False,
-    told: Callable[[], object] | None = None,
+    on_copied: Callable[[], object] | None = None,
     exchange: Callable[[StorePath, Occupant], bool] | None = None,
 ) -> None:
     """Copy a node and all nodes below, byte for byte, to another place of this or another store.
 
-    Documents come last, so that no incomplete node is visible. `told` is called for each value, from several
+    Documents come last, so that no incomplete node is visible. `on_copied` is called for each value, from several
     threads. `exchange` is called first, with the target and its existing node, and may replace that itself: then it
     returns True. To keep what is replaced until the copy is complete, see `omnizarr.nodes.replacing`.
 
@@ -404,9 +404,9 @@ def copy(
         if not layout.has_entry:
             write_entry_point(target, dialect)
         copier = Copier(source.store, target.store, sized=False)
-        copier.run(layout.chunks(), told)
+        copier.run(layout.chunks(), on_copied)
         for level in layout.documents():
-            replace(copier, by_server=False).run(level, told)
+            replace(copier, by_server=False).run(level, on_copied)
 
 
 def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> tuple[Found[Metadata], StorePath]:
@@ -421,7 +421,7 @@ def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> 
     if isinstance(found.metadata, GroupMetadata):
         refuse_unreachable(source)
     above = Above()
-    target = settled(target, dialect, above)
+    target = place_in_hierarchy(target, dialect, above)
     refuse_other_keys(source, target)
     dialect = dialect_of(target, found.metadata)
     create_ancestors(target, dialect, above)

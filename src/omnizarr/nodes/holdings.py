@@ -25,7 +25,7 @@ from omnizarr.stores import Store, pool
 from omnizarr.support.progress import Tick, silent
 
 MOST_ASKED_FOR: Final = 10**7
-"""Maximum number of chunks that are asked for one by one."""
+"""Maximum number of chunks that are requested one by one."""
 
 
 def is_asked(store: Store) -> bool:
@@ -223,11 +223,11 @@ def unlisted(where: StorePath, known: AbstractSet[str]) -> Iterator[str]:
 
     Raises the error of an array whose chunks are not known.
     """
-    store, told = where.store, set(known)
+    store, seen = where.store, set(known)
     for place, node in _nodes(where):
         documents = dialect_of(place, node).keyspace.documents(place.path).values()
-        yield from (key for key in documents if key not in told and store.exists(key))
-        told.update(documents)
+        yield from (key for key in documents if key not in seen and store.exists(key))
+        seen.update(documents)
         if isinstance(node, ArrayMetadata):
             yield from _unlisted_chunks(place, node, known)
 
@@ -294,4 +294,4 @@ def _prefixes(where: StorePath) -> Iterable[str]:
 
 
 def _apart(where: StorePath) -> Iterable[str]:
-    return () if where.home is None else dialects_at(where)[0].keyspace.belongings(where.path).keys
+    return () if where.home is None else dialects_at(where)[0].keyspace.node_keys(where.path).keys

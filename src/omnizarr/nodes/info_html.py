@@ -192,15 +192,15 @@ def _member(name: str, node: Any, budget: _Budget, depth: int) -> str:
 def _array_member(label: str, array: Array, budget: _Budget) -> str:
     """Return an array as a line that unfolds to its rows about chunks."""
     facts = info.of_array(array.store_path, array.metadata)
-    told = [f"{_shape_with_names(array)} {facts.data_type}"]
+    parts = [f"{_shape_with_names(array)} {facts.data_type}"]
     if facts.bytes_logical is not None:
-        told.append(wording.size(facts.bytes_logical))
+        parts.append(wording.size(facts.bytes_logical))
     stored = budget.stored(array)
     if stored is not None:
-        told.append(f"{wording.size(stored)} stored")
+        parts.append(f"{wording.size(stored)} stored")
     rows = "".join(_row(name, value) for name, value in _storage(facts))
     return (
-        f'<details><summary>{label} <span style="{_FAINT}">{_text(" · ".join(told))}</span></summary>'
+        f'<details><summary>{label} <span style="{_FAINT}">{_text(" · ".join(parts))}</span></summary>'
         f"<table {_TABLE.replace('margin:0', 'margin:0 0 0 16px')}>{rows}</table></details>"
     )
 

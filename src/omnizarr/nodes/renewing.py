@@ -37,7 +37,7 @@ from omnizarr.stores import Store, bounded, conflicts, pool
 from omnizarr.stores.interrupts import contextmanager
 
 Below: TypeAlias = Literal["same", "gone", "new"]
-"""What a change means for the nodes below: nothing; they are not there any more; they are others."""
+"""The effect of a change on the nodes below: none, removed, or replaced."""
 Place: TypeAlias = tuple[StorePath, Dialect]
 
 _GROUPS: Final = ("zarr.json", ".zgroup", ".zmetadata")

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 def is_taken(where: StorePath, dialect: Dialect, above: hierarchy.Above | None = None) -> bool:
     """Return whether there is a node that a new one would replace."""
-    return hierarchy.occupant(hierarchy.settled(where, dialect, above)) is not None
+    return hierarchy.occupant(hierarchy.place_in_hierarchy(where, dialect, above)) is not None
 
 
 def remade(where: StorePath, dialect: Dialect, make: Callable[[StorePath], T]) -> tuple[StorePath, T]:
@@ -53,7 +53,7 @@ def remade(where: StorePath, dialect: Dialect, make: Callable[[StorePath], T]) -
         What `make` has returned.
     """
     where.store.check_writable()
-    where = hierarchy.settled(where, dialect)
+    where = hierarchy.place_in_hierarchy(where, dialect)
     hierarchy.check_path(dialect, where.path)
     if type(where.store) is not LocalStore or where.home is not None:
         with _temporary(where) as store:
@@ -97,7 +97,7 @@ def _made(
 
 
 def copy(
-    source: StorePath, target: StorePath, *, overwrite: bool = False, told: Callable[[], object] | None = None
+    source: StorePath, target: StorePath, *, overwrite: bool = False, on_copied: Callable[[], object] | None = None
 ) -> None:
     """Copy a node and all nodes below, like `hierarchy.copy`, and replace a node only when the copy is complete.
 
@@ -106,12 +106,12 @@ def copy(
     is_quick = source.store is target.store and target.store.concurrency > 1
     existing = hierarchy.occupant(target) if overwrite and not is_quick else None
     if existing is None:
-        hierarchy.copy(source, target, overwrite=overwrite, told=told)
+        hierarchy.copy(source, target, overwrite=overwrite, on_copied=on_copied)
         return
     found = detection.open_node(source)
     hierarchy.refuse_overlap(found.where, target)
     dialect = dialect_of(found.where, found.metadata)
-    remade(target, dialect, lambda made: hierarchy.copy(found.where, made, told=told))
+    remade(target, dialect, lambda made: hierarchy.copy(found.where, made, on_copied=on_copied))
 
 
 def _root(store: Store, where: StorePath) -> StorePath:
@@ -135,7 +135,7 @@ def _in_files() -> Iterator[Store]:
 
 
 def _exchange(stage: staging.Staging, where: StorePath, existing: hierarchy.Occupant) -> bool:
-    """Rename, if all that is there belongs to the node. Otherwise return False."""
+    """Rename, if everything in the directory belongs to the node. Otherwise return False."""
     at, metadata = (where, None) if isinstance(existing, OmnizarrError) else (existing.where, existing.metadata)
     if at.home is not None or next(erasing.strangers(at, metadata), None) is not None:
         return False

@@ -43,7 +43,7 @@ def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
 
 _MOST_RENDERED: Final = 512
 _rendered: Final[dict[int, tuple[ArrayMetadata, dict[str, bytes]]]] = {}
-"""Documents by the id of metadata that is kept here, so that the id stays its own."""
+"""Documents by the id of their metadata, which is kept here so that no other object gets the same id."""
 
 
 def write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:

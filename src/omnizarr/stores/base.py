@@ -126,7 +126,7 @@ class Stamped(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """Where another store holds the chunks that a store passes on."""
+    """The place in another store of the chunks that a store passes on."""
 
     store: Store
     names: tuple[str, str, str, str]

@@ -49,7 +49,7 @@ def _again(run: Callable[[], T]) -> T:
     start = time.monotonic()
     pause = _FIRST_PAUSE
     while True:
-        # Of random length, so that writers that met once do not meet again.
+        # The pause has a random length, so that writers that conflicted once do not conflict again.
         waiting.sleep(uniform(0, pause))
         pause = min(2 * pause, _LONGEST_PAUSE)
         try:

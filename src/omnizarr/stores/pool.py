@@ -126,7 +126,7 @@ def results(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterato
     return map(itemgetter(1), gather(task, items, workers))
 
 
-class _Crew(Generic[T, R]):
+class _GatherThreads(Generic[T, R]):
     """The threads that work on the items of one `gather`."""
 
     def __init__(self, task: Callable[[T], R], items: Iterator[T], workers: int) -> None:

@@ -35,12 +35,12 @@ async def computed(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 
     A cancelled task continues only when the function has returned, because it may write into the caller's memory.
     """
-    return await _crew("compute", pool.default_concurrency()).call(partial(function, *args, **kwargs))
+    return await _threads_for("compute", pool.default_concurrency()).call(partial(function, *args, **kwargs))
 
 
 async def waited(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return the result of `function`, which waits for remote data, called in a thread. Cancelled like `computed`."""
-    return await _crew("wait", _MOST_WAITING).call(partial(function, *args, **kwargs))
+    return await _threads_for("wait", _MOST_WAITING).call(partial(function, *args, **kwargs))
 
 
 async def near(function: Callable[[], T], stop: Callable[[], object] | None = None, *, writes: bool = False) -> T:
@@ -50,7 +50,7 @@ async def near(function: Callable[[], T], stop: Callable[[], object] | None = No
     have threads of their own, because they may have to wait for locks.
     """
     threads = max(_LEAST_NEAR, pool.default_concurrency())
-    return await _crew("write" if writes else "read", threads).call(function, stop)
+    return await _threads_for("write" if writes else "read", threads).call(function, stop)
 
 
 class _Call(Generic[T]):
@@ -90,7 +90,7 @@ class _Call(Generic[T]):
             self.done.set_exception(error)
 
 
-class _Crew:
+class _LoopThreads:
     """Threads that make the calls of one loop, in order. The loop is woken once for all calls that have ended."""
 
     def __init__(self, kind: str, threads: int) -> None:
@@ -178,20 +178,20 @@ async def _settled_call(call: _Call[Any]) -> None:
         call.done.exception()  # mark the exception as retrieved
 
 
-_crews: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Crew]] = WeakKeyDictionary()
+_threads_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _LoopThreads]] = WeakKeyDictionary()
 
 
-def _crew(kind: str, threads: int) -> _Crew:
+def _threads_for(kind: str, threads: int) -> _LoopThreads:
     """Return the threads of this loop for one purpose."""
-    crews = _crews.setdefault(asyncio.get_running_loop(), {})
+    crews = _threads_by_loop.setdefault(asyncio.get_running_loop(), {})
     if kind not in crews:
-        crews[kind] = _Crew(kind, threads)
+        crews[kind] = _LoopThreads(kind, threads)
     return crews[kind]
 
 
 if hasattr(os, "register_at_fork"):
     # The threads at work do not exist in the child.
-    os.register_at_fork(after_in_child=_crews.clear)
+    os.register_at_fork(after_in_child=_threads_by_loop.clear)
 
 
 _MOST_BEGUN: Final = 16

@@ -54,10 +54,10 @@ _ALL: Final = Remedy("if you trust them, pass {references}", references=StorageO
 _BELOW: Final = "only what is below a root, by {references}"
 
 _PRIVATE: Final = (".localhost", ".local", ".internal", ".intranet", ".lan", ".corp", ".home", ".home.arpa")
-"""Ends of names of hosts in networks of one's own."""
+"""Suffixes of the names of hosts in private networks."""
 _TRANSLATED: Final = "64:ff9b::/96"
-"""IPv6 addresses that are those of IPv4 in another form: RFC 6052."""
-# What Python and the HTTP client could read as two different hosts is none of these.
+"""IPv6 addresses that contain an IPv4 address (RFC 6052)."""
+# A URL in which Python and the HTTP client could see different hosts matches none of these.
 _is_plain_host = re.compile(r"(?:[^@\\/?#\s]*@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?").fullmatch
 _is_bucket = re.compile(r"[A-Za-z0-9][A-Za-z0-9._$-]*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?").fullmatch
 

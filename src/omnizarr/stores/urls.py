@@ -19,7 +19,7 @@ else:
     parse = Lazy("urllib.parse")
 
 LOCAL: Final = frozenset({"file", "local"})
-"""The schemes of files of this machine."""
+"""URL schemes of local files."""
 
 # Two letters or more, because C:\\ is a drive. Chains of fsspec begin with the name of a filesystem.
 _scheme_of = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)|(file|local):/", re.IGNORECASE).match

@@ -37,14 +37,14 @@ class Bar(Protocol):
 
 
 Progress: TypeAlias = Callable[..., Bar] | Callable[[int], object] | Bar | bool | None
-"""What users give as ``progress=``: True, what makes a bar, a bar, or a function of each increase.
+"""Values of ``progress=``: True, a class of bars, a bar, or a function that gets each increase.
 
 What makes a bar, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit=`` and ``unit_scale=``. That bar
 is closed at the end; a bar that you give stays open.
 """
 
 Tick: TypeAlias = Callable[[int], object]
-"""What is called with each increase."""
+"""A function that is called with each increase."""
 
 AT_FIRST: Final = 1.0
 """Seconds until a bar is shown."""
@@ -407,7 +407,7 @@ class Tracker:
         self._guard = RLock()
 
     def begin(self, nbytes: int, path: str | None = None, chunks: int = 0) -> None:
-        """Begin with an array of so many bytes and chunks. What was left of the one before counts as done."""
+        """Begin an array of `nbytes` in `chunks`. The rest of the previous array counts as done."""
         self.tick(self._left or 0)
         with self._guard:
             self._before += self._chunks

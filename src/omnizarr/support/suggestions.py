@@ -1,6 +1,6 @@
 """Existing names similar to a missing one, for "did you mean".
 
-Suggestions must not cost much when they are of no use: few directories are listed, and large ones only in part.
+Suggestions must cost little, because they may be useless: few directories are listed, and large ones only in part.
 """
 
 from __future__ import annotations

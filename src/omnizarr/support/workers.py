@@ -26,7 +26,7 @@ from weakref import WeakSet
 from omnizarr.support.locks import RLock
 
 _PATIENCE: Final = 10.0
-"""Seconds after which an interrupted caller who is interrupted again no longer waits for a thread at work."""
+"""Seconds after which a caller that is interrupted a second time no longer waits for a thread at work."""
 
 
 class Job:

@@ -185,7 +185,7 @@ def copy(
         job.carrying = _carrying(job, source, dest, levels=1)
         files = _files(job, source, dest.store_path / name)
         if strict:
-            _refuse_losses(job, source, dest, lambda told: _copy_node(told, source, dest, name))
+            _refuse_losses(job, source, dest, lambda trial: _copy_node(trial, source, dest, name))
         _copy_node(job, source, dest, name)
         _copy_files(job, source, dest.store_path / name, files)
     return job.result
@@ -218,7 +218,7 @@ def copy_all(
         job.carrying = _carrying(job, source, dest, levels=2)
         files = _files(job, source, dest.store_path)
         if strict:
-            _refuse_losses(job, source, dest, lambda told: _copy_each(told, source, dest))
+            _refuse_losses(job, source, dest, lambda trial: _copy_each(trial, source, dest))
         _copy_each(job, source, dest)
         _copy_files(job, source, dest.store_path, files)
         if not without_attrs and not dry_run:
@@ -459,8 +459,8 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     if _can_copy_bytes(job, source, dest):
         if job.executor is None or source.metadata.storage_transformers:  # the keys are not keys of chunks
             share = int(source.nbytes) // max(chunks, 1)
-            told = partial(job.shown.tick, share)
-            replacing.copy(source.store_path, dest.store_path / name, overwrite=there is not None, told=told)
+            on_copied = partial(job.shown.tick, share)
+            replacing.copy(source.store_path, dest.store_path / name, overwrite=there is not None, on_copied=on_copied)
         else:
             _convert(job, source.store_path, dest.store_path / name, overwrite=there is not None)
         _clear_if_asked(job, dest.store_path / name)
@@ -609,13 +609,13 @@ def _refuse_losses(job: _Job, source: Any, dest: Group, run: Callable[[_Job], No
     """Raise NotRepresentableError if codecs or the data type that are asked for lose something, before they do."""
     if not job.options:
         return
-    told = replace(job, dry_run=True, log=None, losses=[])
-    run(told)
-    if told.losses:
+    trial = replace(job, dry_run=True, log=None, losses=[])
+    run(trial)
+    if trial.losses:
         where = source.store_path if isinstance(source, Array | Group) else dest.store_path
         refusal = import_module("omnizarr.tools.convert.report").would_be_lost
         raise refusal(
-            where, told.losses, Remedy("{strict} copies what can be kept, and lists the losses", strict=False)
+            where, trial.losses, Remedy("{strict} copies what can be kept, and lists the losses", strict=False)
         )
 
 

@@ -140,8 +140,8 @@ def describe_group(group: Group, survey: Survey | None = None) -> GroupFacts:
     >>> describe_group(root).consolidated
     'none'
     """
-    told = survey and survey.consolidated(group, is_used=source_of(group) == "consolidated")
-    state, stale, problem = (*told, None) if told else _consolidated(group.store_path)
+    surveyed = survey and survey.consolidated(group, is_used=source_of(group) == "consolidated")
+    state, stale, problem = (*surveyed, None) if surveyed else _consolidated(group.store_path)
     metadata = group.metadata
     listed = None if survey is None else survey.documents or frozenset()
     return GroupFacts(

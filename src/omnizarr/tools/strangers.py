@@ -37,7 +37,7 @@ _SHOWN: Final = 3
 
 
 class Strangers(NamedTuple):
-    """What lies in a hierarchy without being a part of it. All keys are relative to its topmost node, and sorted.
+    """Keys in a hierarchy that do not belong to it. They are relative to its topmost node, and sorted.
 
     Attributes
     ----------

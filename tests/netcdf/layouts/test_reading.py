@@ -317,7 +317,7 @@ def test_what_is_broken_is_noted(tmp_path):
     group = {"dimensions": {"x": 4, "y": "long"}, "arrays": ["gone"]}
     header = load(nczarr(tmp_path, group, {"dimension_references": ["/x"]}, types_={"a": "<u1", "b": 3})).root
     messages = " ".join(note.message for note in header.notes)
-    for word in ("'gone', which is not there", "'v' is there", "not a length of a dimension", "'x' has length 4"):
+    for word in ("'gone', which is not there", "'v' exists", "not a length of a dimension", "'x' has length 4"):
         assert word in messages
 
 

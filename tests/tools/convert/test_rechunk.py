@@ -6,7 +6,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.tools.convert import moving
-from omnizarr.tools.convert.temporary import Shelf
+from omnizarr.tools.convert.temporary import TemporaryObjects
 
 VALUES = np.arange(60 * 40, dtype="i4").reshape(60, 40)
 
@@ -90,14 +90,14 @@ def test_path():
 @pytest.mark.parametrize("max_memory", [240, 480, 1600, 5000, 9600])
 def test_no_more_is_read_at_a_time_than_memory_allows_or_one_chunk_has(monkeypatch, max_memory, verify):
     sizes = []
-    read, fetched = moving.read, Shelf.read
+    read, fetched = moving.read, TemporaryObjects.read
 
     def noted(found):
         sizes.append(found.nbytes)
         return found
 
     monkeypatch.setattr(moving, "read", lambda *args, **more: noted(read(*args, **more)))
-    monkeypatch.setattr(Shelf, "read", lambda *args: noted(fetched(*args)))
+    monkeypatch.setattr(TemporaryObjects, "read", lambda *args: noted(fetched(*args)))
     source = make(3)["a"]
     omnizarr.rechunk(source, {}, chunks=(60, 1), max_memory=max_memory, verify=verify)
     assert max(sizes) <= max(max_memory, VALUES[:10].nbytes)

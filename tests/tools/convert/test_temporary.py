@@ -14,7 +14,7 @@ from omnizarr import errors
 from omnizarr.cli.convert import convert as command
 from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore, WrapperStore, ZipStore
 from omnizarr.tools.convert import moving, temporary
-from omnizarr.tools.convert.temporary import Shelf
+from omnizarr.tools.convert.temporary import TemporaryObjects
 from tests.traced import peak_of
 
 VALUES = np.arange(64 * 24 * 24, dtype="i4").reshape(64, 24, 24)
@@ -177,12 +177,12 @@ def test_what_is_interrupted_is_resumed_and_nothing_is_written_twice(fail_after,
 
 def test_ctrl_c_leaves_what_can_be_resumed(monkeypatch):
     source, target = make(), Counting()
-    read = Shelf.read
-    monkeypatch.setattr(Shelf, "read", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    read = TemporaryObjects.read
+    monkeypatch.setattr(TemporaryObjects, "read", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         omnizarr.rechunk(source, target, **LAYOUT)
     assert leftovers(target)
-    monkeypatch.setattr(Shelf, "read", read)
+    monkeypatch.setattr(TemporaryObjects, "read", read)
     source.gets.clear()
     assert omnizarr.rechunk(source, target, resume=True, verify=False, **LAYOUT).nodes[0].how == "encoded"
     assert sum(chunks_of(source.gets).values()) == 32  # to find broken ones, as nothing is compared
@@ -211,7 +211,7 @@ def test_beginning_again_removes_temporary_objects():
 @pytest.mark.parametrize("change", ["drop", "cut"])
 def test_temporary_object_that_is_lost_or_cut_is_an_error_and_made_again(monkeypatch, change):
     source, target = make(), MemoryStore()
-    write = Shelf.write
+    write = TemporaryObjects.write
 
     def spoiled(self, number, values):
         write(self, number, values)
@@ -221,10 +221,10 @@ def test_temporary_object_that_is_lost_or_cut_is_an_error_and_made_again(monkeyp
         else:
             self.where.store.set(key, self.where.store.get(key)[:-1])
 
-    monkeypatch.setattr(Shelf, "write", spoiled)
+    monkeypatch.setattr(TemporaryObjects, "write", spoiled)
     with pytest.raises(errors.StoreError, match=r"temporary object.*missing or broken"):
         omnizarr.rechunk(source, target, verify=False, **LAYOUT)
-    monkeypatch.setattr(Shelf, "write", write)
+    monkeypatch.setattr(TemporaryObjects, "write", write)
     options = {"resume": True} if change == "drop" else {"overwrite": True}
     assert omnizarr.rechunk(source, target, **options, **LAYOUT).verified
     np.testing.assert_array_equal(omnizarr.open(target)[...], VALUES)

@@ -47,7 +47,7 @@ from omnizarr.tools.streaming import nodes as streamed
 from omnizarr.tools.translate.translation import Loss
 
 SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf", ".h5", ".hdf5")
-"""How the names of files end that are written: netCDF-4 is HDF5."""
+"""Suffixes of the files that can be written; netCDF-4 is HDF5."""
 _ZARR: Final = {2: "v2", 3: "v3"}
 _FILE: Final = "netCDF-4"
 _USUAL: Final = 3  # the default of convert, which a URL may override
@@ -80,7 +80,7 @@ def is_target(place: Any) -> bool:
 
 
 def _is_meant(source: Any) -> bool:
-    """Whether a source is called as netCDF files are, but nothing is there that could be read as something else."""
+    """Whether a source has the name of a netCDF file, and contains nothing that could be read as another format."""
     path = _path(source)
     return path is not None and is_target(source) and not path.exists()
 
@@ -98,7 +98,7 @@ def _path(place: Any) -> Path | None:
 
 
 def _local(place: Any) -> Path | None:
-    """Return the local path of a place, whatever is there."""
+    """Return the local path of a place, whether or not it exists."""
     if not isinstance(place, str | os.PathLike):
         return None
     location = urls.parse(place)
@@ -170,7 +170,7 @@ def _refuse_overlap(source: Any, target: Any) -> None:
             "source and target lie in each other",
             store=str(theirs),
             found=str(ours),
-            remedy="write it elsewhere, and move it when it is there",
+            remedy="write it elsewhere, and move it when it is complete",
         )
 
 
@@ -184,10 +184,10 @@ def _lost_files(source: Any) -> Iterator[Loss]:
 
 
 def _would_be_lost(source: Any, losses: tuple[Loss, ...]) -> NotRepresentableError:
-    told = [f"/{each.path}{each.pointer}: {each.what} ({each.why})" for each in losses[:_TOLD]]
+    shown = [f"/{each.path}{each.pointer}: {each.what} ({each.why})" for each in losses[:_TOLD]]
     more = f"; and {len(losses) - _TOLD} more" if len(losses) > _TOLD else ""
     return NotRepresentableError(
-        f"something would be lost: {'; '.join(told)}{more}",
+        f"something would be lost: {'; '.join(shown)}{more}",
         store=_shown(source),
         remedy=Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False),
     )
@@ -223,8 +223,8 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, 
         )
     partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     try:
-        told = files.write_file(partial, source, progress=tick)
-        plan = planning.with_told(plan, told)
+        losses = files.write_file(partial, source, progress=tick)
+        plan = planning.with_told(plan, losses)
         if verify:
             with files.open_file(partial) as written:
                 planning.compare(source, written, plan, tick)
@@ -248,10 +248,10 @@ def _write_zarr(
         return _fill(place, dataset, source, plan, tick, verify=verify)
 
     def made(place: StorePath) -> Plan:
-        told = fill(place, opener(place, "w"))
+        losses = fill(place, opener(place, "w"))
         if isinstance(target, str | os.PathLike) and urls.parse(target).consolidated:
             consolidated.consolidate(place)
-        return told
+        return losses
 
     if overwrite and not is_new:
         dialect = dialects_for(zarr_format)[0]
@@ -275,7 +275,7 @@ def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, tick: Tick, 
     with dataset:
         wanted = Source(plan.defined or source.root, source.read)
         changed: list[str] = []
-        copying.write(dataset, wanted, root=plan.defined, tick=tick, told=changed.append)
+        copying.write(dataset, wanted, root=plan.defined, tick=tick, on_change=changed.append)
         plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
     if verify:
         with Dataset(place) as written:

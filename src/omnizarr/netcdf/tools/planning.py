@@ -231,12 +231,12 @@ def _attributes(header: VariableHeader) -> dict[str, Attribute]:
 
 def compare(source: Source, written: Source, plan: Plan, tick: Tick) -> None:
     """Raise ChunkError if what was written is not what was planned; `tick` gets the number of compared bytes."""
-    told = {f"/{each.path}{each.pointer}" for each in plan.losses}
+    known = {f"/{each.path}{each.pointer}" for each in plan.losses}
     found = dict(written.root.walk())
     if found.keys() != {path for path, _ in plan.root.walk()}:
         raise _other("groups", "", set(found), {path for path, _ in plan.root.walk()})
     for path, group in plan.root.walk():
-        _compare_groups(group, found[path], path, told)
+        _compare_groups(group, found[path], path, known)
         for name, each in group.variables.items():
             _compare_variables(each, found[path].variables[name], f"{path}/{name}")
     for path, group in found.items():
@@ -251,9 +251,9 @@ def compare(source: Source, written: Source, plan: Plan, tick: Tick) -> None:
                 tick(ours.nbytes)
 
 
-def _compare_groups(wanted: GroupHeader, found: GroupHeader, path: str, told: set[str]) -> None:
+def _compare_groups(wanted: GroupHeader, found: GroupHeader, path: str, known: set[str]) -> None:
     lengths = {
-        name: _as_told(each, found.dimensions.get(name), is_told=f"{path or '/'}/dimensions/{name}" in told)
+        name: _as_told(each, found.dimensions.get(name), is_told=f"{path or '/'}/dimensions/{name}" in known)
         for name, each in wanted.dimensions.items()
     }
     if lengths != found.dimensions:

@@ -19,7 +19,7 @@ from omnizarr.stores.base import Buffer, Request, Span
 from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair.overlay import Overlay
 from omnizarr.tools.repair.report import Action
-from omnizarr.tools.repair.transaction import Bench
+from omnizarr.tools.repair.transaction import RepairState
 
 _CODE: Final = "chunk-beyond-grid"
 
@@ -52,11 +52,11 @@ class _Witness(Overlay):
         yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(requests))
 
 
-def adopt_records(bench: Bench, findings: list[Finding]) -> None:
+def adopt_records(state: RepairState, findings: list[Finding]) -> None:
     """Make unlimited dimensions as long as records are complete: the arrays first, then the dimension."""
-    witness = _Witness(bench.store)
+    witness = _Witness(state.store)
     try:
-        dataset = Dataset(StorePath(witness, bench.where.path, bench.where.home), "a", buffered=False)
+        dataset = Dataset(StorePath(witness, state.where.path, state.where.home), "a", buffered=False)
     except StoreError:
         raise
     except OmnizarrError:  # no group, or one of a format that netCDF does not stand on
@@ -65,24 +65,24 @@ def adopt_records(bench: Bench, findings: list[Finding]) -> None:
     wanted = {each: length for each in dims if (length := adopting.complete(each)) > each.size}
     if not wanted:
         return
-    told = ", ".join(f"{each.path} from {each.size} to {length}" for each, length in wanted.items())
+    growth = ", ".join(f"{each.path} from {each.size} to {length}" for each, length in wanted.items())
     adopting.adopt(wanted)
     for key, new in witness.changed.items():  # in the order of writing
-        place = bench.where.at(key.rpartition("/")[0])
+        place = state.where.at(key.rpartition("/")[0])
         action = Action(
-            code=_CODE, path=place.path, key=key, what=f"adopt the complete records beyond the end of {told}"
+            code=_CODE, path=place.path, key=key, what=f"adopt the complete records beyond the end of {growth}"
         )
-        if not bench.change(key, witness.read.get(key), new, [action], lock=place.lock_key):
+        if not state.change(key, witness.read.get(key), new, [action], lock=place.lock_key):
             return
-        bench.touched.add(place.path)
+        state.touched.add(place.path)
     for finding in findings:
-        if finding.code == _CODE and _is_inside(bench, finding):
-            bench.settle(finding)
+        if finding.code == _CODE and _is_inside(state, finding):
+            state.settle(finding)
 
 
-def _is_inside(bench: Bench, finding: Finding) -> bool:
+def _is_inside(state: RepairState, finding: Finding) -> bool:
     """Whether a chunk is in the grid by now."""
-    found = detection.open_array(bench.where.at(finding.path))
+    found = detection.open_array(state.where.at(finding.path))
     binding = detection.bind(found.where, found.metadata, ChunkPolicy())
     coords = binding.keys.decode(str(finding.key).removeprefix(binding.prefix), len(found.metadata.shape))
     grid = binding.grid.grid_shape

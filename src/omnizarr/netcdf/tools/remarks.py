@@ -33,15 +33,15 @@ def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
     for path, group in root.walk():
         found[path] = tuple(_on_nuls(group, layout))
         for name, each in group.variables.items():
-            told = (
+            remarks = (
                 *_on_readers(each, layout, group, sizes),
                 *_on_records(each, layout),
                 *_on_fill(each),
                 *_on_filters(each, layout),
                 *_on_nuls(each, layout),
             )
-            found[f"{path}/{name}"] = told
-    return {path: told for path, told in found.items() if told}
+            found[f"{path}/{name}"] = remarks
+    return {path: remarks for path, remarks in found.items() if remarks}
 
 
 def without_nuls(attribute: Attribute) -> Attribute:

@@ -111,10 +111,10 @@ def _view_of(array: Array, selection: Any, *, rgb: bool | None) -> _View:
     level = meaning.level_of(array)
     known = meaning.names_of(array, level)
     channels = meaning.channels_of(array, level, known)
-    blended, told = (None, ()) if channels is None else (channels[0], tuple(channels[1]))
+    blended, listed = (None, ()) if channels is None else (channels[0], tuple(channels[1]))
     role = partial(meaning.role_of, array, level, known)
     chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb, blended=blended, role=role)
-    return _View(array, level, known, chosen, channels=told)
+    return _View(array, level, known, chosen, channels=listed)
 
 
 def _in_its_group(array: Array) -> Array:

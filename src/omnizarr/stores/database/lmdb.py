@@ -45,7 +45,7 @@ Transaction: TypeAlias = Any  # lmdb has no types
 
 MAP_SIZE: Final = 2**30 if os.name != "nt" else 2**26  # on Windows the file is as large as the map
 MAX_KEY: Final = 511
-"""Maximum bytes of a key, as LMDB is usually built."""
+"""Maximum bytes of a key in usual builds of LMDB."""
 
 _MAX_READERS: Final = 1024
 _LOCK_SIZE: Final = 2**17  # of the lock file: 64 bytes for each reader, and a header

@@ -442,7 +442,7 @@ class _Connection(sqlite3.Connection):
         return parts
 
     def has_stamps(self) -> bool:
-        """Return whether the triggers are there without which a row's number tells nothing."""
+        """Return whether the triggers exist. Without them, the number of a row says nothing."""
         version = self.one("PRAGMA schema_version")
         if version != self._schema:
             found = self.one(_COUNT_TRIGGERS, *_TRIGGERS)

@@ -361,7 +361,7 @@ class _RemotePart(_Part):
         """Return parts of the archive, given as (start, length). Fewer bytes are returned at the end."""
         parts = self._reader([(start, start + length) for start, length in pieces])
         if parts is None:
-            raise StoreError("the archive is there no more")
+            raise StoreError("the archive does not exist any more")
         return parts
 
 

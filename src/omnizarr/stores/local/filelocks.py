@@ -179,7 +179,7 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
     while True:
         try:
             _open_or_create(taken)
-        except FileExistsError:  # of another user, who has created it just now
+        except FileExistsError:  # another user has just created it
             continue
         except (FileNotFoundError, PermissionError) as error:
             refused += 1

@@ -1,6 +1,6 @@
 """Open directories. What is done in one does not lead elsewhere, even if its path does meanwhile.
 
-Somebody who may write into a hierarchy can replace a directory by a symbolic link at any moment: after it was looked
+A program with write access to a hierarchy can replace a directory by a symbolic link at any moment: after it was looked
 at, and before something in it is read, written, deleted or moved. So files and directories are opened by their real
 paths, with no link on the way (`open_into`), and each name is looked up in an open directory (`Folder`).
 
@@ -221,7 +221,7 @@ class Folder:
             close_all(found)
 
     def is_folder(self, name: str) -> bool:
-        """Return whether a name is that of a directory, and of no link."""
+        """Return whether a name is that of a directory and not of a link."""
         with suppress(OSError):
             return stat.S_ISDIR(os.stat(self.place(name), dir_fd=self.file, follow_symlinks=False).st_mode)
         return False

@@ -310,8 +310,8 @@ def _check_size(size: int, most: int) -> None:
 def _discreet() -> Any:
     """Return what aiohttp calls at each redirect: it withholds headers from other servers, and refuses plain http."""
 
-    async def redirected(_: Any, __: Any, told: Any) -> None:
-        response = told.response
+    async def redirected(_: Any, __: Any, parameters: Any) -> None:
+        response = parameters.response
         place = response.headers.get("Location") or response.headers.get("URI") or ""
         old = response.url
         new = old.join(type(old)(place))
@@ -319,9 +319,9 @@ def _discreet() -> Any:
             response.close()
             raise StoreError("a redirect from https to http is refused", found=redact(str(new)))
         if old.origin() != new.origin():
-            for name in list(told.headers):
+            for name in list(parameters.headers):
                 if name.lower() not in HARMLESS:
-                    told.headers.pop(name, None)
+                    parameters.headers.pop(name, None)
 
     made = class_of("aiohttp", "TraceConfig")()
     made.on_request_redirect.append(redirected)

@@ -30,18 +30,18 @@ R = TypeVar("R")
 class Call(Job, Generic[R]):
     """A coroutine for an event loop to run in another thread. It is begun once, or cancelled."""
 
-    __slots__ = ("_coroutine", "_loop", "_task", "_told", "_value")
+    __slots__ = ("_coroutine", "_loop", "_on_done", "_task", "_value")
 
     def __init__(
         self,
         coroutine: Coroutine[Any, Any, R],
         loop: asyncio.AbstractEventLoop,
-        told: Callable[[Call[R]], object] | None = None,
+        on_done: Callable[[Call[R]], object] | None = None,
     ) -> None:
         super().__init__(coroutine.close)
         self._coroutine = coroutine
         self._loop = loop
-        self._told = told
+        self._on_done = on_done
 
     def send(self) -> None:
         """Let the loop begin it."""
@@ -66,8 +66,8 @@ class Call(Job, Generic[R]):
 
     def _end(self, error: BaseException | None = None) -> None:
         super()._end(error)
-        if self._told is not None:
-            self._told(self)
+        if self._on_done is not None:
+            self._on_done(self)
 
     def cancel(self) -> bool:
         """Return whether it has not begun, and never will. One that has begun is asked to stop."""
@@ -129,7 +129,7 @@ def gather(
     """
     if _is_here(loop):
         raise _stuck()
-    crew = _Crew(task, items, most, loop)
+    crew = _GatherCalls(task, items, most, loop)
     try:
         yield from crew.results()  # no loop here: Python 3.13 leaves its jump back out of the block that is guarded
     finally:
@@ -140,7 +140,7 @@ def gather(
             raise
 
 
-class _Crew(Generic[T, R]):
+class _GatherCalls(Generic[T, R]):
     """The calls of one `gather`."""
 
     def __init__(

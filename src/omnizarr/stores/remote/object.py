@@ -622,7 +622,7 @@ class ObjectStore(Store):
             self._remember(key, found and found.meta)
             if found is None:
                 return None
-            # Of several threads that request first, one decides.
+            # If several threads make the first request, one of them decides.
             if not are_same(pins.setdefault("pin", found.meta), found.meta):
                 raise ConflictError("the value has changed since it was first read", store=repr(self), key=key)
             return found.parts
@@ -645,12 +645,12 @@ class ObjectStore(Store):
             )
         mode: Any = "create" if seen == "absent" else seen.condition() if isinstance(seen, Version) else "overwrite"
         try:
-            told = self._put(key, value, mode)
+            answer = self._put(key, value, mode)
         except ConflictError:
             # A retry reads again, even within a longer lock of another key.
             _record.get().seen.pop((self._data, path), None)
             raise
-        self._remember(key, told, always=True)
+        self._remember(key, answer, always=True)
 
     def _put(self, key: str, value: Buffer, mode: Any) -> Mapping[str, Any]:
         data: Any = memoryview(value).cast("B")
@@ -661,22 +661,22 @@ class ObjectStore(Store):
         parts: dict[str, Any] = {"use_multipart": False}
         if len(data) > _LARGE:
             parts = {"use_multipart": True, "chunk_size": _PART, "max_concurrency": _PARTS_AT_ONCE}
-        told = self._ask(key, obstore.put, data, **parts)
-        if told is None:
+        answer = self._ask(key, obstore.put, data, **parts)
+        if answer is None:
             raise StoreError(
                 "the server answered 'not found' to a write: the bucket or container may not exist",
                 store=repr(self),
                 key=key,
             )
-        return cast("Mapping[str, Any]", told)
+        return cast("Mapping[str, Any]", answer)
 
     def _put_if(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any]:
         """Send the value on a condition. Raises ConflictError if it does not hold."""
-        told = self._put_marked(key, data, condition)
-        if told is None:  # "not found"
+        answer = self._put_marked(key, data, condition)
+        if answer is None:  # "not found"
             raise ConflictError("the value has been deleted since it was read", store=repr(self), key=key)
         self._check_conditions(key, data)
-        return told
+        return answer
 
     def _put_marked(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any] | None:
         """Send the value with a mark, which identifies it as ours if the answer is lost.
@@ -712,7 +712,7 @@ class ObjectStore(Store):
         if not self._are_conditions_doubtful:
             return
         try:
-            told = self._ask(key, obstore.put, data, mode={"e_tag": _NEVER}, use_multipart=False)
+            answer = self._ask(key, obstore.put, data, mode={"e_tag": _NEVER}, use_multipart=False)
         except ConflictError:
             _keep_conditions.add(self._data)
             return
@@ -720,7 +720,7 @@ class ObjectStore(Store):
             raise error.add(remedy=_REMEDY) from None
         except StoreError:
             return  # the value itself is written; the next write will tell
-        if told is not None:
+        if answer is not None:
             raise StoreError(
                 "the server takes no notice of conditions, so writers can lose each other's changes",
                 store=repr(self),
@@ -734,10 +734,10 @@ class ObjectStore(Store):
         if not self._has_conditions:
             return super().set_if_absent(key, value)
         try:
-            told = self._put(key, value, "create")
+            answer = self._put(key, value, "create")
         except ConflictError:
             return False
-        self._remember(key, told, always=True)
+        self._remember(key, answer, always=True)
         return True
 
     def delete(self, key: str) -> None:

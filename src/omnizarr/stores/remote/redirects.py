@@ -27,7 +27,7 @@ NOWHERE: Final = "http://127.0.0.1:0"
 
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
 _OF_MACHINES: Final = ("169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23")
-"""Where machines in clouds find credentials."""
+"""Addresses from which virtual machines get credentials."""
 
 
 def confined(kind: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:

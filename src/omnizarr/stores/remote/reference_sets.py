@@ -50,14 +50,14 @@ else:
     np = Lazy("numpy")
 
 MOST_METADATA: Final = 1 << 26
-"""Bytes of a document that are looked at to see whether it is one of references."""
+"""Bytes of a document that are read to find out whether it contains references."""
 METADATA: Final = ".zmetadata"
 """The document of a set in Parquet that contains all others."""
 
 _SPEC: Final = "Kerchunk, references specification"
 _DOCUMENTS: Final = (".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json")
 _VALUES: Final = 5
-"""Values of JSON for each reference: url, offset, length, and what is around."""
+"""Number of JSON values for each reference: url, offset, length, and the list around them."""
 _MOST_WALKED: Final = 1000  # files of an array in Parquet that are asked for without a listing
 _MOST_BYTES: Final = 1 << 27  # files of a set in Parquet that are cached
 _GZIP: Final = b"\x1f\x8b"
@@ -364,7 +364,7 @@ class _Renderer:
 
 
 def _generated(rule: Any, given: Mapping[str, Any], most: int) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the references that a rule generates, at most so many."""
+    """Yield the references that a rule generates, at most `most`."""
     renderer = _Renderer(given)
     try:
         ranges = {str(name): _range(each) for name, each in rule["dimensions"].items()}

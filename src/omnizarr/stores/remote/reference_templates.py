@@ -14,7 +14,7 @@ import jinja2
 from jinja2 import nodes, sandbox
 
 _LONGEST: Final = 4096
-"""Characters of a template, and of every value on the way."""
+"""Maximum number of characters of a template, and of every intermediate value."""
 _WIDEST: Final = 1000
 _BITS: Final = 128
 _MOST_CALLS: Final = 100

@@ -47,9 +47,9 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OWN: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "omnizarr"}
 _SAFE: Final = "/!$&'()*+,;=:@~"
 _LONGEST_EXCUSE: Final = 4096
-"""Bytes that are read of what a server says of an error; beyond, the connection is closed."""
+"""Bytes of an error response that are read. If there are more, the connection is closed."""
 _SHORTLY: Final = 1.0
-"""Seconds for that."""
+"""Seconds for reading an error response."""
 _PIECE: Final = 1 << 20
 _SAID: Final = {
     401: "The operation lacked valid authentication credentials",
@@ -96,7 +96,7 @@ class _Clock:
 
 
 class _Timed(io.RawIOBase):
-    """What arrives at a socket, as long as there is time."""
+    """The data that arrive at a socket before a deadline."""
 
     def __init__(self, line: socket.socket, clock: _Clock) -> None:
         self._line = line
@@ -138,7 +138,7 @@ class _Got:
             raise http.client.HTTPException("the server announces a length that is no number")
 
     def read(self, most: int) -> bytes:
-        """Return at most so many bytes of the body. The connection is kept if these are all."""
+        """Return at most `most` bytes of the body. The connection stays open if these are all."""
         pieces: list[bytes] = []
         try:
             while most > 0 and (piece := self.response.read1(min(most, _PIECE))):
@@ -249,9 +249,9 @@ class Client:
         except (FileNotFoundError, exceptions.AlreadyExistsError):
             self._make_folder(path.rpartition("/")[0])
             got = self._sent("PUT", path, {}, bytes(data))
-        told = got.response.headers
+        headers = got.response.headers
         got.read(_PIECE)
-        return {"e_tag": told.get("ETag"), "version": None}
+        return {"e_tag": headers.get("ETag"), "version": None}
 
     def _make_folder(self, folder: str) -> None:
         """Ask for a directory; if the server answers that those above it are missing, for these first."""
@@ -291,7 +291,7 @@ class Client:
                     _broken(error, f"Error performing {method} {url} - HTTP error: error sending request")
             else:
                 status = got.response.status
-                if status < 300 or (status, method) == (405, "MKCOL"):  # the directory is there
+                if status < 300 or (status, method) == (405, "MKCOL"):  # the directory exists
                     return got
                 said = got.excuse()
                 is_last = attempt == self._retries or time.monotonic() > end
@@ -402,24 +402,24 @@ def _close(idle: _Idle) -> None:
 
 
 def _answer(got: _Got, path: str, wanted: Any) -> Answer:
-    told = got.response.headers
-    size = int(told.get("Content-Length") or 0) if (told.get("Content-Length") or "0").isdecimal() else 0
+    headers = got.response.headers
+    size = int(headers.get("Content-Length") or 0) if (headers.get("Content-Length") or "0").isdecimal() else 0
     span = (0, size)
     if wanted is not None:
         if got.response.status != 206:
             raise exceptions.NotSupportedError("Range request not supported by this server: non-partial response")
-        found = _content_range(told.get("Content-Range", ""))
+        found = _content_range(headers.get("Content-Range", ""))
         if found is None:
             _fail("an answer without a valid CONTENT_RANGE")
         first, last, size = map(int, found.groups())
         span = (first, last + 1)
         if span != _bounds(wanted, size):
             _fail(f"Requested {_range(wanted)}, got {first}-{last} of {size}")
-    elif "Content-Length" not in told:
+    elif "Content-Length" not in headers:
         _fail("the server does not say how long the value is (no Content-Length)")
     meta = {
-        "path": path, "size": size, "e_tag": told.get("ETag"), "version": None,
-        "last_modified": _date(told.get("Last-Modified")),
+        "path": path, "size": size, "e_tag": headers.get("ETag"), "version": None,
+        "last_modified": _date(headers.get("Last-Modified")),
     }  # fmt: skip
     return Answer(got, span, meta)
 

@@ -79,7 +79,7 @@ _LARGE: Final = 1 << 26  # bytes; before a larger part of a value is read, the s
 _PROBE: Final = 1 << 24  # bytes; if a bounded value has more, its size is requested
 _WITH_SIZES: Final = TheirLocalStore, TheirZipStore
 _BOUNDED: Final = *_WITH_SIZES, TheirFsspecStore, TheirObjectStore
-"""Stores that tell a size at once, or take a range that reaches past the end of a value. Others may fail then."""
+"""Stores that report a size quickly, or accept a range past the end of a value. Others may fail."""
 _MANY: Final = 64  # requests at once on their event loop
 # zarr-python 3.1.6 reads from memory without its event loop, which takes ten times as long.
 _MEMORY_ANSWERS_AT_ONCE: Final = hasattr(TheirMemoryStore, "get_sync")

@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     """When it was requested, by the clock of the shelf. The store's answer is at least as new."""
 
 
-class Shelf(Protocol):
+class CacheBackend(Protocol):
     """The place of entries."""
 
     clock: Callable[[], float]
@@ -71,7 +71,7 @@ class Shelf(Protocol):
         """Drop everything."""
 
 
-class MemoryShelf:
+class MemoryBackend:
     """Entries in the memory of this process."""
 
     clock: Callable[[], float] = staticmethod(time.monotonic)
@@ -138,7 +138,7 @@ _DIGEST: Final = 16
 _HEAD: Final = struct.Struct(f"<4s{_DIGEST}sdI")  # magic, checksum of the rest, `Entry.checked`, size of the JSON
 
 
-class StoreShelf:
+class StoreBackend:
     """Entries in a store, one value each. Processes can share it.
 
     Each value contains its name and a checksum, so a torn or moved value is not used. The total size is counted

@@ -31,7 +31,7 @@ from omnizarr.stores import threads, waiting
 from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill, parts_of
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.wrap.cache_backends import Entry, MemoryShelf, Name, Shelf, StoreShelf, namespace_of
+from omnizarr.stores.wrap.cache_backends import CacheBackend, Entry, MemoryBackend, Name, StoreBackend, namespace_of
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
 Place: TypeAlias = "Store | str | os.PathLike[str] | None"
@@ -126,24 +126,24 @@ class CacheStore(WrapperStore):
     def info(self) -> CacheInfo:
         """Return statistics of the cache: hits, misses and its size."""
         state = self._state
-        return CacheInfo(state.hits, state.revalidated, state.misses, state.shelf.nbytes)
+        return CacheInfo(state.hits, state.revalidated, state.misses, state.backend.nbytes)
 
     def clear_cache(self) -> None:
         """Drop everything in the cache, including entries of other users."""
-        self._state.shelf.clear()
+        self._state.backend.clear()
 
     # -- the cache ------------------------------------------------------------------
 
     def _kept(self, name: Name) -> Entry | None:
         """Return the cached entry, if it is current or the store can confirm it."""
-        entry = self._state.shelf.get(name)
+        entry = self._state.backend.get(name)
         return entry if entry is None or entry.stamp is not None or self._is_fresh(name[0], entry) else None
 
     def _is_fresh(self, key: str, entry: Entry) -> bool:
         """Return whether no request to the store is needed."""
         state = self._state
         # If a clock was set back, ages are negative and mean nothing.
-        return entry.checked > state.changed_at(key) and 0 <= state.shelf.clock() - entry.checked < self.max_age
+        return entry.checked > state.changed_at(key) and 0 <= state.backend.clock() - entry.checked < self.max_age
 
     def _true(self, key: str, entry: Entry | None, most: int | None = None) -> Entry:
         """Return the whole value, from the cache if it is still current, otherwise from the store.
@@ -154,13 +154,13 @@ class CacheStore(WrapperStore):
         if entry is not None and self._is_fresh(key, entry):
             state.hits += 1
             return entry
-        asked = state.shelf.clock()
+        asked = state.backend.clock()
         known = None if entry is None else entry.stamp
         found = self._stamped(key, known, most)
         if found is None and entry is not None:
             state.revalidated += 1
             entry = entry._replace(checked=asked)
-            state.shelf.touch((key, None), entry)
+            state.backend.touch((key, None), entry)
             return entry
         return self._keep(key, found or Stamped(None, None), asked)
 
@@ -174,9 +174,9 @@ class CacheStore(WrapperStore):
         """Cache what the store has sent, if it can be used later."""
         state = self._state
         state.misses += 1
-        stamp = None if found.value is None else state.shelf.usable(found.stamp)
+        stamp = None if found.value is None else state.backend.usable(found.stamp)
         if stamp is not None or self.max_age:
-            state.shelf.put((key, None), Entry(_settled(found.value), stamp, asked))
+            state.backend.put((key, None), Entry(_settled(found.value), stamp, asked))
         return Entry(found.value, found.stamp, asked)
 
     def _parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
@@ -187,7 +187,7 @@ class CacheStore(WrapperStore):
         if not wanted:
             state.hits += 1
             return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
-        asked = state.shelf.clock()
+        asked = state.backend.clock()
         parts = [self.store.get(key, wanted[0])] if len(wanted) == 1 else self.store.get_spans(key, wanted)
         if parts is None or parts[0] is None:
             self._keep(key, Stamped(None, None), asked)
@@ -195,7 +195,7 @@ class CacheStore(WrapperStore):
         state.misses += 1
         for span, part in zip(wanted, parts, strict=True):
             entries[span] = Entry(_settled(part), None, asked)
-            state.shelf.put((key, span), entries[span])  # type: ignore[arg-type]
+            state.backend.put((key, span), entries[span])  # type: ignore[arg-type]
         return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
 
     # -- reading ------------------------------------------------------------------
@@ -257,7 +257,7 @@ class CacheStore(WrapperStore):
         """Return the cached value, if no request is needed."""
         if not self.max_age or self._state.holds():
             return None
-        entry = self._state.shelf.get((key, None))
+        entry = self._state.backend.get((key, None))
         return entry if entry is not None and self._is_fresh(key, entry) else None
 
     def exists(self, key: str) -> bool:
@@ -293,7 +293,7 @@ class CacheStore(WrapperStore):
         if entry is not None and entry.stamp is not None:
             value, stamp, _ = self._true(key, entry, most)
             return None if stamp is not None and stamp == unless else Stamped(value, stamp)
-        asked = self._state.shelf.clock()
+        asked = self._state.backend.clock()
         found = self._stamped(key, unless, most)
         if found is not None and not self._state.holds():
             self._keep(key, found, asked)
@@ -327,7 +327,7 @@ class CacheStore(WrapperStore):
         if now is not None and self.max_age and self.cache_set_data:
             # Later than this change, and earlier than anything after it.
             entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
-            state.shelf.put((key, None), entry)
+            state.backend.put((key, None), entry)
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Set each with `set`."""
@@ -412,8 +412,8 @@ class _State:
 
     def __init__(self, store: Store, cache: Store | None, max_bytes: int | None) -> None:
         self._made_of = store, cache, max_bytes
-        self.shelf: Shelf = (
-            MemoryShelf(max_bytes) if cache is None else StoreShelf(cache, max_bytes, namespace_of(store))
+        self.backend: CacheBackend = (
+            MemoryBackend(max_bytes) if cache is None else StoreBackend(cache, max_bytes, namespace_of(store))
         )
         self.hits = self.revalidated = self.misses = 0
         self._changed = [-math.inf] * _SLOTS
@@ -428,7 +428,7 @@ class _State:
         with threads.lock((id(self), "changed")):
             is_alone = since is None or since == self.changed_at(key)
             now = self._later(hash(key) % _SLOTS)
-        self.shelf.drop((key, None))
+        self.backend.drop((key, None))
         return now if is_alone else None
 
     def change_all(self) -> None:
@@ -440,7 +440,7 @@ class _State:
     def _later(self, slot: int) -> float:
         """Return a time that is now and after all noted times, with room for one in between."""
         before = math.nextafter(math.nextafter(self._changed[slot], math.inf), math.inf)
-        self._changed[slot] = max(before, self.shelf.clock())
+        self._changed[slot] = max(before, self.backend.clock())
         return self._changed[slot]
 
     def holds(self) -> bool:

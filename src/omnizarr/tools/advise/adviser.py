@@ -24,9 +24,9 @@ from omnizarr.tools.advise.windows import Shape, Window, parse
 from omnizarr.tools.streaming.chunks import Chunks
 
 _SAMPLED: Final = 16
-"""Stored chunks whose size is looked at."""
+"""Number of stored chunks whose size is read."""
 _LOOKED_THROUGH: Final = 10_000
-"""Keys among which they are chosen."""
+"""Number of keys among which these chunks are chosen."""
 
 
 class _Subject(NamedTuple):
@@ -179,8 +179,8 @@ def _reasons(subject: _Subject, windows: Sequence[Window], chosen: Chosen, layou
         yield f"All of the array, {wording.size(round(chunk))} as it is stored, fits in one chunk."
         return
     least, most = place.least_chunk if subject.may_shard else place.least_object, wording.size(place.most_chunk)
-    told = "" if layout.ratio == 1 else f", and {wording.size(round(layout.chunk_nbytes))} in memory"
-    yield f"A chunk has about {wording.size(round(chunk))} as it is stored{told}."
+    decoded = "" if layout.ratio == 1 else f", and {wording.size(round(layout.chunk_nbytes))} in memory"
+    yield f"A chunk has about {wording.size(round(chunk))} as it is stored{decoded}."
     yield (
         f"On {_article(place.title)}, chunks of less than {wording.size(least)} cost more in requests than they save "
         f"in bytes, and chunks of more than {most} make small reads slow."

@@ -34,7 +34,7 @@ _EVENNESS: Final = 0.02
 _INDEX_ENTRY: Final = 16
 _CHECKSUM: Final = 4
 _MOST_INNER: Final = 16_384
-"""Maximum number of inner chunks in a shard: the index of so many has 256 KiB."""
+"""Maximum number of inner chunks in a shard; their index has 256 KiB."""
 _MOST_CHUNK: Final = 64 * 1024**2
 """Maximum bytes of elements in a chunk, however well they compress: readers hold several in memory."""
 _MOST_DECODED: Final = 512 * 1024**2

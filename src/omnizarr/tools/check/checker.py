@@ -168,10 +168,10 @@ def _check_elsewhere(findings: Findings, keys: keyspace.Keys, workers: Executor,
     workers.expect(where.store, [node.marker.key for node in keys.inventory])
     stored = (decoding.Stored.of(chunk) for chunk in keys.chunks(with_sizes=False))
     with Tracker(progress, "checking", unit="chunk") as shown:
-        for told in workers.ask(decoding.Decoding(most), stored, lambda _: None):
+        for result in workers.ask(decoding.Decoding(most), stored, lambda _: None):
             looked += 1
-            _enter(findings, told.path, told.key, told.troubles)
-            shown.count(1, told.nbytes, told.path)
+            _enter(findings, result.path, result.key, result.troubles)
+            shown.count(1, result.nbytes, result.path)
     return looked
 
 

@@ -30,7 +30,7 @@ class Stored(NamedTuple):
         return cls(chunk.owner.node.path, chunk.binding, chunk.coords, chunk.key)
 
 
-class Told(NamedTuple):
+class DecodedChunk(NamedTuple):
     """What is wrong with a chunk."""
 
     path: str
@@ -48,7 +48,7 @@ def at_once(workers: int, bindings: Iterable[Binding | None], max_memory: int | 
 
 
 @dataclass(frozen=True)
-class Decoding(Question[Stored, Told]):
+class Decoding(Question[Stored, DecodedChunk]):
     """Read a chunk and decode it, `most` of them at a time."""
 
     most: int
@@ -56,13 +56,13 @@ class Decoding(Question[Stored, Told]):
 
     @property
     def at_once(self) -> int:
-        """So many at a time."""
+        """How many chunks are decoded at the same time."""
         return self.most
 
-    def begin(self) -> Callable[[Stored], tuple[int, Told]]:
+    def begin(self) -> Callable[[Stored], tuple[int, DecodedChunk]]:
         """Return what decodes a chunk."""
 
-        def look(stored: Stored) -> tuple[int, Told]:
+        def look(stored: Stored) -> tuple[int, DecodedChunk]:
             value = None
             try:
                 value = stored.binding.store.get_within(stored.key, stored.binding.chain.most_stored)
@@ -71,6 +71,6 @@ class Decoding(Question[Stored, Told]):
             except StoreError as error:
                 troubles = (Trouble(_UNREADABLE, error.message, error.found),)
             nbytes = 0 if value is None else len(value)
-            return nbytes, Told(stored.path, stored.key, nbytes, troubles)
+            return nbytes, DecodedChunk(stored.path, stored.key, nbytes, troubles)
 
         return look

@@ -105,9 +105,9 @@ def understand(findings: Findings, node: Node) -> None:
             enter_note(findings, node, note)
     for name, pointer, code, message, found in _known_mistakes(node, values):
         findings.add(code, node.path, message, key=node.documents[name].key, pointer=pointer, found=found)
-    told = tuple(problem.pointer for problem in problems)
+    known = tuple(problem.pointer for problem in problems)
     for each in strictness.departures(node, values):
-        if not each.pointer.startswith(told):
+        if not each.pointer.startswith(known):
             findings.add(each.code, node.path, each.message, key=node.documents[each.document].key,
                          pointer=each.pointer, found=each.found, expected=each.expected or None)  # fmt: skip
     node.is_sound = node.metadata is not None and not _has_own_error(findings, node, before)

@@ -181,7 +181,7 @@ def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks
     for home in inventory.homes:
         _take_draft(inventory, where, home, others, drafts)
     _unfold(inventory, where, lists_chunks=lists_chunks)
-    _mourn(inventory, others if drafts and where.home is None else [])
+    _enter_orphans(inventory, others if drafts and where.home is None else [])
     return inventory
 
 
@@ -356,8 +356,8 @@ def _draft_document(key: str) -> re.Match[str] | None:
     return _META.search(key, 0, begin) if _DRAFT_NAME.fullmatch(key, begin) else None
 
 
-def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
-    """Enter documents of drafts whose entry point does not exist, nor anything else that explains them."""
+def _enter_orphans(inventory: Inventory, keys: Iterable[str]) -> None:
+    """Record documents of drafts without an entry point, unless something else explains them."""
     broken = Above({path for path, _, problems in inventory.entries if problems})
     for key in keys:
         if next(broken.of(key), None) is not None:

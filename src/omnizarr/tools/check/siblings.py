@@ -156,13 +156,13 @@ def _check_reach(findings: Findings, where: StorePath, inventory: Inventory) -> 
 def _check_names(findings: Findings, where: StorePath, inventory: Inventory) -> None:
     siblings: dict[tuple[str, str], set[str]] = {}
     forms: dict[tuple[str, str], set[str]] = {}
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for node in inventory:
         for path in (node.path, *_above(where, node.path)):
             parent, _, name = path.rpartition("/")
-            if path == where.path or not name or (path, node.dialect.name) in told:
+            if path == where.path or not name or (path, node.dialect.name) in reported:
                 break  # those above have been told with it
-            told.add((path, node.dialect.name))
+            reported.add((path, node.dialect.name))
             _check_name(findings, node, path, name)
             siblings.setdefault((parent, name.casefold()), set()).add(name)
             forms.setdefault((parent, unicodedata.normalize("NFC", name)), set()).add(name)

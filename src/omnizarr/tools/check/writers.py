@@ -52,7 +52,7 @@ def is_netcdf(node: Node) -> bool:
 
 def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> None:
     """Report where the netCDF view of the nodes departs from their documents."""
-    told = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
+    reported = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
     try:
         told_by_path = extension().notes(where)
     except StoreError:  # which is found again, and entered, where the key is looked at
@@ -60,7 +60,7 @@ def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> 
     for path, notes in told_by_path.items():
         for node in inventory.nodes.get(path, ())[:1]:
             for note in notes:
-                if path in told and note.pointer.endswith("/dtype"):
+                if path in reported and note.pointer.endswith("/dtype"):
                     continue
                 code = "netcdf-short-fill" if note.pointer.endswith("/fill_value") else "nczarr-repaired"
                 findings.add(code, path, note.message, key=node.marker.key, pointer=note.pointer)

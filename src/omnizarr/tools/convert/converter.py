@@ -105,7 +105,7 @@ def run(task: Task) -> Conversion:
             return replace(report, nodes=_with_passes(report.nodes, plans, found.where, task))
         report = replace(report, target=shown(task.target, None, place))
         if task.only_plans:
-            hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
+            hierarchy.check_path(dialect, hierarchy.place_in_hierarchy(place, dialect).path)
             return replace(report, nodes=_with_passes(report.nodes, plans, place, task))
         workers = opened.enter_context(executor(task.scheduler))
         work = _Work(task, plans, place, workers, _temporary(opened, task, place))
@@ -135,9 +135,9 @@ def _with_repairs(
 ) -> Iterator[NodeReport]:
     """Yield reports, with a remark where netCDF reads a node differently from its documents."""
     for each in nodes:
-        told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
-        remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
-        yield replace(each, remarks=(*each.remarks, *remarks)) if told else each
+        texts = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
+        remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in texts)
+        yield replace(each, remarks=(*each.remarks, *remarks)) if texts else each
 
 
 def _matters(note: Note) -> bool:
@@ -236,7 +236,7 @@ class _Work:
         return self.elsewhere or temporary.home_in(self.root)
 
     def _settled(self) -> StorePath:
-        root = hierarchy.settled(self.place, self.plan.dialect)
+        root = hierarchy.place_in_hierarchy(self.place, self.plan.dialect)
         hierarchy.check_path(self.plan.dialect, root.path)
         outside.refuse_array(root)
         for place in root.ancestors():
@@ -341,7 +341,7 @@ class _Work:
             key = next(self._move(step).strays(), None) if step.is_array else None
             if key is not None:
                 raise NodeExistsError(
-                    "chunks lie where those of an array are to be, but no array is there",
+                    "there are chunks in the place of a new array, but no array",
                     store=str(self.root.store),
                     path=self._at(step).path,
                     key=key,
@@ -432,8 +432,8 @@ class _Work:
         report = self._verified(move, _with_broken(report, move, moved.broken), shown)
         self._refuse_broken(step, report)
         if report.unreadable:
-            told = {"unreadable": dict(report.unreadable), "stored": report.stored}
-            self.record = replace(self.record, broken={**self.record.broken, step.path: told})
+            chunks = {"unreadable": dict(report.unreadable), "stored": report.stored}
+            self.record = replace(self.record, broken={**self.record.broken, step.path: chunks})
             self.record.write(self.root)
         hierarchy.create(self._at(step), step.target)
         if len(report.passes) > 1:

@@ -10,7 +10,7 @@ from typing import Final
 
 from omnizarr.codecs.contract import Buffer
 from omnizarr.stores import Store, pool, threads
-from omnizarr.stores.wrap.cache_backends import Entry, MemoryShelf
+from omnizarr.stores.wrap.cache_backends import Entry, MemoryBackend
 
 MOST_KEPT: Final = 64 * 2**20
 """Bytes of encoded chunks that one view keeps."""
@@ -29,7 +29,7 @@ class EncodedChunks:
     """
 
     def __init__(self, limit: int = MOST_KEPT) -> None:
-        self._shelf = MemoryShelf(limit)
+        self._shelf = MemoryBackend(limit)
 
     def get(
         self, key: str, how: Hashable, store: Store, sources: Sequence[str], encode: Callable[[], Buffer | None]

@@ -33,11 +33,11 @@ from omnizarr.tools.streaming.regions import Box, Regions
 from omnizarr.tools.translate.coding import within_shards
 
 _SAMPLES: Final = 5
-"""Besides the first one, which is not timed."""
+"""Number of samples in addition to the first one, which is not timed."""
 _GOLDEN: Final = (math.sqrt(5) - 1) / 2
 _SLACK: Final = 2
 _SECONDS: Final = 3.0
-"""No further sample is taken after so long."""
+"""Seconds after which no further sample is taken."""
 _MOST_READ: Final = 32 * 1024 * 1024
 """Bytes of elements that are decoded for a sample, unless one chunk has more."""
 _LOOKED_THROUGH: Final = 10_000

@@ -113,5 +113,5 @@ def differing(source: StorePath, target: StorePath, names: Sequence[str]) -> tup
         there, copied = source.prefix + name, target.prefix + name
         return target.store.exists(copied) and not same_value(source.store, there, target.store, copied)
 
-    told = dict(pool.gather(differs, names, target.store.concurrency))
-    return tuple(name for position, name in enumerate(names) if told[position])
+    different = dict(pool.gather(differs, names, target.store.concurrency))
+    return tuple(name for position, name in enumerate(names) if different[position])

@@ -162,10 +162,10 @@ def _checked(found: Journal) -> Journal:
     for text in (*found.options.values(), *found.options):
         if not isinstance(text, str):
             raise TypeError(f"{text!r} in the place of an option")
-    for path, told in found.broken.items():
-        is_list = isinstance(told, Mapping) and isinstance(told.get("unreadable"), Mapping)
-        if not is_list or not isinstance(told.get("stored"), int):
-            raise TypeError(f"{told!r} said of {path!r}")
+    for path, chunks in found.broken.items():
+        is_list = isinstance(chunks, Mapping) and isinstance(chunks.get("unreadable"), Mapping)
+        if not is_list or not isinstance(chunks.get("stored"), int):
+            raise TypeError(f"{chunks!r} said of {path!r}")
     return found
 
 

@@ -41,7 +41,7 @@ from omnizarr.stores import MemoryStore, Store, pool
 from omnizarr.support.progress import Tick
 from omnizarr.tools.convert import temporary
 from omnizarr.tools.convert.routes import Constraints, Pass, Route, coarse, passes, regions_of, route
-from omnizarr.tools.convert.temporary import Shelf
+from omnizarr.tools.convert.temporary import TemporaryObjects
 from omnizarr.tools.streaming.chunks import (
     Chunks,
     Listing,
@@ -61,11 +61,11 @@ from omnizarr.tools.streaming.walking import MEMORY
 from omnizarr.tools.translate.translation import Translation
 
 _SHARED_BYTES: Final = 16 * 1024 * 1024
-"""Of elements that are worth being sent to another process."""
+"""Size from which elements are worth sending to another process."""
 _SHARED_CHUNKS: Final = 256
-"""So many chunks at most are sent together."""
+"""Maximum number of chunks that are sent together."""
 _MOST_FILLED: Final = 10**8
-"""So many chunks that are missing in the source are written, where missing ones would mean something else."""
+"""Maximum number of missing chunks that are written, if missing chunks have another meaning in the target."""
 _UNDECODABLE: Final = (CodecError, UnknownExtensionError, MemoryError)
 """Errors that mean that no chunk of an array can be decoded here, broken or not."""
 
@@ -226,7 +226,7 @@ class Move:
         source, target = self.smallest_read(sides), sides.target.grid
         return Constraints(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
 
-    def _shelves(self, sides: Sides, found: Route) -> tuple[Shelf, ...]:
+    def _shelves(self, sides: Sides, found: Route) -> tuple[TemporaryObjects, ...]:
         if self.temporary is None or found.is_direct:
             return ()
         held = [self._held(sides.source, blocks) for blocks in found.blocks[:-1]]
@@ -251,7 +251,7 @@ class Move:
         return carried
 
     def _of_chunks(self, kind: type[_OfChunks], width: int) -> _OfChunks:
-        """Return a job that deals with chunks; few enough are sent together for so many processes to have some."""
+        """Return a job that deals with chunks; they are sent in groups small enough for all processes to get some."""
         source = self.sides()[0]
         size = math.prod(source.grid.chunk_shape or ()) * _element_bytes(source)
         most = min(_SHARED_CHUNKS, source.grid.nchunks // (2 * width), min(_SHARED_BYTES, self.memory) // max(size, 1))
@@ -520,7 +520,7 @@ class _OfBlocks(Job[int]):
 
     move: Move
     route: Route
-    shelves: tuple[Shelf, ...]
+    shelves: tuple[TemporaryObjects, ...]
     number: int
     """Of the pass."""
 
@@ -529,12 +529,12 @@ class _OfBlocks(Job[int]):
         return 1
 
     @property
-    def before(self) -> Shelf | None:
+    def before(self) -> TemporaryObjects | None:
         """Temporary objects that are read; None: the source is."""
         return self.shelves[self.number - 1] if self.number else None
 
     @property
-    def after(self) -> Shelf | None:
+    def after(self) -> TemporaryObjects | None:
         """Temporary objects that are written, or compared with; None: the target is."""
         return self.shelves[self.number] if self.number < len(self.shelves) else None
 
@@ -592,7 +592,7 @@ class _ComparingTemporary(_OfBlocks):
 
         def compare(number: int) -> int:
             box = blocks.box(number)
-            # Of chunks that cannot be read, both hold the fill value.
+            # If chunks cannot be read, both arrays hold the fill value.
             expected = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
             after.each(number, lambda part, found: move.check_equal(box, part, part_of(expected, part), found))
             return self.done(expected, sides)

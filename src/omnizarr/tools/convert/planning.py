@@ -304,8 +304,8 @@ def _without_losses_of_missing(made: Translation, where: StorePath) -> Translati
     if not made.of_missing or not isinstance(made.source, ArrayMetadata) or Chunks.of(where, made.source).lacks_some():
         return made
     losses = tuple(loss for loss in made.losses if loss not in made.of_missing)
-    told = (f"{loss.what} becomes {loss.kept}; no chunk is missing" for loss in made.of_missing)
-    return replace(made, losses=losses, remarks=(*made.remarks, *told), of_missing=())
+    remarks = (f"{loss.what} becomes {loss.kept}; no chunk is missing" for loss in made.of_missing)
+    return replace(made, losses=losses, remarks=(*made.remarks, *remarks), of_missing=())
 
 
 def _with_loss_of_values(made: Translation, where: StorePath, path: str) -> Translation:

@@ -347,7 +347,7 @@ _DONE: Final[dict[How, str]] = {
 
 def would_be_lost(source: StorePath, losses: Sequence[Loss], remedy: str) -> NotRepresentableError:
     """Return the error that lists losses, if nothing may be lost."""
-    told = [f"/{loss.path}: {loss.what} ({loss.why})" for loss in losses[:_SHOWN]]
+    shown = [f"/{loss.path}: {loss.what} ({loss.why})" for loss in losses[:_SHOWN]]
     more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
-    text = f"something would be lost: {'; '.join(told)}{more}"
+    text = f"something would be lost: {'; '.join(shown)}{more}"
     return NotRepresentableError(text, store=str(source.store), path=source.path, remedy=remedy)

@@ -26,17 +26,17 @@ from omnizarr.model.grids import Axis, Grid, Segment
 from omnizarr.tools.streaming.regions import Regions, plan
 
 _MOST_READ: Final = 2.0
-"""A direct route reads the source so many times at most."""
+"""Maximum number of times that a direct route reads the source."""
 _REQUEST: Final = 32 * 1024
 """Bytes that can be moved in the time that one request takes."""
 _MOST_STAGES: Final = 6
-"""So many arrays of temporary objects at most, one after the other."""
+"""Maximum number of arrays of temporary objects, one after the other."""
 _LEAST_OBJECT: Final = 64 * 1024
 """Bytes of a temporary object that has room for more cells."""
 _MOST_BESIDE: Final = 8
 """Cells for which there is room beside a block. Room for more makes blocks small, and then requests take the time."""
 _MOST_EDGES: Final = 2**20
-"""So many edges of chunks are compared one by one."""
+"""Maximum number of chunk edges that are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def _for_each(memory: int, given: Constraints) -> int:
 
 
 _LEAST_SHARE: Final = 8 * 1024 * 1024
-"""Bytes of a block that is not made smaller for there to be more."""
+"""Bytes of a block below which blocks are not made smaller to get more of them."""
 
 
 def _times_read(source: Grid, blocks: Grid) -> float:
@@ -212,7 +212,7 @@ def _times_read(source: Grid, blocks: Grid) -> float:
 
 
 def _staged(given: Constraints, between: int) -> Route:
-    """Return the route through temporary objects with so many passes between the first and the last."""
+    """Return the route through temporary objects with `between` passes between the first and the last."""
     memory, workers = _for_each(given.memory, given), min(given.workers, _MOST_BESIDE)
     reading, writing = _Side(given.source), _Side(given.target)
     _grow(reading, writing, given.item_bytes, memory, workers, between)
@@ -244,7 +244,7 @@ class _Side:
         self.axes = list(grid.axes)
 
     def try_step(self, at: int, step: int) -> Axis:
-        """Return an axis with so many chunks in each block."""
+        """Return an axis with `step` chunks in each block."""
         return _coarse_axis(self.grid.axes[at], step)
 
     def take(self, at: int, step: int, axis: Axis) -> None:
@@ -322,7 +322,7 @@ def _between(first: Grid, last: Grid, count: int) -> Iterator[Grid]:
 
 
 def coarse(grid: Grid, per_axis: Sequence[int]) -> Grid:
-    """Return the grid whose chunks are so many chunks of another side by side, cut at the array's edge.
+    """Return the grid in which each chunk joins several adjacent chunks of another, cut at the array's edge.
 
     Examples
     --------

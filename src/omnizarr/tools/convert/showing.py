@@ -38,7 +38,7 @@ from omnizarr.tools.translate.coding import Encoding
 _REMEMBERED: Final = 5.0
 """Seconds for which the view remembers a parsed document, unless the document itself is requested."""
 _CROWDED: Final = 60.0
-"""How many seconds the nodes below a group are not counted again that were too many for consolidated metadata."""
+"""Seconds until nodes below a group are counted again that were too many for consolidated metadata."""
 _MOST_REMEMBERED: Final = 10_000
 """Nodes."""
 _ALL_SHOWN: Final = Remedy("{strict} shows what can be shown", strict=False).also(

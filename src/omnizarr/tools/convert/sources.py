@@ -192,7 +192,7 @@ class Source:
 def _with_objects(found: Found[Metadata]) -> Found[Metadata]:
     """Return a node with the metadata that netCDF-C 4.8.0 stored in separate objects, as if it were in its documents.
 
-    So later versions write it, and so it is carried.
+    Later versions write it in this form, so it is carried in this form.
     """
     objects = objects_at(found.where, found.metadata)
     kinds = {name: kind for kind, names in nczarr_metadata.OBJECTS.items() for name in names}

@@ -48,7 +48,7 @@ def place_of(home: StorePath, path: str) -> StorePath:
     return home.at(f"{home.path}/{_digest(path)}")
 
 
-def remove(where: StorePath, but: Sequence[Shelf] = ()) -> None:
+def remove(where: StorePath, but: Sequence[TemporaryObjects] = ()) -> None:
     """Remove all temporary objects below a place, but those of some shelves."""
     kept = {shelf.where.parent.prefix for shelf in but}
     for prefix in where.store.list_dir(where.prefix).prefixes:
@@ -61,16 +61,16 @@ def _digest(*parts: object) -> str:
 
 
 class Cell(NamedTuple):
-    """What two blocks share."""
+    """The elements that two blocks share."""
 
     number: int
     """In the block that writes it, in C order."""
     part: Box
-    """Of the block that writes or reads it."""
+    """Index of the block that writes or reads it."""
 
 
 @dataclass(frozen=True)
-class Shelf:
+class TemporaryObjects:
     """The temporary objects between two passes.
 
     Attributes
@@ -168,8 +168,8 @@ class Shelf:
         start = (_before(cell, edges) - _before(first, edges)) * values.itemsize
         found = self.where.store.read_into(key, memory_of(values), start)
         if found is None or found < values.nbytes:
-            told = "nothing" if found is None else f"{start + found} bytes"
-            raise self._broken(key, told, f"at least {start + values.nbytes} bytes")
+            found_text = "nothing" if found is None else f"{start + found} bytes"
+            raise self._broken(key, found_text, f"at least {start + values.nbytes} bytes")
         return values
 
     def _chain(self, serializer: Named, shape: tuple[int, ...]) -> Chain:
@@ -232,13 +232,13 @@ def shelves(
     metadata: ArrayMetadata,
     held: Sequence[frozenset[int] | None],
     fill: AnyArray,
-) -> tuple[Shelf, ...]:
+) -> tuple[TemporaryObjects, ...]:
     """Return the temporary objects of an array, which another route does not take for its own."""
     serializer = serializer_of(spec, metadata)
     kind = ([(stage, stage.before.axes, stage.after.axes) for stage in route.stages], spec.dtype.str)
     own = where.at(f"{where.path}/{_digest(kind)}")
     return tuple(
-        Shelf(
+        TemporaryObjects(
             own.at(f"{own.path}/{number}"),
             stage,
             spec,

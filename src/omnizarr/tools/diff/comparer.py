@@ -28,12 +28,12 @@ from omnizarr.tools.streaming.equality import first_difference, first_of, is_sma
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy, metadata_of
 from omnizarr.tools.streaming.regions import Box, Regions
-from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
+from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
 from omnizarr.tools.translate.equivalence import have_same_bytes, spec_of
 
 _MEMBERS: Final = ("data_type", "shape", "dimension_names")
 _MOST_ELEMENTS: Final = 2**22
-"""Compared at a time: masks take memory too."""
+"""Elements that are compared at a time; masks take memory, too."""
 
 
 def run(
@@ -207,7 +207,7 @@ class _Comparison:
         laid = by_bytes or pair.walk(self.effort)
         question = _Comparing(pair, laid, by_bytes is not None)
         fills_differ = pair.compare_fills()
-        visits, size = Visits(laid, sides), math.prod(left.metadata.shape)
+        visits, size = BlocksToVisit(laid, sides), math.prod(left.metadata.shape)
         total = _Sum()
         for each in self.executor.ask(question, visits, shown.tick):
             total.add(each)

@@ -107,8 +107,8 @@ class Difference:
         if self.only:
             value = self.left if self.only == "left" else self.right
             side = {"left": "the first", "right": "the second"}[self.only]
-            told = f"{value:,} B" if self.kind == "file" else _brief(value)
-            return f"{value} only in {side}" if self.kind == "node" else f"{what} only in {side}: {told}"
+            shown = f"{value:,} B" if self.kind == "file" else _brief(value)
+            return f"{value} only in {side}" if self.kind == "node" else f"{what} only in {side}: {shown}"
         if self.kind == "file":
             if self.left == self.right:
                 return f"{what}: {self.left:,} B in both, but other bytes"
@@ -195,8 +195,8 @@ class Diff:
         return " · ".join([f"{found} · {compared}{failed}", *self.remarks])
 
     def __str__(self) -> str:
-        told = [f"/{path}: cannot be compared: {why}" for path, why in self.problems]
-        return "\n".join([*map(str, self.differences), *map(visible, told), self.summary()])
+        unreadable = [f"/{path}: cannot be compared: {why}" for path, why in self.problems]
+        return "\n".join([*map(str, self.differences), *map(visible, unreadable), self.summary()])
 
     def __repr__(self) -> str:
         return f"<Diff {self.summary()}>"

@@ -47,7 +47,7 @@ def hashing(algorithm: str) -> Hash:
 
 
 def box_shape(lengths: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Return the shape of a box of at most so many cells, with sides that are powers of two.
+    """Return the shape of a box with a limited number of cells, with sides that are powers of two.
 
     From the last dimension to the first, each side is doubled until it is as long as the whole, or 512, or there is no
     more room; then once more without the limit of 512. Blocks that are short along the first dimensions can be read
@@ -159,7 +159,7 @@ class HashTree:
         return tuple(-(-length // side) for length, side in zip(self._lengths(level, at), extents, strict=True))
 
     def _fill_of(self, level: int, lengths: tuple[int, ...]) -> bytes:
-        """Return the digest of a box of so many elements that holds only the fill value."""
+        """Return the digest of a box in which all elements equal the fill value."""
         found = self._filled.get((level, lengths))
         if found is None:
             if level == 0:

@@ -1,4 +1,4 @@
-"""What nodes take in their store and in memory, as plain values."""
+"""The size of nodes in their store and in memory, as plain values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOTHING: Final = Amount()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUsage:
-    """What a node takes; for a group, including everything below it.
+    """The size of a node; for a group, including everything below it.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def _listed(lengths: tuple[int, ...] | None) -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a hierarchy takes. `print` shows a line for each node.
+    """The size of a hierarchy. `print` shows a line for each node.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class Copy:
         self.executor = executor or executors.Local()
         self.above = hierarchy.Above()
         self.target = self._placed(target)
-        self.is_complete = False  # a copy without a journal is there: complete, if it is one of this source
+        self.is_complete = False  # a copy without a journal exists; it is complete if it is one of this source
         self.replaced = self._replaced()
         self.continues = False
         self.left: tuple[str, ...] = ()
@@ -102,14 +102,14 @@ class Copy:
             files.refuse_in_the_way(self.source, self.target, self.files)
 
     def _placed(self, target: StorePath) -> StorePath:
-        """Return the target within the hierarchy that it will be in; raise if the node cannot be there."""
+        """Return the target within the hierarchy that it will be in; raise if the node cannot be put there."""
         if target.store.read_only:
             target.store.check_writable()
         dialect = dialect_of(self.source, self.found.metadata)
         hierarchy.check_path(dialect, target.path)
         hierarchy.refuse_overlap(self.source, target)
         self._refuse_journal()
-        target = hierarchy.settled(target, dialect, self.above)
+        target = hierarchy.place_in_hierarchy(target, dialect, self.above)
         hierarchy.refuse_other_keys(self.source, target)
         for place in reversed(list(target.ancestors())):
             group = self.above.at(place)
@@ -167,7 +167,7 @@ class Copy:
         if folder is not None:
             is_there = folder.is_file() or (folder.is_dir() and not all(map(_is_temporary, folder.iterdir())))
         else:
-            prefixes = dialects_at(self.target)[0].keyspace.belongings(self.target.path).prefixes
+            prefixes = dialects_at(self.target)[0].keyspace.node_keys(self.target.path).prefixes
             is_there = any(next(iter(self.target.store.list_prefix(prefix)), None) for prefix in prefixes)
         if is_there:
             raise NodeExistsError(
@@ -331,7 +331,7 @@ def _at(store: Store, target: StorePath) -> StorePath:
 
 
 def _unlisted(where: StorePath) -> Iterator[str]:
-    """Yield the keys that may be there in a store that cannot be listed: of documents, and of all chunks."""
+    """Yield the possible keys in a store that cannot be listed: of documents, and of all chunks."""
     found = detection.open_node(where)
     source = Source(found)
     below = list(source.walk(source.top(found)))

@@ -26,7 +26,7 @@ _GROUP_MARKS: Final = ("_nczarr_group", "_NCZARR_GROUP")
 _GROUP_OBJECT: Final = ".nczgroup"
 _LISTS: Final[Mapping[str, NodeType]] = {"arrays": "array", "vars": "array", "groups": "group", "subgroups": "group"}
 _MOST_LOOKED_AT: Final = 1000
-"""Conventions are held against hierarchies of at most so many nodes."""
+"""Largest number of nodes in a hierarchy whose conventions are checked."""
 
 
 # -- NCZarr ------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from omnizarr.stores.urls import local_path, scheme_of
 Mode = Literal["r", "r+", "a"]
 
 _HIERARCHIES: Final = (".zarr", ".zip", ".sqlite", ".sqlite3", ".db", ".lmdb")
-"""How the names of hierarchies end, and of files that hold one."""
+"""Suffixes of the names of hierarchies, and of files that contain one."""
 
 
 @contextmanager

@@ -154,8 +154,8 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progr
             where.store.delete_many([key for key, _ in batch if key != journal])
             shown.tick(sum(size for _, size in batch))
     where.store.delete(journal)
-    belongings = dialects_at(where)[0].keyspace.belongings(where.path)
-    for prefix in belongings.prefixes:  # what came meanwhile, and empty directories
+    owned = dialects_at(where)[0].keyspace.node_keys(where.path)
+    for prefix in owned.prefixes:  # what came meanwhile, and empty directories
         if next(iter(where.store.list_prefix(prefix)), None) is None:
             where.store.delete_prefix(prefix)
 

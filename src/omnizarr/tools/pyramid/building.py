@@ -37,7 +37,7 @@ _MEMORY: Final = 96 * 2**20
 _ON_THE_WAY: Final = 64
 """Bytes in memory for each element of a level while it is made, in addition to the source elements."""
 _MOST_TRIED: Final = 2**20
-"""Elements of a block of fill values whose mean (or mode) is found to know what missing chunks become."""
+"""Elements of a block of fill values that is averaged (or its mode found) to get the result for missing chunks."""
 _MOST_AT_ONCE: Final = 4
 """Regions that are made at once; each is read with as many threads as the machine has."""
 

@@ -27,7 +27,7 @@ _VERSION: Final = 1
 _KEPT: Final = re.compile(r"values/[0-9]+").fullmatch
 _OURS: Final = re.compile(re.escape(RESERVED) + r"[^/\\\0]+").fullmatch
 _MARK: Final = ".omnizarr-repair-"
-"""In the names of directories beside a hierarchy, after its name."""
+"""Infix of the names of backup directories, after the name of the hierarchy."""
 _KINDS: Final = ("directory", "zip")
 _WINDOW: Final = 2**20
 """Bytes of a journal that are read at once. No line is longer."""

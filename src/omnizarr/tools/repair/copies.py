@@ -15,7 +15,7 @@ from omnizarr.tools.check.inventory import Document, Inventory, Node
 from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair.policy import codes_of
 from omnizarr.tools.repair.report import Action
-from omnizarr.tools.repair.transaction import Bench
+from omnizarr.tools.repair.transaction import RepairState
 
 _CODES: Final = codes_of("consolidated")
 _BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})
@@ -28,17 +28,17 @@ _MEMBER: Final = "consolidated_metadata"
 _FIRST: Final = "mend the documents first: {}"
 
 
-def renew(bench: Bench, inventory: Inventory, findings: list[Finding]) -> None:
+def renew(state: RepairState, inventory: Inventory, findings: list[Finding]) -> None:
     """Rebuild consolidated metadata that is stale or broken, or has become so by a repair."""
     for node in inventory:
         document = _document_of(node)
         if document is None:
             continue
         own = [one for one in findings if one.path == node.path and _is_of_copies(one, node, document)]
-        asked = [one for one in own if _code(one) in bench.codes]
+        asked = [one for one in own if _code(one) in state.codes]
         is_wrong = any(one.code not in _SPELLED for one in own)
-        if asked or (_is_touched(bench, node) and not is_wrong):
-            _renew(bench, inventory, node, document.key, asked)
+        if asked or (_is_touched(state, node) and not is_wrong):
+            _renew(state, inventory, node, document.key, asked)
 
 
 def _document_of(node: Node) -> Document | None:
@@ -63,13 +63,13 @@ def _code(finding: Finding) -> str:
     return "broken-consolidated-metadata" if finding.code in _BROKEN else finding.code
 
 
-def _is_touched(bench: Bench, node: Node) -> bool:
-    return any(not node.path or path == node.path or path.startswith(node.where.prefix) for path in bench.touched)
+def _is_touched(state: RepairState, node: Node) -> bool:
+    return any(not node.path or path == node.path or path.startswith(node.where.prefix) for path in state.touched)
 
 
-def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: list[Finding]) -> None:
-    with bench.store.lock(node.where.lock_key):
-        old = bench.store.get(key)
+def _renew(state: RepairState, inventory: Inventory, node: Node, key: str, findings: list[Finding]) -> None:
+    with state.store.lock(node.where.lock_key):
+        old = state.store.get(key)
         if old is None:
             return
         try:
@@ -79,7 +79,7 @@ def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: l
         except (OmnizarrError, KeyError, ValueError) as error:
             message = error.message if isinstance(error, OmnizarrError) else str(error)
             for finding in findings:
-                bench.refuse(finding, _FIRST.format(message))
+                state.refuse(finding, _FIRST.format(message))
             return
         if _is_same(bytes(old), new) and not any(finding.code in _SPELLED for finding in findings):
             return
@@ -88,9 +88,9 @@ def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: l
             Action(code=finding.code, path=node.path, key=key, pointer=finding.pointer, what=what)
             for finding in findings
         ] or [Action(code="stale-consolidated-metadata", path=node.path, key=key, what=what)]
-        if bench.change(key, old, new, actions, lock=node.where.lock_key):
+        if state.change(key, old, new, actions, lock=node.where.lock_key):
             for finding in findings:
-                bench.settle(finding)
+                state.settle(finding)
 
 
 def _is_same(old: bytes, new: bytes) -> bool:
@@ -126,7 +126,7 @@ def _nodes(inventory: Inventory, node: Node, key: str) -> dict[str, Mapping[str,
         if other.dialect.name != node.dialect.name or not other.path.startswith(node.where.prefix):
             continue
         path = other.path[len(node.where.prefix) :]
-        # Of this format besides another one; or with no document but the copy, which must not go.
+        # A document of this format next to one of another; or only the copy, which must stay.
         is_ours = not other.base or other.marker.key == key
         if path and path not in nodes and is_ours and not _is_below_array(inventory, other):
             nodes[path] = {name: value for name, value in other.values.items() if name in own}

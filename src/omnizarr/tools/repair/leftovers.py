@@ -15,7 +15,7 @@ from omnizarr.stores.local import filelocks
 from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair.backup import base_of, directory_of
 from omnizarr.tools.repair.report import Action
-from omnizarr.tools.repair.transaction import Bench
+from omnizarr.tools.repair.transaction import RepairState
 
 try:
     import fcntl
@@ -34,29 +34,29 @@ _HELD: Final = "wait until the writer is done: it is locked"
 _FULL: Final = "delete it if you know what it is: it is not empty, so it is not a known kind of lock"
 
 
-def delete_leftovers(bench: Bench, findings: list[Finding], *, older_than: float, asked: bool) -> None:
+def delete_leftovers(state: RepairState, findings: list[Finding], *, older_than: float, asked: bool) -> None:
     """Delete leftovers that are older than this many seconds and not locked."""
-    is_zip = isinstance(base_of(bench.store), ZipStore)
-    root = directory_of(bench.store)
+    is_zip = isinstance(base_of(state.store), ZipStore)
+    root = directory_of(state.store)
     for finding in findings:
-        if finding.code not in CODES & bench.codes or finding.key is None:
+        if finding.code not in CODES & state.codes or finding.key is None:
             continue
         file = None if root is None else root / finding.key
-        why = _why_not(bench, finding, file, older_than=older_than, is_zip=is_zip, asked=asked)
+        why = _why_not(state, finding, file, older_than=older_than, is_zip=is_zip, asked=asked)
         if why is not None:
-            bench.refuse(finding, why)
+            state.refuse(finding, why)
         elif is_key(finding.key):
-            _delete_key(bench, finding, finding.key)
+            _delete_key(state, finding, finding.key)
         elif file is not None:
-            _delete_file(bench, finding, file)
+            _delete_file(state, finding, file)
 
 
 def _why_not(
-    bench: Bench, finding: Finding, file: Path | None, *, older_than: float, is_zip: bool, asked: bool
+    state: RepairState, finding: Finding, file: Path | None, *, older_than: float, is_zip: bool, asked: bool
 ) -> str | None:
     """Return why a leftover is not deleted; None if it is."""
     key = str(finding.key)
-    if finding.code == "lock-file" and is_key(key) and bench.store.size(key):
+    if finding.code == "lock-file" and is_key(key) and state.store.size(key):
         return _FULL
     if finding.code == "system-file" or is_zip:  # of an archive there is one writer, and that is this one
         return None
@@ -91,25 +91,25 @@ def _is_held(file: Path) -> bool:
     return False
 
 
-def _delete_key(bench: Bench, finding: Finding, key: str) -> None:
-    value = bench.store.get(key)
+def _delete_key(state: RepairState, finding: Finding, key: str) -> None:
+    value = state.store.get(key)
     if value is None:
         return
     size = wording.plural(len(value), "byte")
     action = Action(code=finding.code, path=finding.path, key=key, what=_WHATS[finding.code], before=size)
-    if bench.change(key, value, None, [action], lock=key):
-        bench.settle(finding)
+    if state.change(key, value, None, [action], lock=key):
+        state.settle(finding)
 
 
-def _delete_file(bench: Bench, finding: Finding, file: Path) -> None:
+def _delete_file(state: RepairState, finding: Finding, file: Path) -> None:
     """Delete one of our own files, whose names are not keys."""
     try:
         size = wording.plural(file.lstat().st_size, "byte")
     except OSError:
         return
     action = Action(code=finding.code, path=finding.path, key=str(finding.key), what=_WHATS[finding.code], before=size)
-    bench.discard_file(file, action, lambda: _remove(bench.store, file))
-    bench.settle(finding)
+    state.discard_file(file, action, lambda: _remove(state.store, file))
+    state.settle(finding)
 
 
 def _remove(store: Store, file: Path) -> None:

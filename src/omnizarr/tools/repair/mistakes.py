@@ -29,12 +29,12 @@ from omnizarr.tools.check import extensions
 from omnizarr.tools.check.inventory import Document, Inventory, Node
 from omnizarr.tools.check.report import Finding, Findings
 from omnizarr.tools.repair.report import Action
-from omnizarr.tools.repair.transaction import Bench, identity
+from omnizarr.tools.repair.transaction import RepairState, identity
 from omnizarr.tools.translate.equivalence import have_same_bytes, spec_of
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ROUNDS: Final = 16
-"""A correction may bring another mistake to light: `endian` without its configuration is `bytes` without endian."""
+"""Maximum number of passes, as a correction may reveal another mistake: `endian` without configuration is `bytes`."""
 _BYTES: Final[JSON] = {"name": "bytes", "configuration": {"endian": "little"}}
 _INDEX_CODECS: Final[JSON] = [_BYTES, {"name": "crc32c"}]
 _MOVING: Final = {"missing-serializer"}
@@ -96,20 +96,20 @@ class _Case:
         return self.pointer.rpartition("/")[0]
 
 
-def mend_documents(bench: Bench, inventory: Inventory, findings: list[Finding]) -> None:
+def mend_documents(state: RepairState, inventory: Inventory, findings: list[Finding]) -> None:
     """Correct the documents of all nodes in which something was found."""
-    codes = CODES & bench.codes
+    codes = CODES & state.codes
     paths = {finding.path for finding in findings if finding.code in codes}
     for node in inventory:
         if node.path in paths and not node.base and not _is_only_copies(node):
-            _mend_node(bench, node, codes)
+            _mend_node(state, node, codes)
 
 
 def _is_only_copies(node: Node) -> bool:
     return list(node.documents) == [node.dialect.consolidated.document]
 
 
-def _mend_node(bench: Bench, node: Node, codes: frozenset[str]) -> None:
+def _mend_node(state: RepairState, node: Node, codes: frozenset[str]) -> None:
     found = _look(node)
     if not any(finding.code in codes for finding in found):
         return
@@ -126,30 +126,30 @@ def _mend_node(bench: Bench, node: Node, codes: frozenset[str]) -> None:
         todo = [one for one in todo if one.code not in _MOVING] or todo[:1]
         for finding in todo:
             given_up.add(identity(finding))
-            made = _try(bench, _Case(finding, current, drafts[str(finding.key)]))
+            made = _try(state, _Case(finding, current, drafts[str(finding.key)]))
             if made is not None:
                 entered.append((finding, made))
                 current = _with(node, drafts)
         if not todo:
             break
         found = _look(current)
-    _write(bench, node, drafts, entered)
+    _write(state, node, drafts, entered)
 
 
-def _write(bench: Bench, node: Node, drafts: Mapping[str, _Draft], entered: list[tuple[Finding, Action]]) -> None:
+def _write(state: RepairState, node: Node, drafts: Mapping[str, _Draft], entered: list[tuple[Finding, Action]]) -> None:
     """Write the documents that are different now; the one that makes the node last."""
     for key in sorted(drafts, key=lambda key: key == node.marker.key):
         draft = drafts[key]
         here = [(finding, action) for finding, action in entered if finding.key == key]
         if not here or draft.data == bytes(draft.document.data):
             continue
-        if bench.change(key, draft.document.data, draft.data, [action for _, action in here], lock=node.where.lock_key):
-            bench.touched.add(node.path)
+        if state.change(key, draft.document.data, draft.data, [action for _, action in here], lock=node.where.lock_key):
+            state.touched.add(node.path)
             for finding, _ in here:
-                bench.settle(finding)
+                state.settle(finding)
 
 
-def _try(bench: Bench, case: _Case) -> Action | None:
+def _try(state: RepairState, case: _Case) -> Action | None:
     """Make one correction and return it. If that is not possible, record the reason and return None."""
     draft, before = case.draft, case.draft.text.text
     old, mark = case.node, draft.has_mark
@@ -159,7 +159,7 @@ def _try(bench: Bench, case: _Case) -> Action | None:
     except (_CannotBeMendedError, KeyError, ValueError, OmnizarrError) as error:
         draft.text.text, draft.has_mark = before, mark
         why = str(error) if isinstance(error, _CannotBeMendedError) else _UNCERTAIN
-        bench.refuse(case.finding, why)
+        state.refuse(case.finding, why)
         return None
     return Action(
         code=case.finding.code,

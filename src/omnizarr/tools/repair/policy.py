@@ -12,7 +12,7 @@ KINDS: Final = frozenset(MENDS)
 """All that can be mended."""
 
 ASKED: Final[Mapping[str, str]] = {code: mend.why for code, mend in MENDS.items() if mend.asked}
-"""Mended only where the code is named: why."""
+"""Codes that are mended only if they are named, with the reason."""
 
 CERTAIN: Final = KINDS - ASKED.keys()
 """Mended by default."""

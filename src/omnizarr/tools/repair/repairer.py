@@ -24,7 +24,7 @@ from omnizarr.tools.repair import copies, leftovers, missing, mistakes, stored
 from omnizarr.tools.repair.overlay import Overlay
 from omnizarr.tools.repair.policy import ASKED, NEEDS_DATA, wanted
 from omnizarr.tools.repair.report import Account, Action
-from omnizarr.tools.repair.transaction import Bench, identity
+from omnizarr.tools.repair.transaction import RepairState, identity
 
 _OPEN: Final = (Store, StorePath, Array, Group, MutableMapping)
 _BY_LISTING: Final = {"temporary-file", "lock-file"}
@@ -61,18 +61,18 @@ def run(
         kept = _backup(where.store, given=backup, dry_run=dry_run)
         if dry_run:
             at = replace(where, store=Overlay(where.store))
-        bench = Bench(at, chosen, kept)
-        leftovers.delete_leftovers(bench, found, older_than=older_than, asked=codes is not None)
-        if _has(found, missing.COPIED & chosen) and missing.write_copied(bench, _take(bench, zarr_format), found):
+        state = RepairState(at, chosen, kept)
+        leftovers.delete_leftovers(state, found, older_than=older_than, asked=codes is not None)
+        if _has(found, missing.COPIED & chosen) and missing.write_copied(state, _take(state, zarr_format), found):
             # A check of an overlay does not find keys that a listing leaves out.
             found = [*look(), *(one for one in found if dry_run and one.code in _BY_LISTING)]
-        _mend(bench, found, zarr_format, adopt=adopt)
+        _mend(state, found, zarr_format, adopt=adopt)
         account = Account(
             store=str(where.store),
             path=where.path,
             dry_run=dry_run,
-            actions=tuple(bench.actions),
-            left=_left(bench, found),
+            actions=tuple(state.actions),
+            left=_left(state, found),
             backup=None if kept is None else kept.place,
         )
         if kept is not None:
@@ -89,12 +89,12 @@ def _backup(store: Store, *, given: str | os.PathLike[str] | bool | None, dry_ru
     return backups.Backup(store, None if given is None or given is True else Path(given))
 
 
-def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None, *, adopt: bool) -> None:
+def _mend(state: RepairState, found: list[Finding], zarr_format: int | str | None, *, adopt: bool) -> None:
     """Mend one kind of thing after the other: first the documents, on which all else depends."""
-    if _has(found, mistakes.CODES & bench.codes):
-        mistakes.mend_documents(bench, _take(bench, zarr_format), found)
-    if _has(found, missing.CODES & bench.codes):
-        missing.write_missing(bench, _take(bench, zarr_format), found)
+    if _has(found, mistakes.CODES & state.codes):
+        mistakes.mend_documents(state, _take(state, zarr_format), found)
+    if _has(found, missing.CODES & state.codes):
+        missing.write_missing(state, _take(state, zarr_format), found)
     if adopt:
         extension().adopt_records(bench, found)
     if bench.touched or _has(found, copies.CODES):
@@ -107,23 +107,23 @@ def _has(found: list[Finding], codes: AbstractSet[str]) -> bool:
     return any(one.code in codes for one in found)
 
 
-def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
+def _take(state: RepairState, zarr_format: int | str | None) -> inventory.Inventory:
     """Return the current nodes, read and interpreted."""
-    taken = inventory.take(bench.where, zarr_format)
+    taken = inventory.take(state.where, zarr_format)
     for node in taken:
         documents.understand(Findings(), node)
     return taken
 
 
-def _left(bench: Bench, found: list[Finding]) -> tuple[Finding, ...]:
+def _left(state: RepairState, found: list[Finding]) -> tuple[Finding, ...]:
     """Return the findings that were not repaired, each with the reason and a remedy."""
     left: dict[object, Finding] = {}
     for one in found:
         key = identity(one)
-        if key in bench.settled:
+        if key in state.settled:
             continue
-        remedy = bench.reasons.get(key)
-        if remedy is None and one.code in ASKED and one.code not in bench.codes:
+        remedy = state.reasons.get(key)
+        if remedy is None and one.code in ASKED and one.code not in state.codes:
             remedy = f"{one.remedy}; repaired only if the code is named: {ASKED[one.code]}"
         if one.severity != "note" or one.repairable or remedy is not None:
             left[key, one.message] = replace(one, remedy=remedy or one.remedy)
@@ -146,8 +146,8 @@ def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool
         place = _place_of(place, folder, is_own=is_own)
     opened = _store_of(store, place, "r" if dry_run else "r+")
     try:
-        bench = Overlay(opened) if dry_run else opened
-        actions = [_put_back(bench, folder, entry, dry_run=dry_run) for entry in reversed(entries)]
+        state = Overlay(opened) if dry_run else opened
+        actions = [_put_back(state, folder, entry, dry_run=dry_run) for entry in reversed(entries)]
     finally:
         if not is_open:
             opened.close()

@@ -20,7 +20,7 @@ from omnizarr.nodes import detection, wording
 from omnizarr.tools.check import chunks
 from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair.report import Action
-from omnizarr.tools.repair.transaction import Bench
+from omnizarr.tools.repair.transaction import RepairState
 
 _MISSING: Final = 2**64 - 1
 _OUTSIDE: Final = "shard-index-outside"
@@ -52,9 +52,9 @@ class _CannotBeMendedError(Exception):
     """A finding was not repaired; the message gives the reason and a remedy."""
 
 
-def mend_chunks(bench: Bench, findings: list[Finding]) -> None:
+def mend_chunks(state: RepairState, findings: list[Finding]) -> None:
     """Mend shards, and delete the chunks that the user gives up."""
-    kinds = CODES & bench.codes
+    kinds = CODES & state.codes
     by_key: dict[tuple[str, str | None], list[Finding]] = {}
     for finding in findings:
         if finding.code in kinds:
@@ -63,35 +63,35 @@ def mend_chunks(bench: Bench, findings: list[Finding]) -> None:
         finding = same[0]
         mender = _MENDERS[finding.code]
         try:
-            place = _place(bench, finding)
+            place = _place(state, finding)
             cut = mender(place, finding)
         except (_CannotBeMendedError, OmnizarrError) as error:
             if isinstance(error, StoreError):
                 raise
             for one in same:
-                bench.refuse(one, str(error))
+                state.refuse(one, str(error))
             continue
-        _put(bench, place, cut, same)
+        _put(state, place, cut, same)
 
 
-def _put(bench: Bench, place: _Place, cut: _Cut, findings: list[Finding]) -> None:
+def _put(state: RepairState, place: _Place, cut: _Cut, findings: list[Finding]) -> None:
     after = "" if cut.data is None else wording.plural(len(cut.data), "byte")
     before = wording.plural(len(place.data), "byte")
     actions = [
         Action(code=one.code, path=one.path, key=place.key, what=cut.what, before=before, after=after)
         for one in findings
     ]
-    if bench.change(place.key, place.data, cut.data, actions, lock=place.key, is_chunk=True):
+    if state.change(place.key, place.data, cut.data, actions, lock=place.key, is_chunk=True):
         for one in findings:
-            bench.settle(one)
+            state.settle(one)
 
 
-def _place(bench: Bench, finding: Finding) -> _Place:
+def _place(state: RepairState, finding: Finding) -> _Place:
     """Return the chunk that a finding is about, as it is now."""
     key = str(finding.key)
-    found = detection.open_array(bench.where.at(finding.path))
+    found = detection.open_array(state.where.at(finding.path))
     binding = detection.bind(found.where, found.metadata, ChunkPolicy())
-    data = bench.store.get(key)
+    data = state.store.get(key)
     coords = binding.keys.decode(key.removeprefix(binding.prefix), len(found.metadata.shape))
     if data is None or coords is None:
         raise _CannotBeMendedError(_CHANGED)
@@ -197,24 +197,24 @@ _MENDERS: Final[Mapping[str, Callable[[_Place, Finding], _Cut]]] = {
 CODES: Final = frozenset(_MENDERS)
 
 
-def mend_scalars(bench: Bench, findings: list[Finding]) -> None:
+def mend_scalars(state: RepairState, findings: list[Finding]) -> None:
     """Give the chunks of scalars in the draft of 2020 the key of the text."""
     for finding in findings:
-        if finding.code != "draft-scalar-key" or finding.code not in bench.codes:
+        if finding.code != "draft-scalar-key" or finding.code not in state.codes:
             continue
-        found = detection.open_array(bench.where.at(finding.path))
+        found = detection.open_array(state.where.at(finding.path))
         used = detection.bind(found.where, found.metadata, ChunkPolicy())
         old = used.prefix + used.keys.encode(())
         new = used.prefix + "c"
-        data = bench.store.get(old)
-        if data is None or old == new or bench.store.exists(new):
-            bench.refuse(finding, _CHANGED)
+        data = state.store.get(old)
+        if data is None or old == new or state.store.exists(new):
+            state.refuse(finding, _CHANGED)
             continue
         fields: dict[str, Any] = {"code": finding.code, "path": finding.path}
         size = wording.plural(len(data), "byte")
         written = Action(key=new, what="give the chunk the key of the text", after=size, **fields)
         deleted = Action(key=old, what="delete the chunk under its other key", before=size, **fields)
-        if bench.change(new, None, data, [written], lock=new, is_chunk=True) and bench.change(
+        if state.change(new, None, data, [written], lock=new, is_chunk=True) and state.change(
             old, data, None, [deleted], lock=old, is_chunk=True
         ):
-            bench.settle(finding)
+            state.settle(finding)

@@ -23,8 +23,8 @@ def identity(finding: Finding) -> Identity:
 
 
 @dataclass(slots=True)
-class Bench:
-    """Where one repair is at work.
+class RepairState:
+    """The state of one repair.
 
     Attributes
     ----------

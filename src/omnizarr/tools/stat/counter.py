@@ -21,7 +21,7 @@ from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import is_small
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
-from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
+from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
 
 
 def run(
@@ -64,7 +64,7 @@ def _of_array(
     elements = Elements(found.where, found.metadata, effort)
     workers.expect(found.where.store, documents_of(found))
     question = _Counting(elements, _walk(elements), skip_fill)
-    seen = Visits(question.laid, [elements])
+    seen = BlocksToVisit(question.laid, [elements])
     total = Fields()
     for each in workers.ask(question, seen, shown.tick):
         total.add(each)

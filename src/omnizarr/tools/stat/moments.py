@@ -21,7 +21,7 @@ from omnizarr.codecs.contract import AnyArray
 from omnizarr.tools.streaming.equality import is_complex, is_small, unequal, wide
 
 _PART: Final = 2**16
-"""Elements that are looked at together: few enough to stay in the cache of a processor."""
+"""Elements that are processed together: few enough to stay in the cache of a processor."""
 _DOWN: Final = 2.0**-64
 _LOW: Final = np.uint64(0xFFFFFFFF)
 

@@ -29,16 +29,16 @@ from omnizarr.support.locks import RLock
 from omnizarr.tools.streaming.regions import Box, Regions
 
 _VARIABLE: Final = 256
-"""Bytes that an element of variable size is taken to have."""
+"""Assumed bytes of an element of variable size."""
 _MOST_LOOKED_FOR: Final = 1000
-"""Of a store that cannot be listed, so many chunks are asked for to find out whether one is missing."""
+"""Number of chunks that are requested from a store that cannot list, to find out whether one is missing."""
 _MOST_REASONS: Final = 1000
-"""Of so many broken chunks it is remembered why they cannot be read."""
+"""Maximum number of broken chunks whose errors are kept."""
 _LONGEST_REASON: Final = 300
 _FEW: Final = 1024
-"""So many chunks of a box are asked for, whether or not they are stored."""
+"""Up to this number of chunks in a box, each is requested, whether or not it is stored."""
 _MOST_LISTED: Final = 2**18
-"""Of so many stored chunks it is remembered which they are."""
+"""Maximum number of stored chunks whose coordinates are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Chunks:
         Raises StoreError if there are too many of these.
         """
         if holdings.is_asked(self.store) and self.grid.nchunks <= holdings.MOST_ASKED_FOR:
-            yield from self.grid.coords()  # who reads them asks for them
+            yield from self.grid.coords()  # a reader requests each of them
             return
         found = self.listed()
         try:

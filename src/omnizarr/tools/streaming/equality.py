@@ -19,7 +19,7 @@ from omnizarr.codecs.contract import AnyArray
 from omnizarr.model.grids import Coords
 
 _USER: Final = 2
-"""What ``dtype.isbuiltin`` says of the types of ml_dtypes."""
+"""Value of ``dtype.isbuiltin`` for the types of ml_dtypes."""
 
 
 def first_difference(left: AnyArray, right: AnyArray) -> Coords | None:

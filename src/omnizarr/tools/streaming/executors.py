@@ -35,7 +35,7 @@ Outcome = TypeVar("Outcome")
 Result = TypeVar("Result")
 
 _AHEAD: Final = 2
-"""Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""
+"""Tasks for each thread of the cluster: one runs and one waits, so that no thread is idle."""
 _PATIENCE: Final = 60.0
 """Seconds without any worker after which a task is given up."""
 _SHARED: Final = Remedy("use a directory or an object store") | Remedy("leave out {scheduler}", scheduler=...)
@@ -43,7 +43,7 @@ _AGAIN: Final = Remedy("run it again").also("a conversion continues with {resume
 _GLANCE: Final = 1.0
 """Seconds between checks while waiting."""
 _REPORT: Final = 0.5
-"""Seconds after which a worker tells again how far its task is."""
+"""Seconds between a worker's reports of the progress of its task."""
 
 
 class Written(NamedTuple):
@@ -69,15 +69,15 @@ class Tally(WrapperStore):
         super().__init__(store)
         self._written = Written()
         self._guard = RLock()
-        self.told: Callable[[], object] | None = None
+        self.on_set: Callable[[], object] | None = None
         """Called when a value has been set."""
 
     def set(self, key: str, value: Buffer) -> None:
         """Hand on, and count."""
         super().set(key, value)
         self.count(len(value))
-        if self.told is not None:
-            self.told()
+        if self.on_set is not None:
+            self.on_set()
 
     def count(self, nbytes: int) -> None:
         """Count a value that was set in another way."""
@@ -146,7 +146,7 @@ class Job(Task[Item, Written]):
         work, tally = self.begin(broken)
         ahead = _Ahead(tick, self.value_bytes)
         if tally is not None and self.value_bytes:
-            tally.told = ahead.value
+            tally.on_set = ahead.value
         pool.run(lambda item: ahead.item(work(item)), items, self.at_once, 1)
         return (Written() if tally is None else tally.written)._replace(broken=broken)
 
@@ -458,7 +458,7 @@ class _Run:
         return True
 
     def _count(self, number: int, done: int) -> None:
-        """So many bytes of a task are done, of which some may have been counted before."""
+        """Count `done` bytes of a task. Some of them may have been counted before."""
         more = done - self._told.get(number, 0)
         if more > 0:
             self._told[number] = done
@@ -534,7 +534,7 @@ class _Reports:
             self._worker = _distributed().get_worker()
 
     def tick(self, nbytes: int) -> None:
-        """So many more are done."""
+        """Count `nbytes` more as done."""
         with self._guard:
             self.done += nbytes
             if self._worker is None or time.monotonic() < self._due:

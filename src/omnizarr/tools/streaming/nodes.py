@@ -30,7 +30,7 @@ from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.streaming.equality import is_small
 
 _CANONICAL: Final = "v3"
-"""The format that says what conventions mean in members of its own."""
+"""The format with members for what other formats express by conventions."""
 _PLAIN: Final = {"variable_length_utf8": "string", "variable_length_bytes": "bytes"}
 
 

@@ -15,15 +15,15 @@ Box: TypeAlias = tuple[slice, ...]
 """Part of an array: a slice with explicit ends for each dimension."""
 
 _SMALL: Final = 8 * 1024 * 1024
-"""Bytes of a region that is worth being begun."""
+"""Minimum bytes of a region."""
 _MOST_CHUNKS: Final = 4096
 """Chunks of a region that is made larger because it is small."""
 _MOST_COVERING: Final = 2**16
 """Chunks of a region that is as large as a chunk of the other grid: each takes some memory while it is read."""
 _MOST_MARKS: Final = 2**24
-"""Of more regions than this, those that are wanted are remembered one by one."""
+"""From this number of regions on, the wanted regions are remembered one by one."""
 _WIDE: Final = 4096
-"""A box in so many regions is remembered instead of their numbers."""
+"""From this number of regions on, a box is remembered instead of the numbers of the regions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def plan(grid: Grid, other: Grid, item_bytes: int, budget: int, workers: int = 1
 
 
 def _grow(per_axis: list[int], wanted: list[int], grid: Grid, most: int) -> None:
-    """Make regions of at most so many chunks longer, the last dimension first."""
+    """Make regions longer, the last dimension first, up to a number of chunks."""
     room = most // math.prod(per_axis)
     for at in reversed(range(len(per_axis))):
         step = min(wanted[at], per_axis[at] * room)

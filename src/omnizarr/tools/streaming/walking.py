@@ -76,7 +76,7 @@ class Elements:
         return self.chunks.bind(ChunkPolicy(missing="fill", allow_pickle=self.effort.allow_pickle))
 
     def reader(self, at_once: int) -> Callable[[Box], AnyArray]:
-        """Return what reads a box, and is called by so many threads at once."""
+        """Return a function that reads a box, for `at_once` threads that call it concurrently."""
         binding = self.bind()
         listing = Listing(binding)
         in_flight = self.effort.concurrency or max(pool.default_concurrency(), self.where.store.concurrency)
@@ -99,7 +99,7 @@ class Walk(NamedTuple):
     regions : Regions
         The blocks.
     at_once : int
-        So many threads read and look at a block each.
+        Number of threads, each of which reads and processes a block.
     """
 
     regions: Regions
@@ -111,7 +111,7 @@ class Walk(NamedTuple):
         return self.regions.holding(boxes)
 
 
-class Visits:
+class BlocksToVisit:
     """The numbers of the blocks that hold a stored chunk of any of the arrays, in order; and what they leave out.
 
     Attributes

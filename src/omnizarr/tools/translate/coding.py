@@ -29,24 +29,24 @@ from omnizarr.nodes import chunking, new_metadata
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.tools.advise import layouts
 from omnizarr.tools.translate.equivalence import have_same_bytes, have_same_elements, spec_of
-from omnizarr.tools.translate.losses import Account, attempt
+from omnizarr.tools.translate.losses import NodeLosses, attempt
 from omnizarr.tools.translate.readers import for_readers
 
 KEEP: Final = "keep"
 """Value of an option: as in the source."""
 PORTABLE: Final = "portable"
-"""The same of compressors, but for those that few readers of the target know."""
+"""The same for compressors, except those that few readers of the target know."""
 
 _Option: TypeAlias = tuple[Named, ...]
 
 _EARLY: Final = ("v0", "v1")
 """Formats whose programs have a Blosc of 2016 or before."""
 _WORDS: Final[Mapping[str, str]] = {"transpose": "another order of elements than C", "sharding_indexed": "shards"}
-"""Codecs that the formats before v3 have no name for."""
+"""Codecs without a name in the formats before v3."""
 _MOST_CHAINS: Final = 512
-"""Chains that are tried, at most."""
+"""Maximum number of chains that are tried."""
 _ADDED: Final = 3
-"""How far it is from no compressor to one, in steps from one option to the next."""
+"""Distance between no compressor and one, in steps from one option to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def is_kept(option: object) -> bool:
 
 
 def with_nearest_grid(
-    target: ArrayMetadata, source: ArrayMetadata, encoding: Encoding, account: Account
+    target: ArrayMetadata, source: ArrayMetadata, encoding: Encoding, account: NodeLosses
 ) -> ArrayMetadata:
     """Return `target` with the chunks of `source`, or with chunks of one shape where it can have no other."""
     if len(target.shape) != len(source.shape):
@@ -139,7 +139,7 @@ def with_nearest_grid(
     return replace(target, chunk_grid=grids.regular(lengths))
 
 
-def without_shards(source: ArrayMetadata, encoding: Encoding, account: Account) -> ArrayMetadata:
+def without_shards(source: ArrayMetadata, encoding: Encoding, account: NodeLosses) -> ArrayMetadata:
     """Return an array as it is if the target has shards; else as if each inner chunk of a shard were a chunk."""
     flat = source
     while account.dialect.new_arrays.has_filters and (inner := chunking.inner_chunk_shape(flat.codecs)) is not None:
@@ -168,7 +168,7 @@ def within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
 
 
 def with_nearest_codecs(
-    target: ArrayMetadata, flat: ArrayMetadata, source: ArrayMetadata, encoding: Encoding, account: Account
+    target: ArrayMetadata, flat: ArrayMetadata, source: ArrayMetadata, encoding: Encoding, account: NodeLosses
 ) -> ArrayMetadata:
     """Return `target` with the codecs nearest to the codecs of `flat` (the source without shards) that it can have.
 
@@ -204,7 +204,7 @@ def _little(codec: Named) -> Named:
     return Named("bytes", {"endian": "little"}) if codec.name == "bytes" and codec.configuration else codec
 
 
-def _check_readable(source: ArrayMetadata, account: Account) -> None:
+def _check_readable(source: ArrayMetadata, account: NodeLosses) -> None:
     """Raise CannotCarryError if chunks that have to be encoded again cannot be decoded here."""
     for at, codec in enumerate(source.codecs):
         if _kind(codec) is None and codec.must_understand:
@@ -219,7 +219,7 @@ def _check_readable(source: ArrayMetadata, account: Account) -> None:
         raise account.fail(account.pointer("codecs"), "the array", why) from None
 
 
-def _pointer_of(source: ArrayMetadata, at: int, account: Account) -> str:
+def _pointer_of(source: ArrayMetadata, at: int, account: NodeLosses) -> str:
     if source.dialect == "v3":
         return account.pointer("codecs", at)
     is_last = at == len(source.codecs) - 1
@@ -402,7 +402,7 @@ def _compresses(codec: Named) -> bool:
     return record is not None and record.compresses
 
 
-def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Account) -> None:
+def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: NodeLosses) -> None:
     """Say which codecs are not there any more, and which are new."""
     old, new = [bare(codec.name) for codec in before], [bare(codec.name) for codec in after]
     gone = [_WORDS.get(name, repr(name)) for name in dict.fromkeys(old) if name not in new]
@@ -419,7 +419,7 @@ def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Acc
         account.remark(f"zarr 0 and 1 fail on most of what {newest} compress: they read blosc with others")
 
 
-def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:
+def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: NodeLosses) -> None:
     """Say which parameters, of no matter to readers, will be others for chunks that are written from here on."""
     after = {bare(codec.name): codec for codec in target.codecs}
     for codec in source.codecs:
@@ -436,7 +436,7 @@ def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Acc
 # What the user wants otherwise
 
 
-def with_encoding(target: ArrayMetadata, encoding: Encoding, account: Account) -> ArrayMetadata:
+def with_encoding(target: ArrayMetadata, encoding: Encoding, account: NodeLosses) -> ArrayMetadata:
     """Return `target` with the layout and the codecs that the user wants. Raises what `create_array` raises."""
     if not (encoding.any_layout or encoding.any_coding):
         return target

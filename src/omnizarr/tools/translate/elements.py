@@ -25,7 +25,7 @@ from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.nodes import new_metadata
-from omnizarr.tools.translate.losses import Account, attempt, shown
+from omnizarr.tools.translate.losses import NodeLosses, attempt, shown
 from omnizarr.tools.translate.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
@@ -56,7 +56,7 @@ def new_array(dialect: Dialect, shape: tuple[int, ...], nearest: Nearest) -> Arr
 
 
 def with_nearest_type(
-    source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: Account, *, keeps_chunks: bool
+    source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: NodeLosses, *, keeps_chunks: bool
 ) -> tuple[ArrayMetadata, Values]:
     """Return a new array with the nearest data type of the target, and how its elements change.
 
@@ -109,7 +109,7 @@ def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect, *, keep
         yield Nearest(Named(f"r{8 * data_type.dtype.itemsize}"), "raw", "<")
 
 
-def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, account: Account) -> None:
+def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, account: NodeLosses) -> None:
     pointer, name = account.pointer("data_type"), _name_of(data_type)
     stored = stored_order(source)
     match nearest.values:
@@ -187,7 +187,7 @@ def stored_order(metadata: ArrayMetadata) -> ByteOrder:
     return metadata.byte_order
 
 
-def remark_byte_order(source: ArrayMetadata, target: ArrayMetadata, data_type: DataType, account: Account) -> None:
+def remark_byte_order(source: ArrayMetadata, target: ArrayMetadata, data_type: DataType, account: NodeLosses) -> None:
     """Say so if elements have another byte order in memory."""
     if source.byte_order != target.byte_order and byte_order_of(data_type.dtype) is not None:
         before, after = _ORDERS[source.byte_order], _ORDERS[target.byte_order]
@@ -237,7 +237,7 @@ def as_text(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def with_fill_value(
-    target: ArrayMetadata, source: ArrayMetadata, before: DataType, values: Values, account: Account
+    target: ArrayMetadata, source: ArrayMetadata, before: DataType, values: Values, account: NodeLosses
 ) -> tuple[ArrayMetadata, bool]:
     """Return `target` with the fill value, and whether chunks that are missing read the same."""
     if values == "text":  # chunks that are missing are written, unless they hold a text

@@ -33,7 +33,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, grids
 
 _LZMA_RAW: Final = 3
 _USER: Final = 2
-"""What ``dtype.isbuiltin`` says of the types of ml_dtypes."""
+"""Value of ``dtype.isbuiltin`` for the types of ml_dtypes."""
 _TYPE_PARAMETERS: Final = frozenset({"dtype", "astype", "encode_dtype", "decode_dtype"})
 
 

@@ -47,7 +47,7 @@ class CannotCarryError(Exception):
 
 
 @dataclass
-class Account:
+class NodeLosses:
     """Losses of one node, and properties that are expressed differently."""
 
     source: Metadata
@@ -127,5 +127,5 @@ def of_codecs(source: ArrayMetadata | None, target: ArrayMetadata) -> Iterator[t
         bound = [chain.bind(each.codecs, spec_of(each)) for each in (source, target) if each is not None]
     except OmnizarrError:
         return
-    known = {told for each in bound[:-1] for told in chain.losses(each)}
-    yield from (told for told in chain.losses(bound[-1]) if told not in known)
+    known = {loss for each in bound[:-1] for loss in chain.losses(each)}
+    yield from (loss for loss in chain.losses(bound[-1]) if loss not in known)

@@ -21,7 +21,7 @@ from omnizarr.codecs.values import named as named_codec
 from omnizarr.formats.reader import is_list
 from omnizarr.model import ArrayMetadata, Named
 from omnizarr.model.datatypes.registry import RAW
-from omnizarr.tools.translate.losses import Account
+from omnizarr.tools.translate.losses import NodeLosses
 
 DATA_TYPES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), ALL),
@@ -35,10 +35,10 @@ DATA_TYPES: Final[Mapping[str, frozenset[str]]] = {
 """The programs that read each data type of v3; zarr-python reads ``struct`` since 3.3, which needs Python 3.12."""
 
 
-def for_readers(codecs: tuple[Named, ...], item_size: int, chunk_size: int, account: Account) -> tuple[Named, ...]:
+def for_readers(codecs: tuple[Named, ...], item_size: int, chunk_size: int, account: NodeLosses) -> tuple[Named, ...]:
     """Return codecs with compressors and checksums in place of those that few readers of v3 know.
 
-    Chunks (of so many elements) decode to equal values, and all other codecs are the same.
+    Chunks, of `chunk_size` elements, decode to equal values, and all other codecs stay the same.
     """
     found: list[Named] = []
     for old, new in portable.replaced(codecs, item_size, item_size * chunk_size):
@@ -69,7 +69,7 @@ def structured(named: Named) -> Named | None:
     return Named("structured", {"fields": found}) if found else None
 
 
-def remark_readers(target: ArrayMetadata, account: Account) -> None:
+def remark_readers(target: ArrayMetadata, account: NodeLosses) -> None:
     """Say so if fewer than two of the programs that were asked read a codec of an array, or its data type."""
     name = "r*" if RAW.fullmatch(target.data_type.name) else target.data_type.name
     things = [("data type", name, DATA_TYPES.get(name))]

@@ -56,7 +56,7 @@ class TranslatedStore(Store):
         keeps them.
     consolidated : bool or int
         Whether to make consolidated metadata for groups that have none, so that readers find their members over HTTP,
-        where nothing can be listed. A number: only for groups with at most so many nodes below them.
+        where nothing can be listed. A number: only for groups with at most this many nodes below them.
     strict : bool
         Whether to raise an error if something would be lost, like `omnizarr.convert`: here, and when a document
         has changed and is requested.

@@ -49,7 +49,7 @@ from omnizarr.tools.translate.elements import (
     with_nearest_type,
 )
 from omnizarr.tools.translate.equivalence import have_same_bytes, have_same_elements, spec_of
-from omnizarr.tools.translate.losses import Account, CannotCarryError, M, attempt, of_codecs, shown
+from omnizarr.tools.translate.losses import CannotCarryError, M, NodeLosses, attempt, of_codecs, shown
 from omnizarr.tools.translate.readers import remark_readers
 
 __all__ = ["KEEP", "PORTABLE", "Loss", "Translation", "translate"]
@@ -174,7 +174,7 @@ def translate(
     >>> translate(source, V3, compressors="keep").same_bytes
     True
     """
-    account = Account(metadata, dialect, path)
+    account = NodeLosses(metadata, dialect, path)
     encoding = Encoding(chunks, shards, filters, serializer, compressors, codecs, in_place)
     carried = conventions.carry(path, nodes or Nodes({path: metadata}), metadata, dialect.name)
     account.losses += carried.losses
@@ -199,7 +199,7 @@ def translate(
     )
 
 
-def _check_names(account: Account, siblings: Collection[str]) -> None:
+def _check_names(account: NodeLosses, siblings: Collection[str]) -> None:
     names = account.path.split("/") if account.path else []
     for name in names:
         try:
@@ -223,7 +223,7 @@ def _check_names(account: Account, siblings: Collection[str]) -> None:
 # Groups
 
 
-def _translate_group(source: GroupMetadata, account: Account) -> Translation:
+def _translate_group(source: GroupMetadata, account: NodeLosses) -> Translation:
     if source.consolidated is not None:
         account.remark("copies of the documents below (consolidated metadata) are not carried: they can be made again")
     if not account.dialect.has_groups:
@@ -246,7 +246,7 @@ def _translate_group(source: GroupMetadata, account: Account) -> Translation:
 # What all nodes have
 
 
-def _strict_attributes(source: Metadata, account: Account) -> dict[str, JSON]:
+def _strict_attributes(source: Metadata, account: NodeLosses) -> dict[str, JSON]:
     """Return the attributes as they are stored: numbers that are not finite as strings, if the user wants that."""
     found: Any = to_json(source.attributes, account.pointer("attributes"), quotes_nonfinite=quotes_nonfinite())
     for name, value in source.attributes.items():
@@ -257,7 +257,7 @@ def _strict_attributes(source: Metadata, account: Account) -> dict[str, JSON]:
     return dict(found)
 
 
-def _with_attributes(target: M, attributes: Mapping[str, JSON], account: Account) -> M:
+def _with_attributes(target: M, attributes: Mapping[str, JSON], account: NodeLosses) -> M:
     """Return `target` with those attributes that it can have."""
     if _holds_attributes(target, attributes, account)[0]:
         return replace(target, attributes=attributes)
@@ -271,14 +271,14 @@ def _with_attributes(target: M, attributes: Mapping[str, JSON], account: Account
     return replace(target, attributes=kept)
 
 
-def _holds_attributes(target: M, attributes: Mapping[str, JSON], account: Account) -> tuple[bool, str]:
+def _holds_attributes(target: M, attributes: Mapping[str, JSON], account: NodeLosses) -> tuple[bool, str]:
     read, why = attempt(replace(target, attributes=attributes), account.dialect)
     if read is not None and not same(read.attributes, attributes):
         return False, "it would be read as something else"
     return read is not None, why
 
 
-def _with_members(target: M, source: Metadata, account: Account) -> M:
+def _with_members(target: M, source: Metadata, account: NodeLosses) -> M:
     """Return `target` with the members of the source that no specification defines and that the target allows."""
     if source.dialect == target.dialect:
         target = replace(target, unknown=source.unknown)
@@ -300,14 +300,14 @@ def _with_members(target: M, source: Metadata, account: Account) -> M:
     return replace(target, unknown=kept)
 
 
-def _lose_members(members: Mapping[str, JSON], account: Account) -> None:
+def _lose_members(members: Mapping[str, JSON], account: NodeLosses) -> None:
     for name in members:
         whose = "NCZarr's, for netCDF" if name.lower().startswith("_nczarr") else "no text defines it"
         why = f"{whose}, and {account.title} has no place for it"
         account.lose(join("", name), f"member {name!r}", why)
 
 
-def _lose_extensions(source: Metadata, account: Account) -> None:
+def _lose_extensions(source: Metadata, account: NodeLosses) -> None:
     """Account for extensions that may be ignored, of which the dialects of the drafts keep the spelling alone."""
     memo = source.spellings.get(f"{source.dialect}:extensions")
     extensions = memo.document.get("extensions") if memo is not None else None
@@ -321,7 +321,7 @@ def _lose_extensions(source: Metadata, account: Account) -> None:
 
 
 def _translate_array(
-    source: ArrayMetadata, encoding: Encoding, account: Account, *, keys: Named | None, in_place: bool
+    source: ArrayMetadata, encoding: Encoding, account: NodeLosses, *, keys: Named | None, in_place: bool
 ) -> Translation:
     _refuse_transformers(source, account)
     try:
@@ -364,13 +364,13 @@ def _translate_array(
     )
 
 
-def _lose_values(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:
+def _lose_values(source: ArrayMetadata, target: ArrayMetadata, account: NodeLosses) -> None:
     """Account for codecs that do not keep all values."""
     for name, loss in of_codecs(source, target):
         account.lose(account.pointer("codecs"), f"digits of the values, by codec {name!r}", loss)
 
 
-def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:
+def _refuse_transformers(source: ArrayMetadata, account: NodeLosses) -> None:
     for position, named in enumerate(source.storage_transformers):
         pointer = account.pointer("storage_transformers", position)
         what = f"storage transformer {named.name!r}"
@@ -383,7 +383,7 @@ def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:
 
 
 def _translate_unknown(
-    source: ArrayMetadata, error: OmnizarrError, account: Account, *, keys: Named | None
+    source: ArrayMetadata, error: OmnizarrError, account: NodeLosses, *, keys: Named | None
 ) -> Translation:
     """Return the translation of an array that cannot be read here, between formats that have one name for its type."""
     if ":" in source.data_type.name or source.dialect == account.dialect.name:
@@ -402,7 +402,7 @@ def _translate_unknown(
     raise account.fail(account.pointer(member), what, f"chunks cannot be read here: {error.message}")
 
 
-def _nearest_shape(source: ArrayMetadata, account: Account) -> tuple[int, ...]:
+def _nearest_shape(source: ArrayMetadata, account: NodeLosses) -> tuple[int, ...]:
     if source.shape:
         return source.shape
     read, _ = attempt(new_array(account.dialect, (), Nearest(Named("uint8"), "same", "<")), account.dialect)
@@ -414,7 +414,7 @@ def _nearest_shape(source: ArrayMetadata, account: Account) -> tuple[int, ...]:
 
 
 def _with_keys(
-    target: ArrayMetadata, source: ArrayMetadata, account: Account, *, keys: Named | None, in_place: bool
+    target: ArrayMetadata, source: ArrayMetadata, account: NodeLosses, *, keys: Named | None, in_place: bool
 ) -> ArrayMetadata:
     """Return `target` with keys of chunks as the format has them by default, or like the source's where it has filters.
 
@@ -446,7 +446,7 @@ def _with_keys(
     return replace(target, chunk_key_encoding=default)
 
 
-def _with_names(target: ArrayMetadata, source: ArrayMetadata, account: Account) -> ArrayMetadata:
+def _with_names(target: ArrayMetadata, source: ArrayMetadata, account: NodeLosses) -> ArrayMetadata:
     """Return `target` with attributes, and with names of dimensions if the format has a place for them."""
     names = source.dimension_names
     read, _ = attempt(replace(target, dimension_names=names), account.dialect)

@@ -251,7 +251,7 @@ class TimeDelta64(_Time):
 
 
 class FixedLengthUTF32(_OfDtype):
-    """Strings of at most so many characters."""
+    """Strings with a maximum number of characters."""
 
     name, dtype_cls = "fixed_length_utf32", np.dtypes.StrDType
 
@@ -265,7 +265,7 @@ class FixedLengthUTF32(_OfDtype):
 
 
 class NullTerminatedBytes(_OfDtype):
-    """Byte strings of at most so many bytes."""
+    """Byte strings with a maximum number of bytes."""
 
     name, dtype_cls = "null_terminated_bytes", np.dtypes.BytesDType
 
@@ -279,7 +279,7 @@ class NullTerminatedBytes(_OfDtype):
 
 
 class RawBytes(_OfDtype):
-    """So many bytes that mean nothing."""
+    """A fixed number of bytes without a meaning."""
 
     name, dtype_cls = "raw_bytes", np.dtypes.VoidDType
 
