@@ -1,7 +1,7 @@
 """What writers that share chunks lose on S3, by omnizarr and by zarr-python, and whether appended blocks are all there.
 
 ``python -m benchmarks.object_writers [--runs 50] [--processes 4] [--threads 8] [--blocks 50]`` starts the server that
-the tests start (see tests/servers.py) and lets the processes, of so many threads each, write disjoint regions of one
+the tests start (see tests/servers.py) and lets the processes and their threads write disjoint regions of one
 array all at once, again and again; then it counts the elements that are wrong.
 """
 

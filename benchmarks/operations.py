@@ -523,7 +523,7 @@ class Operation:
     by : mapping of str to function
         Library to what prepares it.
     largest : int
-        So many items at most.
+        Maximum number of items.
     why : str
         Why it grows faster than its items, if it may.
     """

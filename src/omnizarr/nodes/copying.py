@@ -34,7 +34,7 @@ Pair: TypeAlias = tuple[str, str]
 _IN_FLIGHT: Final = 256 * 2**20
 """Bytes of values in memory at a time, where the values are not larger than a quarter of that."""
 _LEAST: Final = 4
-"""So many values are copied side by side, however large they are."""
+"""Number of values that are copied concurrently, whatever their size."""
 _PIECE: Final = 4 * 2**20
 """Bytes of a file that are read at once; a larger one is read in such pieces."""
 
@@ -92,7 +92,7 @@ class Copier:
         return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
 
     def run(self, pairs: Iterable[Pair], on_copied: Callable[[], object] | None = None) -> None:
-        """Copy the values of keys, with the threads of this process. `on_copied` is called for each, from any of them."""
+        """Copy the values of keys with threads of this process. `on_copied` is called for each value, in any thread."""
         copy = self.copier()
 
         def each(pair: Pair) -> None:

@@ -58,7 +58,7 @@ def soon(seconds=10):
 
 
 def head(handler, length, total, **fields):
-    """Send the head of an answer to whatever is asked for: so many bytes of so many."""
+    """Send the head of an answer to every request: a number of bytes and the total."""
     is_part = "Range" in handler.headers
     handler.send_response(206 if is_part else 200)
     handler.send_header("ETag", '"1"')

@@ -131,7 +131,7 @@ def test_digest_is_that_of_the_manual(data):
 @settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_large_arrays_in_any_chunks_in_little_memory(data):
-    """So many blocks that there are several levels, and so little memory that regions are cut."""
+    """Enough blocks for several levels, and so little memory that regions are cut."""
     shape = data.draw(st.sampled_from([(2**20 + 3,), (1500, 1100), (130, 90, 101), (1, 3, 40, 70, 50)]))
     values = np.random.default_rng(1).integers(0, 200, shape, "u1")
     part = tuple(slice(data.draw(st.integers(0, n // 2)), data.draw(st.integers(n // 2, n))) for n in shape)
