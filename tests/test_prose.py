@@ -51,7 +51,7 @@ BANNED = (
     (r"\bEnter (?:what|why|that)\b", 'use "report" or "record"'),
     (r"\bno business of\b", 'use "do not define" or "do not concern"'),
     (r"(?:^|[.] )Do as `|\bTell whether\b", 'use "Like" or "Return whether"'),
-    (r"\b[Oo]f so many\b(?! bytes as columns)|(?:^|[.] )So many\b", 'use "Number of" or the name of the parameter'),
+    (r"\b[Oo]f so many\b|(?:^|[.] )So many\b", 'use "Number of" or the name of the parameter'),
     (r"\b(?:here|there)upon\b|\bthere(?:of|with|to|by)\b|\bwhere(?:of|with|upon)\b", "use two sentences"),
 )
 """Patterns, and what to write instead."""

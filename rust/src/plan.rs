@@ -436,7 +436,7 @@ pub struct Even {
 }
 
 impl Even {
-    /// So many chunks of such a length.
+    /// Number of chunks of this length.
     ///
     /// # Errors
     /// If this cannot be counted.

@@ -801,7 +801,7 @@ unsafe fn copy_tile<const WIDTH: usize, const TILE: usize, const MANY: usize>(
     }
 }
 
-/// Rows of elements of so many bytes as columns: each round of merging two halves moves one bit of the number of the row
+/// Rows of elements as columns of their bytes: each round of merging two halves moves one bit of the number of the row
 /// into the number of the column.
 #[inline]
 fn transposed<const WIDTH: usize, const MANY: usize>(mut rows: [Vector; MANY]) -> [Vector; MANY] {

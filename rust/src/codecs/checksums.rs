@@ -4,7 +4,7 @@ use super::{Codec, deflate, room};
 use crate::error::{Error, Result};
 
 const WIDTH: usize = 4;
-/// So many bytes are copied at once, that they are still near the processor when their checksum is taken.
+/// Bytes that are copied at once: few enough to be in the cache of the processor when their checksum is computed.
 const PIECE: usize = 1 << 15;
 
 /// Which checksum.
@@ -167,7 +167,7 @@ struct Fletcher32 {
 
 impl Fletcher32 {
     fn add(&mut self, data: &[u8]) {
-        // So many words that their weighted sum fits into 32 bits: processors then add many at once.
+        // The weighted sum of this many words fits into 32 bits, so that processors add many at once.
         const WORDS: u32 = 256;
         for group in data.chunks(2 * WORDS as usize) {
             let words = group.chunks_exact(2);

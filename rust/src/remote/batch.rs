@@ -23,7 +23,7 @@ use crate::run::{Failure, Verb};
 use crate::scatter::Memory;
 use crate::threads::locked;
 
-/// So many chunks may be fetched side by side, however large they are.
+/// Maximum number of chunks that are fetched concurrently, whatever their size.
 const LEAST_AT_ONCE: usize = 4;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);

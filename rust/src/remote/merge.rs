@@ -206,7 +206,7 @@ impl Drop for Writer {
 impl Writer {
     async fn run(mut self) -> Result<()> {
         let (mut known, mut pauses): (Option<Known>, Option<Pauses>) = (None, None);
-        // So many changes are made one by one, because together they could not be made.
+        // Number of changes that are made one by one, because they cannot be made together.
         let mut single = 0_usize;
         while let Some(mut group) = self.first(single > 0) {
             let is_guess = known.is_some();
@@ -287,7 +287,7 @@ impl Writer {
             Ok(chain) => chain,
             Err(error) => return Some(Err(error)),
         };
-        // So many changes came before the value was asked for.
+        // Number of changes that came before the value was requested.
         let sure = if known.is_none() { group.changes.len() } else { 0 };
         let found = match known {
             Some(known) => Ok(known),

@@ -42,7 +42,7 @@ from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
 
-"""Where a node is, and what its documents say, or why they cannot be read."""
+"""The location of a node with its documents, or with the error that makes them unreadable."""
 
 _MANY_BYTES: Final = 2**16
 """Smaller documents are parsed, and remembered (`omnizarr.formats.documents.parse_shared`)."""

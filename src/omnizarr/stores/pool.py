@@ -110,7 +110,7 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
     if waiting.here.call is not None:
         yield from waiting.here.call.gather(task, chain(first, iterator), workers)
         return
-    crew = _Crew(task, chain(first, iterator), len(first))
+    crew = _GatherThreads(task, chain(first, iterator), len(first))
     try:
         yield from crew.results()  # no loop here: Python 3.13 leaves its jump back out of the block that is guarded
     finally:

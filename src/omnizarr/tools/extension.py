@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.check.report import Finding
     from omnizarr.tools.convert.report import Conversion
     from omnizarr.tools.convert.task import Task
-    from omnizarr.tools.repair.transaction import Bench
+    from omnizarr.tools.repair.transaction import RepairState
 
 _MODULE: Final = "omnizarr.netcdf.tools"
 """It calls `register` when it is imported."""
@@ -36,7 +36,7 @@ class Extension:
         """Return what the data model corrects in nodes around a place and below it, by path in the store."""
         return {}
 
-    def adopt_records(self, bench: Bench, findings: list[Finding]) -> None:
+    def adopt_records(self, state: RepairState, findings: list[Finding]) -> None:
         """Repair unlimited dimensions that are shorter than their complete records."""
 
     def set_attributes(self, where: StorePath, values: Mapping[str, Any], nc_type: str | None) -> bool:

@@ -233,16 +233,7 @@ def _read_group(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict
     at = join(pointer, name)
     dimensions: dict[str, Dimension] = {}
     for key, what in _dimension_items(search, at, value):
-        size: Any = what
-        unlimited = False
-        if is_object(what):
-            size, unlimited = what.get("size"), _is_true(what.get("unlimited"))
-        if isinstance(size, str) and size.isascii() and size.isdecimal() and len(size) < 20:
-            size = int(size)
-        is_name = bool(key) and "/" not in key
-        found = (
-            DimensionHeader(key, size, unlimited) if is_name and is_integer(size) and 0 <= size <= MAX_LENGTH else None
-        )
+        found = _read_dimension(key, what)
         if found is None:
             search.note(join(at, key), "not a length of a dimension: ignored")
         else:

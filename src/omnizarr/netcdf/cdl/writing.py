@@ -212,8 +212,8 @@ class _Writer:
         margin = self._lines.margin
         if group.dimensions:
             yield f"{margin}dimensions:\n"
-        for name, each in group.dimensions.items():
-            size = f"UNLIMITED ; // ({each.size} currently)" if each.unlimited else f"{each.size} ;"
+        for name, dimension in group.dimensions.items():
+            size = f"UNLIMITED ; // ({dimension.size} currently)" if dimension.unlimited else f"{dimension.size} ;"
             yield f"{margin}\t{escaped_name(name)} = {size}\n"
         yield from self._variables(above, path)
         yield from self._group_attributes(above)

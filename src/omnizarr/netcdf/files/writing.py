@@ -130,11 +130,11 @@ class _Writer:
                 self._complete(hdf5, self.planned.root, "")
         # Say which unlimited dimensions are shorter in the file: no variable has values that make them long.
         with closing(netCDF4.Dataset(str(self.path))) as dataset:
-            for full_name, header in self.sizes.items():
+            for full_name, dimension in self.sizes.items():
                 path, _, name = full_name.rpartition("/")
                 size = (dataset[path] if path else dataset).dimensions[name].size
-                if size != header.size:
-                    what = f"length {header.size} of unlimited dimension {name}"
+                if size != dimension.size:
+                    what = f"length {dimension.size} of unlimited dimension {name}"
                     why = "no variable with values has it"
                     self.losses.append(Loss(path.lstrip("/"), f"/dimensions/{name}", what, why, f"length {size}"))
         return tuple(self.losses)

@@ -15,7 +15,7 @@ import numpy as np
 
 from omnizarr.errors import OmnizarrError, UnknownDataTypeError
 from omnizarr.formats import lenient
-from omnizarr.formats.conventions import nczarr_metadata as marks
+from omnizarr.formats.conventions import nczarr_metadata
 from omnizarr.formats.conventions.nczarr_metadata import NOTHING, SPEC, NodeMarks
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document

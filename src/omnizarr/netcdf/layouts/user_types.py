@@ -24,7 +24,7 @@ from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute, VariableHeader
 from omnizarr.netcdf.layouts import attributes
 from omnizarr.netcdf.layouts.attributes import Style
-from omnizarr.netcdf.layouts.xarray import FILL_VALUE, Said
+from omnizarr.netcdf.layouts.xarray import FILL_VALUE, DocumentAttributes
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 
 MARK: Final = "user_type"

@@ -31,7 +31,7 @@ from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.attributes import DEFAULT_MAXSTRLEN, Style
 from omnizarr.netcdf.layouts.contract import Layout, Marks
 from omnizarr.netcdf.layouts.dimensions import is_anonymous
-from omnizarr.netcdf.layouts.xarray import Said, is_no_fill
+from omnizarr.netcdf.layouts.xarray import DocumentAttributes, is_no_fill
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import new_metadata
 from omnizarr.nodes.new_metadata import Coding

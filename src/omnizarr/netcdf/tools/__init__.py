@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.check.report import Finding
     from omnizarr.tools.convert.report import Conversion
     from omnizarr.tools.convert.task import Task
-    from omnizarr.tools.repair.transaction import Bench
+    from omnizarr.tools.repair.transaction import RepairState
 else:
     attributes = Lazy("omnizarr.netcdf.tools.attributes")
     convert = Lazy("omnizarr.netcdf.tools.convert")
@@ -38,9 +38,9 @@ class NetCDF(Extension):
         """Return what netCDF corrects in nodes of NCZarr."""
         return repairs.repairs(where)
 
-    def adopt_records(self, bench: Bench, findings: list[Finding]) -> None:
+    def adopt_records(self, state: RepairState, findings: list[Finding]) -> None:
         """Make unlimited dimensions as long as records are complete."""
-        records.adopt_records(bench, findings)
+        records.adopt_records(state, findings)
 
     def set_attributes(self, where: StorePath, values: Mapping[str, Any], nc_type: str | None) -> bool:
         """Set attributes with types of netCDF."""

@@ -96,11 +96,11 @@ def _mend(state: RepairState, found: list[Finding], zarr_format: int | str | Non
     if _has(found, missing.CODES & state.codes):
         missing.write_missing(state, _take(state, zarr_format), found)
     if adopt:
-        extension().adopt_records(bench, found)
-    if bench.touched or _has(found, copies.CODES):
-        copies.renew(bench, _take(bench, zarr_format), found)
-    stored.mend_scalars(bench, found)
-    stored.mend_chunks(bench, found)
+        extension().adopt_records(state, found)
+    if state.touched or _has(found, copies.CODES):
+        copies.renew(state, _take(state, zarr_format), found)
+    stored.mend_scalars(state, found)
+    stored.mend_chunks(state, found)
 
 
 def _has(found: list[Finding], codes: AbstractSet[str]) -> bool:
