@@ -47,16 +47,15 @@ from omnizarr.nodes.options import (
 )
 from omnizarr.stores import LocalStore, PrefixStore
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
+from omnizarr.support import suggestions
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import pathlib
 
     from omnizarr.stores.wrap import synchronized
-    from omnizarr.support import suggestions
 else:
     pathlib = Lazy("pathlib")
-    suggestions = Lazy("omnizarr.support.suggestions")
     synchronized = Lazy("omnizarr.stores.wrap.synchronized")
 
 Missing: TypeAlias = Literal["fill", "error"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,12 +12,7 @@ from click.shell_completion import CompletionItem
 from omnizarr.cli import help  # noqa: A004 - what the command calls it
 from omnizarr.cli.options import no_color_option
 from omnizarr.cli.version import version_line
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.support import suggestions
-else:  # imported when something is misspelt
-    suggestions = Lazy("omnizarr.support.suggestions")
+from omnizarr.support import suggestions
 
 # By groups, in the order of the help page: each command with its module and its summary, the first line of its help.
 COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {

@@ -15,14 +15,13 @@ from omnizarr.cli import completion, interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
 from omnizarr.cli.text import Discreet, one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
+from omnizarr.support import suggestions
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.stores import redaction
-    from omnizarr.support import suggestions
 else:  # imported when a URL is typed, or something is misspelt
     redaction = Lazy("omnizarr.stores.redaction")
-    suggestions = Lazy("omnizarr.support.suggestions")
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from omnizarr.errors import MetadataError
 from omnizarr.model import Named
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.support import suggestions
-else:
-    suggestions = Lazy("omnizarr.support.suggestions")
+from omnizarr.support import suggestions
 
 AnyDType = np.dtype[Any]
 T = TypeVar("T")

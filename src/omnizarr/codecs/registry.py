@@ -12,17 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs.record import NUMCODECS, Bind, Kind, Record, brief
 from omnizarr.errors import CodecError, MissingDependencyError, UnknownCodecError
 from omnizarr.model import JSON, Named, plugins
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.support import suggestions
-else:
-    suggestions = Lazy("omnizarr.support.suggestions")
+from omnizarr.support import suggestions
 
 PLUGINS: Final[plugins.Plugins[Bind | Record]] = plugins.Plugins("omnizarr.codecs", "codec")
 _OF_ZARR_PYTHON: Final[plugins.Plugins[Any]] = plugins.Plugins("zarr.codecs", "codec")

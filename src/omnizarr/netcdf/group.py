@@ -35,14 +35,11 @@ from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.nodes import hierarchy, holdings
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath
-from omnizarr.support.lazy import Lazy
+from omnizarr.support import suggestions
 from omnizarr.support.text import visible_lines
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.session import Session
-    from omnizarr.support import suggestions
-else:  # imported when something is misspelt
-    suggestions = Lazy("omnizarr.support.suggestions")
 
 _NO_USER_TYPES: Final = "store its fields, or its numbers, in variables of atomic types"
 

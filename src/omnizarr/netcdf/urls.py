@@ -30,14 +30,12 @@ from omnizarr.errors import NodeExistsError, SettingError, StoreError
 from omnizarr.stores import LocalStore, PrefixStore, Store
 from omnizarr.stores.base import is_key
 from omnizarr.stores.resolve import resolve_root
+from omnizarr.stores.urls import parse as urllib_parse
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from urllib import parse as urllib_parse
-
     from omnizarr.stores.local import zip as archives
 else:
-    urllib_parse = Lazy("urllib.parse")
     archives = Lazy("omnizarr.stores.local.zip")
 
 Mode: TypeAlias = Literal["nczarr", "zarr"]

@@ -49,16 +49,15 @@ from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, bounded, kinds, pool
 from omnizarr.stores.local.directory import Home
+from omnizarr.support import suggestions
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.memo import Memo
 
 if TYPE_CHECKING:
     import pathlib
 
-    from omnizarr.support import suggestions
 else:
     pathlib = Lazy("pathlib")
-    suggestions = Lazy("omnizarr.support.suggestions")
 
 M_co = TypeVar("M_co", bound=Metadata, covariant=True)
 Documents: TypeAlias = Mapping[str, JSON]

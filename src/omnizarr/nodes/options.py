@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.new_metadata import DEFAULT
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.support import suggestions
-else:
-    suggestions = Lazy("omnizarr.support.suggestions")
+from omnizarr.support import suggestions
 
 F = TypeVar("F", bound=Callable[..., Any])
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from importlib import import_module
 from types import TracebackType
 from typing import Any, Final
 
+from omnizarr.support import suggestions
 from omnizarr.support.locks import RLock
 
 DEFAULTS: Final[Mapping[str, Any]] = {
@@ -166,7 +166,6 @@ def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _unknown(key: str) -> str:
-    suggestions = import_module("omnizarr.support.suggestions")  # rarely needed
     hint = suggestions.meant(key, DEFAULTS) or f"known: {', '.join(DEFAULTS)}"
     return f"there is no setting {key!r}; {hint}"
 

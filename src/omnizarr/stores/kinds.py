@@ -10,18 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from omnizarr.errors import StoreError
 from omnizarr.model.plugins import Plugins
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from urllib import parse
-else:
-    parse = Lazy("urllib.parse")
+from omnizarr.stores.urls import parse
 
 _TRUST: Final = "references"  # an option that may be given for any hierarchy
 

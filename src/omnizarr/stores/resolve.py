@@ -30,23 +30,21 @@ from omnizarr.stores import kinds, urls
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores.urls import parse
 from omnizarr.stores.wrap.wrappers import PrefixStore
+from omnizarr.support import suggestions
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import zipfile
-    from urllib import parse
 
     from omnizarr.stores import redaction
     from omnizarr.stores.local import zip as archives
     from omnizarr.stores.remote import references
-    from omnizarr.support import suggestions
 else:
     references = Lazy("omnizarr.stores.remote.references")
-    suggestions = Lazy("omnizarr.support.suggestions")
     redaction = Lazy("omnizarr.stores.redaction")
     zipfile = Lazy("zipfile")
-    parse = Lazy("urllib.parse")
     archives = Lazy("omnizarr.stores.local.zip")
 
 MODES = ("r", "r+", "a", "w", "w-", "x")

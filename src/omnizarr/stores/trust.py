@@ -28,19 +28,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from omnizarr.errors import Remedy, SettingError, StorageOption, StoreAccessError
 from omnizarr.settings import config
 from omnizarr.stores.redaction import redact
-from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
+from omnizarr.stores.urls import LOCAL, parse, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import ipaddress
     import socket
-    from urllib import parse
 
     from omnizarr.stores.remote import object_urls
 else:
     ipaddress = Lazy("ipaddress")
     socket = Lazy("socket")
-    parse = Lazy("urllib.parse")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
 
 References: TypeAlias = Literal["inside", "trusted"] | Sequence[str]

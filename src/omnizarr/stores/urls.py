@@ -14,7 +14,7 @@ from omnizarr.stores.redaction import redact
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from urllib import parse
+    from urllib import parse as parse
 else:
     parse = Lazy("urllib.parse")
 

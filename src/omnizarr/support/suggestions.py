@@ -5,12 +5,20 @@ Suggestions must cost little, because they may be useless: few directories are l
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import difflib
+    import pathlib
+    from pathlib import Path
+else:  # when something is misspelt
+    difflib = Lazy("difflib")
+    pathlib = Lazy("pathlib")
 
 _MOST_ENTRIES: Final = 2000
 _MOST_NAMES: Final = 3
@@ -92,12 +100,12 @@ def near_directories(path: Path) -> list[Path]:
     if there == path:
         return []
     missing = path.relative_to(there).parts
-    return [Path(*place) for place in near_places(there.parts, missing, _directories_in)]
+    return [pathlib.Path(*place) for place in near_places(there.parts, missing, _directories_in)]
 
 
 def _directories_in(place: Parts) -> list[str]:
     try:
-        with os.scandir(Path(*place)) as entries:
+        with os.scandir(pathlib.Path(*place)) as entries:
             return [
                 entry.name
                 for entry in islice(entries, _MOST_ENTRIES)

@@ -12,21 +12,16 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.netcdf import types
 from omnizarr.netcdf.files import hdf5 as files_hdf5
+from omnizarr.netcdf.files.libraries import h5py
 from omnizarr.netcdf.header import Selection
 from omnizarr.netcdf.types import AnyType
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import h5py
-else:
-    h5py = Lazy("h5py")
 
 Read: TypeAlias = Callable[[Selection], NDArray[Any]]
 

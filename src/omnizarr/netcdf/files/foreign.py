@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,9 @@ from numpy.typing import NDArray
 from omnizarr.errors import UnknownDataTypeError
 from omnizarr.model import JSON
 from omnizarr.netcdf import forms, types
+from omnizarr.netcdf.files.libraries import h5py
 from omnizarr.netcdf.header import Attribute, Form
 from omnizarr.netcdf.layouts.attributes import unparse
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import h5py
-else:
-    h5py = Lazy("h5py")
 
 NON_COORDINATE: Final = "_nc4_non_coord_"
 """Prefix of the name of a variable that has the name of a dimension without being its coordinate."""

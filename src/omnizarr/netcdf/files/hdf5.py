@@ -9,7 +9,7 @@ Spec: NetCDF-4 Format (how the netCDF-4 model is in HDF5).
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,9 @@ from numpy.typing import NDArray
 from omnizarr.errors import MetadataError, UnknownDataTypeError
 from omnizarr.netcdf import forms, types
 from omnizarr.netcdf.files import foreign
+from omnizarr.netcdf.files.libraries import h5py
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import UserType
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import h5py
-else:
-    h5py = Lazy("h5py")
 
 PROPERTIES: Final = "_NCProperties"
 """The attribute of the root with the version of netCDF-C."""

@@ -12,17 +12,12 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import MetadataError
+from omnizarr.netcdf.files.libraries import h5py
 from omnizarr.stores import trust
 from omnizarr.stores.trust import Trust
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import h5py
-else:
-    h5py = Lazy("h5py")
 
 _MOST: Final = 1_000_000
 """Members of groups in one file, counted once for each way that leads to them."""

@@ -9,7 +9,7 @@ import codecs
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,10 @@ from omnizarr.netcdf import forms, types
 from omnizarr.netcdf.files import elements, outside, skeleton
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.elements import Read
+from omnizarr.netcdf.files.libraries import h5py, netCDF4
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 from omnizarr.stores.trust import Trust
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import h5py
-    import netCDF4
-else:
-    h5py, netCDF4 = Lazy("h5py"), Lazy("netCDF4")  # noqa: N816 (the name of the package)
 
 _FORMATS: Final = {
     "NETCDF3_CLASSIC": "classic",

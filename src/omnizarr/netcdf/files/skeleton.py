@@ -9,17 +9,12 @@ Spec: NetCDF-4 Format; HDF5 Dimension Scale Specification.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from omnizarr.netcdf.files import hdf5 as files_hdf5
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import h5py
-else:
-    h5py = Lazy("h5py")
+from omnizarr.netcdf.files.libraries import h5py
 
 _COPIED: Final = ("_Netcdf4Coordinates", "_Netcdf4Dimid", "_nc3_strict", "_FillValue")
 _NAME: Final = "skeleton"

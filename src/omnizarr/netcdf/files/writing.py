@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,11 @@ from omnizarr.model import Loss
 from omnizarr.netcdf import types
 from omnizarr.netcdf.files import blosc, elements, foreign
 from omnizarr.netcdf.files import hdf5 as files_hdf5
+from omnizarr.netcdf.files.libraries import h5py, netCDF4
 from omnizarr.netcdf.files.planning import Format, Plan, StoredOtherwise, plan, without_blosc
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
-from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Progress, Tick, Tracker
-
-if TYPE_CHECKING:
-    import h5py
-    import netCDF4
-else:
-    h5py, netCDF4 = Lazy("h5py"), Lazy("netCDF4")  # noqa: N816 (the name of the package)
 
 _SMALL: Final = 2**20
 _OF_COMPRESSION: Final = ("compression", "complevel", "blosc_", "szip_")

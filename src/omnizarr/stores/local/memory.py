@@ -23,14 +23,10 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
-from omnizarr.support.lazy import Lazy
+from omnizarr.stores.urls import parse
 
 if TYPE_CHECKING:
-    from urllib import parse
-
     from omnizarr.stores.kinds import Place
-else:
-    parse = Lazy("urllib.parse")
 
 _PLAIN: Final = frozenset({dict, OrderedDict, defaultdict})
 """Mappings that hold exactly what they list."""

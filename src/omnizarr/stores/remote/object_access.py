@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.stores.access import Client, Retries
 from omnizarr.stores.remote import object_urls, redirects
+from omnizarr.stores.urls import parse as urls
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from urllib import parse as urls
     from urllib import request
 else:
-    urls = Lazy("urllib.parse")
     request = Lazy("urllib.request")
 
 CONCURRENCY: Final = 512

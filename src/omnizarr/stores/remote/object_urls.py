@@ -40,18 +40,11 @@ import os
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from omnizarr.errors import MissingDependencyError, StoreError
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from urllib import parse as urls
-
-    from omnizarr.support import suggestions
-else:
-    urls = Lazy("urllib.parse")
-    suggestions = Lazy("omnizarr.support.suggestions")
+from omnizarr.stores.urls import parse as urls
+from omnizarr.support import suggestions
 
 _BACKENDS: Final = {
     **dict.fromkeys(("s3", "s3a"), "s3"),

@@ -13,14 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from urllib import parse
-else:
-    parse = Lazy("urllib.parse")
+from omnizarr.stores.urls import parse
 
 NOWHERE: Final = "http://127.0.0.1:0"
 """The proxy for all other hosts."""

@@ -29,12 +29,10 @@ from omnizarr.errors import Remedy, StorageOption, StoreError
 from omnizarr.stores import trust
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.urls import LOCAL, path_in_fsspec, scheme_of
+from omnizarr.stores.urls import LOCAL, parse, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from urllib import parse
-
     from omnizarr.stores.remote import fsspec as files
     from omnizarr.stores.remote import object as objects
     from omnizarr.stores.remote import object_urls
@@ -42,7 +40,6 @@ else:
     files = Lazy("omnizarr.stores.remote.fsspec")
     objects = Lazy("omnizarr.stores.remote.object")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
-    parse = Lazy("urllib.parse")
 
 
 _OF_THIS_MACHINE: Final = LOCAL | {"memory"}
