@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count, groupby, islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -144,33 +144,34 @@ class Copier:
 
     def _copy_through(self, key: str, copied: str) -> Done:
         """Read the value, and write it."""
-        target = self.target
-        if self.keeps == "all" and target.exists(copied):
+        if self.keeps == "all" and self.target.exists(copied):
             return _NOTHING
-        with self._read(key) as value:
-            if value is None:  # never written, or removed meanwhile
-                return _NOTHING
-            size = len(value)
-            if self.keeps == "equal" and self._holds(copied, value):
-                return Done(size, is_written=False)
-            target.set(copied, value)
-            if self.verify and not self._holds(copied, value):
-                raise StoreError(
-                    "the copy differs from what was copied",
-                    store=str(target),
-                    key=copied,
-                    remedy=Remedy(
-                        "let nothing change the source, look after the store, and continue with {resume}", resume=True
-                    ),
-                )
-        return Done(size, is_written=True)
+        if not self.in_pieces:
+            return self._put(
+                copied, self.source.get(key) if self.most is None else self.source.get_within(key, self.most)
+            )
+        value = self.source.get(key, (0, _PIECE))
+        if value is None or len(value) < _PIECE:
+            return self._put(copied, value)
+        with _mapped(self.source, key) as view:
+            return self._put(copied, view)
 
-    def _read(self, key: str) -> AbstractContextManager[Buffer | None]:
-        """Give the value; if it is read in pieces, and large, only a part of it is in memory at a time."""
-        if self.in_pieces:
-            value = self.source.get(key, (0, _PIECE))
-            return nullcontext(value) if value is None or len(value) < _PIECE else _mapped(self.source, key)
-        return nullcontext(self.source.get(key) if self.most is None else self.source.get_within(key, self.most))
+    def _put(self, key: str, value: Buffer | None) -> Done:
+        if value is None:  # never written, or removed meanwhile
+            return _NOTHING
+        if self.keeps == "equal" and self._holds(key, value):
+            return Done(len(value), is_written=False)
+        self.target.set(key, value)
+        if self.verify and not self._holds(key, value):
+            raise StoreError(
+                "the copy differs from what was copied",
+                store=str(self.target),
+                key=key,
+                remedy=Remedy(
+                    "let nothing change the source, look after the store, and continue with {resume}", resume=True
+                ),
+            )
+        return Done(len(value), is_written=True)
 
     def _holds(self, key: str, value: Buffer) -> bool:
         """Return whether the target has this value."""
@@ -202,7 +203,7 @@ def same_value(one: Store, key: str, other: Store, other_key: str) -> bool:
 
 
 @contextmanager
-def _mapped(store: Store, key: str) -> Iterator[Buffer | None]:
+def _mapped(store: Store, key: str) -> Iterator[Buffer]:
     """Give a temporary copy of a large value, of which only a part is in memory at a time."""
     with tempfile.TemporaryFile() as file:
         start = 0
