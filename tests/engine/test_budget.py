@@ -1,12 +1,14 @@
 """How many chunks are in flight: `bytes_in_flight` bounds them in both engines, `read_many` and `aio`."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.aio import transfer
-from omnizarr.engine import budget
+from omnizarr.engine import budget, reference
 from omnizarr.stores import MemoryStore
+from omnizarr.stores.asynchronous import called
 from tests.engine.both import needs_native
 from tests.fakes import FaultyStore
 
@@ -69,8 +71,8 @@ def test_setting_counts_when_an_array_is_opened():
 
 def test_coroutines_keep_within_the_bytes_in_flight():
     array = array_with(6 * CHUNK, "reference")
-    plan = [None] * 24
-    assert transfer._at_once(array._bind()[0], plan, None) == 6
+    binding = array._bind()[0]
+    assert asyncio.run(called(reference._share, binding, 24, None, 0))[0] == 6
 
 
 def test_chunks_of_unknown_size_are_treated_as_half_a_mebibyte():

@@ -9,9 +9,9 @@ Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,9 @@ from omnizarr.model import Named
 
 _SPEC = 'Zarr v3, "Codecs"'
 _WORD_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+
+Compute: TypeAlias = Callable[..., Any]
+"""Takes a number of stored bytes, a function that decodes them and its arguments, and returns its result."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,19 +191,20 @@ class Chain:
         except (ValueError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
             raise ChunkError(f"cannot decode: {error}", codec=name) from error
 
-    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
+    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray, compute: Compute | None = None) -> bool:
         """Set ``out[...] = decoded[selection]``, fetching no more than needed.
 
-        Returns False if nothing is stored. `out` is then unchanged, unless the chunk was deleted meanwhile.
+        Returns False if nothing is stored. `out` is then unchanged, unless the chunk was deleted meanwhile. `compute`
+        calls what decodes, with the number of encoded bytes.
         """
         is_pinned = getattr(source, "is_pinned", False)
         try:
-            return drive(self.reading(selection, out, is_pinned=is_pinned), source)
+            return drive(self.reading(selection, out, is_pinned=is_pinned), source, compute)
         except ConflictError:
             if not is_pinned:
                 raise
         # The chunk was replaced meanwhile. One request for the whole chunk returns one version.
-        return drive(self.reading_all(selection, out), source)
+        return drive(self.reading_all(selection, out), source, compute)
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
         """Do the same as `read`, but let the caller fetch the bytes.
@@ -364,15 +368,25 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
     return replace(chain, left_out=tuple(left_out), writes_part=False) if left_out else chain
 
 
-def drive(reading: Reading, source: Source) -> bool:
+def drive(reading: Reading, source: Source, compute: Compute | None = None) -> bool:
     """Answer the requests of `reading` from `source`, one after the other, and return its result."""
     answer = None
     while True:
-        try:
-            wanted = reading.send(answer)
-        except StopIteration as end:
-            return end.value is True
+        if compute is None or answer is None:
+            is_over, wanted = _step(reading, answer)
+        else:
+            is_over, wanted = compute(sum(map(len, answer)), _step, reading, answer)
+        if is_over:
+            return wanted is True
         answer = source(wanted)
+
+
+def _step(reading: Reading, answer: Sequence[Buffer] | None) -> tuple[bool, Any]:
+    """Return whether `reading` has returned, and its result or request."""
+    try:
+        return False, reading.send(answer)
+    except StopIteration as end:  # StopIteration cannot leave a thread as an exception
+        return True, end.value
 
 
 def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec:

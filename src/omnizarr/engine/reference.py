@@ -6,14 +6,16 @@ without a lock. Any other piece (also for a chunk that the array's edge cuts) re
 with `Store.update`, so that writers of disjoint regions never lose each other's elements.
 
 In slow stores, as many pieces are processed at once as the store wants requests: a thread waits for its chunk,
-decodes it, and takes the next piece, so that some are decoded while others arrive.
+decodes it, and takes the next piece, so that some are decoded while others arrive. In an event loop
+(`omnizarr.stores.waiting`), each piece is a task, and threads decode and encode large chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -23,12 +25,15 @@ from omnizarr.codecs.streams import TOO_LOW
 from omnizarr.engine import cache
 from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
-from omnizarr.stores import Store, pool
-from omnizarr.stores.base import Reader
+from omnizarr.stores import Store, pool, waiting
+from omnizarr.stores.base import Change, Reader
 from omnizarr.stores.local.directory import LocalStore
 
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 # With fewer bytes per thread, passing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
@@ -39,6 +44,10 @@ _SMALLEST_WRITTEN = 16 * 1024
 _SMALLEST_ENCODED = 8 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks need few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
+_LEAST_IN_LOOP = 8  # pieces at once, even if answers are so fast that threads do not pay
+# In an event loop, chunks up to this size, or with a quarter of it stored, are decoded and encoded in the loop, because
+# passing them to a thread takes as long.
+_SMALL_IN_LOOP = 128 * 1024
 
 
 def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None = None) -> None:
@@ -94,6 +103,8 @@ def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int
     """Return the number of threads, and the number of pieces that each takes at a time."""
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
     at_once = binding.store.concurrency
+    if waiting.here.call is not None:
+        at_once = max(at_once, _LEAST_IN_LOOP)
     if at_once > 1:
         return min(concurrency or at_once, binding.most_in_flight, pieces), 1
     batch = max(1, _BYTES_PER_BATCH // chunk_bytes)
@@ -172,7 +183,7 @@ def _read_chunk(
 ) -> bool:
     """Set `out` to the selected part of a chunk, or (`whole`) to all of it, and return whether it is stored."""
     is_there = None
-    if binding.cache is not None and cache.has_stamps(binding.store):
+    if binding.cache is not None and waiting.here.call is None and cache.has_stamps(binding.store):
         stored = cache.Stored(
             chain,
             (binding.number, *coords),
@@ -190,7 +201,7 @@ def _read_chunk(
 
 def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> bool:
     """Decode a chunk. Return False if it is missing."""
-    if chain.is_raw and view.flags.c_contiguous:
+    if chain.is_raw and view.flags.c_contiguous and (view.nbytes <= _SMALL_IN_LOOP or waiting.here.call is None):
         size = binding.store.read_into(key, memory_of(view))
         if size is None:
             return False
@@ -200,8 +211,16 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
     data = binding.store.get_within(key, chain.most_stored)
     if data is None:
         return False
-    chain.decode_into(data, view)
+    _computed(chain, len(data), chain.decode_into, data, view)
     return True
+
+
+def _computed(chain: Chain, stored: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return the result of a function that decodes or encodes a chunk. In an event loop, a thread calls it."""
+    call = waiting.here.call
+    if call is None or (chain.spec.nbytes or sys.maxsize) <= _SMALL_IN_LOOP or stored <= _SMALL_IN_LOOP // 4:
+        return function(*args, **kwargs)
+    return call.compute(partial(function, *args, **kwargs))
 
 
 def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
@@ -209,11 +228,11 @@ def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[
     if chain.reads_part:
         read = binding.store.pinned(key)
         source = partial(_fetch, binding, chain, key) if read is None else _Pinned(binding, chain, key, read)
-        return chain.read(source, chunk_selection, view)
+        return chain.read(source, chunk_selection, view, partial(_computed, chain))
     data = binding.store.get_within(key, chain.most_stored)
     if data is None:
         return False
-    chain.decode_part(data, chunk_selection, view)
+    _computed(chain, len(data), chain.decode_part, data, chunk_selection, view)
     return True
 
 
@@ -250,10 +269,10 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
     part = value[(*out_selection, ...)]
     try:
         if whole and part.shape == chain.spec.shape:
-            _store(binding, key, chain.encode_unless_empty(part))
+            _store(binding, key, _computed(chain, part.nbytes, chain.encode_unless_empty, part))
             return
         # A chunk at the array's edge may hold more by now, because another writer may have enlarged the array.
-        binding.store.update(key, partial(_changed, binding.store, chain, chunk_selection, part))
+        _update(binding.store, key, chain, partial(_changed, binding.store, chain, chunk_selection, part))
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
@@ -279,11 +298,21 @@ def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArr
         return _changed(binding.store, chain, chunk_selection, elements, old)
 
     try:
-        binding.store.update(key, change)
+        _update(binding.store, key, chain, change)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
         raise _too_large(binding, chain, key, coords) from error
+
+
+def _update(store: Store, key: str, chain: Chain, change: Change) -> None:
+    call = waiting.here.call
+    if call is None:
+        store.update(key, change)
+    elif store.exclusion != "condition":  # a thread holds its lock
+        call.block(partial(store.update, key, change))
+    else:
+        store.update(key, lambda old: _computed(chain, sys.maxsize, change, old))
 
 
 def _changed(

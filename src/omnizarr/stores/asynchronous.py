@@ -24,7 +24,7 @@ from omnizarr.stores import loops, waiting
 from omnizarr.stores.base import Store
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.remote.object import ObjectStore
-from omnizarr.stores.tasks import settled
+from omnizarr.stores.tasks import computed, settled, waited
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
 try:
@@ -201,6 +201,14 @@ class _Call:
         finally:
             if self.own.pop(lock, False):
                 lock.release()
+
+    def compute(self, function: Callable[[], T]) -> T:
+        """Let a thread that computes call `function`."""
+        return self.ask(None, computed, function)
+
+    def block(self, function: Callable[[], T]) -> T:
+        """Let a thread that waits call `function`."""
+        return self.ask(None, waited, function)
 
     def sleep(self, seconds: float) -> None:
         """Let the loop go on for some time."""

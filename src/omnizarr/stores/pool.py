@@ -52,6 +52,9 @@ def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: in
     if workers <= 1:
         for item in items:
             task(item)
+    elif waiting.here.call is not None:
+        for _ in waiting.here.call.gather(task, items, workers):
+            pass
     else:
         _run(task, iter(items), workers, batch)
 

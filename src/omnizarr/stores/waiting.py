@@ -37,6 +37,12 @@ class Call(Protocol):
     def lock(self, name: Hashable) -> AbstractContextManager[object]:
         """Exclude the other tasks of the loop that lock `name`. The same call may enter twice."""
 
+    def compute(self, function: Callable[[], T]) -> T:
+        """Return the result of a function that computes, called in a thread."""
+
+    def block(self, function: Callable[[], T]) -> T:
+        """Return the result of a function that blocks, called in a thread."""
+
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
 
