@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from omnizarr.support.memo import Memo
+from omnizarr.support.memo import ById, Memo
 
 
 def asked(memo, question):
@@ -111,3 +111,21 @@ def test_many_threads_ask_at_once():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_remembered_results_can_be_looked_up_and_put_in():
+    memo = Memo(exact=True)
+    assert memo.known("question") is None
+    memo.put("question", 7)
+    assert (memo.known("question"), memo.get("question", lambda: 8), len(memo)) == (7, 7, 1)
+
+
+def test_results_by_object_are_those_of_this_very_object():
+    memo = ById(most=3)
+    one, other = [1], [1]
+    memo.put(one, "one")
+    assert (memo.get(one), memo.get(other)) == ("one", None)
+    for number in range(10):  # without `put`, its id would be free again
+        memo.put([number], number)
+        assert memo.get([number]) is None
+    assert 0 < len(memo) <= 3

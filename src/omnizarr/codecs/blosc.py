@@ -12,7 +12,6 @@ Spec: Zarr v3, "Blosc codec".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -111,7 +110,7 @@ def _size(data: Buffer) -> int:
 
 
 def _run(data: Buffer, size: int, out: memoryview | None) -> Buffer:
-    if blosc_frames.is_needed(data, has_snappy=_has_snappy()):
+    if blosc_frames.is_needed(data, has_snappy="snappy" in blosc.list_compressors()):
         out = memoryview(bytearray(size)) if out is None else out
         blosc_frames.decode_into(data, out)
         return out
@@ -119,11 +118,6 @@ def _run(data: Buffer, size: int, out: memoryview | None) -> Buffer:
         return blosc.decompress(data, out)  # type: ignore[no-any-return]
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         raise ChunkError(f"the compressed bytes are broken: {error}") from error
-
-
-@lru_cache(maxsize=1)
-def _has_snappy() -> bool:
-    return "snappy" in blosc.list_compressors()
 
 
 def bind(configuration: Configuration, decoded: BytesSpec) -> Blosc:

@@ -10,7 +10,6 @@ Spec: Zarr v3 core, "Extension points"; zarr-extensions, "codecs", for the regis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -129,7 +128,7 @@ def record(name: str) -> Record | None:
     """
     module = MODULES.get(bare(name))
     if module is not None:
-        return _records_of(module).get(name)
+        return next((found for found in import_module(f"omnizarr.codecs.{module}").CODECS if name in found.names), None)
     try:
         found = PLUGINS.find(name)
     except MissingDependencyError:
@@ -156,11 +155,6 @@ def records() -> Iterator[Record]:
     """Yield all records. This imports the modules of all codecs, but none of the packages that these need."""
     for module in dict.fromkeys(MODULES.values()):
         yield from import_module(f"omnizarr.codecs.{module}").CODECS
-
-
-@cache
-def _records_of(module: str) -> dict[str, Record]:
-    return {name: found for found in import_module(f"omnizarr.codecs.{module}").CODECS for name in found.names}
 
 
 def words(codec: Named) -> str:

@@ -18,7 +18,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, plu
 from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.stores.base import Store
-from omnizarr.support.memo import Memo
+from omnizarr.support.memo import ById, Memo
 
 _MOST_DIMENSIONS: Final = 64
 
@@ -216,14 +216,12 @@ class _Parts(NamedTuple):
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     # Documents with the same bytes have the same metadata object.
     generation = plugins.generation()
-    last = _known_objects.get(id(metadata))
-    if last is not None and last[0] is metadata and last[2] == generation and (last[1] is policy or last[1] == policy):
-        return last[3]
+    last = _known_objects.get(metadata)
+    if last is not None and last[1] == generation and (last[0] is policy or last[0] == policy):
+        return last[2]
     parts = _parts_of_equal(metadata, policy)
     if _is_immutable(parts):
-        if len(_known_objects) >= _MOST_OBJECTS:
-            _known_objects.clear()
-        _known_objects[id(metadata)] = metadata, policy, generation, parts
+        _known_objects.put(metadata, (policy, generation, parts))
     return parts
 
 
@@ -232,22 +230,14 @@ def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     members = _but_shape(metadata)
     place = tuple(map(id, members))
     wanted = policy, plugins.generation()
-    last = _known_members.get(place)
+    last = _known_members.known(place)
     if last is not None and last[1] == wanted:
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
         if grid.chunk_shape == last[2].grid.chunk_shape:
             return _Parts(grid, last[2].keys, last[2].chain)
-    question = (
-        metadata.shape,
-        _said(metadata.chunk_grid),
-        _said(metadata.chunk_key_encoding),
-        _question_of_chain(metadata, policy),
-    )
-    parts = _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
+    parts = _made(metadata, policy)
     if parts.grid.chunk_shape is not None and _is_immutable(parts):
-        if len(_known_members) >= _MOST_OBJECTS:
-            _known_members.clear()
-        _known_members[place] = members, wanted, parts
+        _known_members.put(place, (members, wanted, parts))
     return parts
 
 
@@ -288,17 +278,12 @@ def _is_immutable(made: _Parts | Chain) -> bool:
     return not chain.spec.dtype.hasobject  # a fill value that is an object could change
 
 
-# By the complete chunk metadata, and by the same without the grid, because arrays of one kind often differ in
-# shape.
 _wanted = attrgetter(*ChunkPolicy.__slots__)
 _said = attrgetter("name", "configuration", "must_understand")
 _but_shape = attrgetter("chunk_grid", "chunk_key_encoding", "data_type", "byte_order", "fill_value", "codecs")
-_known: Final[Memo[_Parts]] = Memo()
+_known_objects: Final[ById[ArrayMetadata, tuple[ChunkPolicy, int, _Parts]]] = ById()
+"""What was made of this very object: documents of equal bytes have one."""
+_known_members: Final[Memo[tuple[object, object, _Parts]]] = Memo(exact=True)
+"""By the ids of the members on which chunks depend, which are kept here: arrays of one kind often differ in shape."""
 _known_chains: Final[Memo[Chain]] = Memo()
-
-_MOST_OBJECTS: Final = 512
-_known_objects: Final[dict[int, tuple[ArrayMetadata, ChunkPolicy, int, _Parts]]] = {}
-"""By the id of metadata. They are kept here, so that no other object gets the same id."""
-
-_known_members: Final[dict[tuple[int, ...], tuple[object, object, _Parts]]] = {}
-"""By the ids of the members on which chunks depend. The members are kept here, too."""
+"""By the values of all that a chain depends on."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from omnizarr.codecs.chain import Chain, describe_chain
+from omnizarr.codecs.chain import describe_chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
@@ -28,6 +28,7 @@ from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.support.lazy import Lazy
+from omnizarr.support.memo import Memo
 
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
@@ -71,9 +72,7 @@ def engine_of(binding: Binding) -> Any:
     native = module_for(binding.policy.engine)
     if native is None:
         return None
-    codecs = _codecs.get(binding.chain, _UNKNOWN)  # one call, because another thread may empty the table
-    if codecs is _UNKNOWN:
-        codecs = _codecs[binding.chain] = _codecs_of(native, binding)
+    codecs = _codecs.get(binding.chain, lambda: _codecs_of(native, binding))
     if codecs is None:
         return None
     store, keys, prefix = binding.store, binding.keys, binding.prefix
@@ -359,14 +358,12 @@ def raise_of(binding: Binding, left: Sequence[tuple[int, ...]], error: BaseExcep
         raise error
 
 
-_codecs: Final[dict[Chain, Any]] = {}
-_MOST_CODECS: Final = 256
+_codecs: Final[Memo[Any]] = Memo(256, exact=True)
+"""Codecs bound natively, by their chain."""
 
 
 def _codecs_of(native: Any, binding: Binding) -> Any:
     """Return the codecs of an array, bound natively; None if one of them is not supported."""
-    if len(_codecs) >= _MOST_CODECS:
-        _codecs.clear()
     try:
         spec = binding.spec
         item_size = spec.dtype.itemsize

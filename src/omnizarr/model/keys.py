@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
@@ -142,7 +141,6 @@ class OtherKeyEncoding(KeyEncoding):
         return found if found is not None and len(found) == ndim and self.made.encode(found) == key else None
 
 
-@lru_cache(maxsize=64)
 def _pattern(head: str, separator: str, tail: str, ndim: int) -> re.Pattern[str]:
     """Return the form of keys with coordinates in canonical decimal form."""
     coords = re.escape(separator).join([_COORDINATE] * ndim)

@@ -71,14 +71,11 @@ _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
 _RENAME: Final = "rename it, or open it as a store of its own"
 
-_MOST_REMEMBERED: Final = 512
 _MAX_REMEMBERED: Final = 8000  # bytes
-_remembered: Final[dict[tuple[str | bytes, ...], Metadata]] = {}
-"""Metadata by the bytes of their documents: see `_question`."""
+_remembered: Final[Memo[Metadata | None]] = Memo(exact=True)
+"""Metadata by the bytes of their documents (see `_question`), and by the texts of copies."""
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 """The same by the values of parsed documents."""
-_remembered_slices: Final[Memo[Metadata | None]] = Memo(exact=True)
-"""The same by the texts of copies."""
 
 
 def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
@@ -228,16 +225,14 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     if not found:
         return None
     question = _question(dialect, found)
-    metadata = _remembered.get(question)
+    metadata = _remembered.known(question)
     if metadata is None:
         try:
             metadata = (None if question else dialect.load_unread(found)) or _interpreted(dialect, found)
         except OmnizarrError:
             return load(where, dialect, parsed(where, dialect, found))  # again, so that the error contains the place
         if question and metadata is not None:
-            if len(_remembered) >= _MOST_REMEMBERED:
-                _remembered.clear()
-            _remembered[question] = metadata
+            _remembered.put(question, metadata)
     return None if metadata is None else dialect.keyspace.settle(metadata)
 
 
@@ -256,7 +251,7 @@ def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata 
     if where.home is not None:
         return load(where, dialect, found)
     if isinstance(found, Copy):
-        return _remembered_slices.get(
+        return _remembered.get(
             (dialect.name, *found.texts.items()),
             lambda: load(where, dialect, found),
             keep=lambda _: found.size <= _MAX_REMEMBERED,
@@ -384,7 +379,7 @@ def here(
         else:
             if entry is None:
                 entry = _fetch_entry(where)
-                known = _remembered.get(_question(dialect, entry))
+                known = _remembered.known(_question(dialect, entry))
                 if known is not None:  # a document of Zarr v3, and so not an entry point
                     return Found(where, known)
                 inside = _entered_here(where, entry, wanted)
@@ -811,7 +806,6 @@ def load_children(
                 yield name, found
 
 
-@cache
 def _preferring(prefer: str) -> tuple[Dialect, ...]:
     return tuple(sorted(DIALECTS, key=lambda dialect: dialect.name != prefer))
 

@@ -14,6 +14,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes.detection import Documents
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.support.memo import ById
 
 
 def dump(where: StorePath, metadata: Metadata) -> Documents:
@@ -28,22 +29,19 @@ def dump(where: StorePath, metadata: Metadata) -> Documents:
 def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
     """Return the documents of a node at a place in stored form, by name. Raises the errors of `dump`."""
     # Arrays that are created together often have the same metadata object (`new_metadata.array_metadata`).
-    last = _rendered.get(id(metadata))
-    if last is not None and last[0] is metadata and where.home is None:
-        return last[1]
+    kept = _rendered.get(metadata) if isinstance(metadata, ArrayMetadata) and where.home is None else None
+    if kept is not None:
+        return kept
     # An array is often changed soon after.
     render = documents.render_shared if isinstance(metadata, ArrayMetadata) else documents.render
     values = {name: render(document) for name, document in dump(where, metadata).items()}
     if isinstance(metadata, ArrayMetadata) and where.home is None and not metadata.attributes:
-        if len(_rendered) >= _MOST_RENDERED:
-            _rendered.clear()
-        _rendered[id(metadata)] = metadata, values
+        _rendered.put(metadata, values)
     return values
 
 
-_MOST_RENDERED: Final = 512
-_rendered: Final[dict[int, tuple[ArrayMetadata, dict[str, bytes]]]] = {}
-"""Documents by the id of their metadata, which is kept here so that no other object gets the same id."""
+_rendered: Final[ById[ArrayMetadata, dict[str, bytes]]] = ById()
+"""Documents by the metadata that they were made of."""
 
 
 def write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:

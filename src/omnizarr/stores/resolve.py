@@ -203,7 +203,7 @@ def refuse_other_format(store: Store) -> None:
     kind = kinds.foreign(store.root)
     if kind is None or os.path.exists(store.root) or _is_below_node(store.root):
         return
-    remedy = f"; {kind.remedy}" if kind.remedy.startswith("omnizarr.convert") else ""
+    remedy = f"; {kind.remedy}" if kind.remedy.startswith("convert ") else ""
     raise SettingError(
         f"the name is that of {kind.title}, and a directory would be written",
         store=repr(store),

@@ -3,6 +3,9 @@
 Most hierarchies hold many nodes whose documents are equal or nearly equal, and most are opened more than once. So
 what was computed for one node is used for others. Results are immutable, or returned as copies. They do not
 depend on where a node is: neither stores nor chunks are kept.
+
+One rule for all tables: a result is found by the value of a question (`Memo`), or by the objects that it was made of
+(`ById`). A table holds a few hundred results; when it is full, all are dropped. There is no lock.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
+K = TypeVar("K")
 V = TypeVar("V")
 
 _PROTOCOL: Final = 5
@@ -22,10 +26,6 @@ _NO_QUESTION: Final = (pickle.PicklingError, TypeError, AttributeError, ValueErr
 
 def _as_plain(question: Any) -> bytes:
     return marshal.dumps(question, _WITHOUT_REFERENCES)
-
-
-def _unchanged(question: Any) -> Any:
-    return question
 
 
 def _pickled(question: Any) -> bytes:
@@ -49,7 +49,7 @@ class Memo(Generic[V]):
     plain : bool
         Whether questions consist of JSON types, tuples and bytes. Results for others are not remembered.
     exact : bool
-        Whether questions are tuples of strings and bytes, which need not be pickled. `most_bytes` does not apply.
+        Whether questions can be hashed, and are equal only if the results are. `most_bytes` does not apply.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Memo(Generic[V]):
     __slots__ = ("_encode", "_most", "_most_bytes", "_values")
 
     def __init__(self, most: int = 512, most_bytes: int = 4096, *, plain: bool = False, exact: bool = False) -> None:
-        self._encode: Callable[[Any], Any] = _unchanged if exact else _as_plain if plain else _pickled
+        self._encode: Callable[[Any], Any] | None = None if exact else _as_plain if plain else _pickled
         self._most = most
         self._most_bytes = most_bytes
         self._values: dict[Any, V] = {}
@@ -73,7 +73,7 @@ class Memo(Generic[V]):
         Errors raised by `make`, and results for which `keep` returns False, are not remembered.
         """
         try:
-            key = self._encode(question)
+            key: Any = question if self._encode is None else self._encode(question)
         except _NO_QUESTION:
             return make()
         values = self._values
@@ -82,11 +82,59 @@ class Memo(Generic[V]):
         except KeyError:
             pass
         value = make()
-        if len(key) <= self._most_bytes and (keep is None or keep(value)):
+        if (self._encode is None or len(key) <= self._most_bytes) and (keep is None or keep(value)):
             if len(values) >= self._most:
                 values.clear()
             values[key] = value
         return value
+
+    def put(self, question: object, value: V) -> None:
+        """Remember the result for a question."""
+        if len(self._values) >= self._most:
+            self._values.clear()
+        self._values[question if self._encode is None else self._encode(question)] = value
+
+    def known(self, question: object) -> V | None:
+        """Return the remembered result for a question; None if there is none."""
+        return self._values.get(question if self._encode is None else self._encode(question))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class ById(Generic[K, V]):
+    """The results of one function by the object that it was asked about, which is not hashed, but kept.
+
+    Parameters
+    ----------
+    most : int
+        Maximum number of results. When there would be more, all are dropped.
+
+    Examples
+    --------
+    >>> lengths = ById()
+    >>> text = "abc"
+    >>> lengths.put(text, 3)
+    >>> lengths.get(text), lengths.get("".join("abc"))
+    (3, None)
+    """
+
+    __slots__ = ("_most", "_values")
+
+    def __init__(self, most: int = 512) -> None:
+        self._most = most
+        self._values: dict[int, tuple[K, V]] = {}
+
+    def get(self, about: K) -> V | None:
+        """Return the result for this very object; None if there is none."""
+        kept = self._values.get(id(about))
+        return kept[1] if kept is not None and kept[0] is about else None
+
+    def put(self, about: K, value: V) -> None:
+        """Keep a result, and the object, so that its id stays its own."""
+        if len(self._values) >= self._most:
+            self._values.clear()
+        self._values[id(about)] = about, value
 
     def __len__(self) -> int:
         return len(self._values)

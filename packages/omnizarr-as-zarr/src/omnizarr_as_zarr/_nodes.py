@@ -34,6 +34,7 @@ from omnizarr.nodes.indexers import AsType, points
 from omnizarr.nodes.location import StorePath as Place
 from omnizarr.stores import resolve
 from omnizarr.stores.tasks import waited
+from omnizarr.support.memo import ById
 from omnizarr_as_zarr._keywords import checked
 from omnizarr_as_zarr._wording import worded
 from omnizarr_as_zarr.abc.store import Store
@@ -622,17 +623,15 @@ def metadata_of(group: CoreGroup) -> GroupMetadata:
     snapshot, own = group._snapshot, group._metadata  # noqa: SLF001 - parts of it
     if snapshot is not None:
         return GroupMetadata(group.attrs.asdict(), group.zarr_format, _copies(group, snapshot))
-    kept = _remembered.get(id(own))
-    if kept is None or kept[0] is not own:
-        if len(_remembered) >= _MOST_REMEMBERED:
-            _remembered.clear()
-        kept = _remembered[id(own)] = own, GroupMetadata(group.attrs.asdict(), group.zarr_format)
-    return kept[1]
+    kept = _remembered.get(own)
+    if kept is None:
+        kept = GroupMetadata(group.attrs.asdict(), group.zarr_format)
+        _remembered.put(own, kept)
+    return kept
 
 
-_MOST_REMEMBERED: Final = 64
-_remembered: Final[dict[int, tuple[ModelOfGroup, GroupMetadata]]] = {}
-"""Metadata of groups, by the identity of omnizarr's metadata, which stays the same until the group changes."""
+_remembered: Final[ById[ModelOfGroup, GroupMetadata]] = ById(64)
+"""Metadata of groups by omnizarr's metadata, which stays the same object until the group changes."""
 
 
 def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:

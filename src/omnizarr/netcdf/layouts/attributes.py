@@ -12,7 +12,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -70,7 +69,6 @@ def type_of(recorded: object) -> NcType | None:
     return _type_named(recorded) if isinstance(recorded, str) else None
 
 
-@lru_cache(maxsize=1000)
 def _type_named(recorded: str) -> NcType | None:
     if recorded.isdecimal() and recorded.isascii():
         return types.BY_CODE.get(int(recorded)) if len(recorded) < 3 else None

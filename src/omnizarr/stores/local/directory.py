@@ -91,12 +91,6 @@ def _is_known_name(name: str) -> bool:
     return is_key(name)
 
 
-@lru_cache(maxsize=16)
-def _are_keys(names: tuple[str, ...]) -> bool:
-    """Return whether all are keys, and so also after any prefix."""
-    return all(map(is_key, names))
-
-
 class LocalStore(Store):
     """A store in a directory of the local file system.
 
@@ -331,7 +325,7 @@ class LocalStore(Store):
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """List the directory, if it is small. This is faster than looking for each name."""
         prefix, names = as_prefix(prefix), tuple(names)
-        if not _are_keys(names):
+        if not all(map(_is_known_name, names)):
             for name in names:
                 check_key(prefix + name)
         try:
