@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from omnizarr.errors import StoreError
-from omnizarr.stores import Store, WrapperStore
+from omnizarr.stores import Store, WrapperStore, verbs
+from omnizarr.stores.base import answers
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
 
@@ -40,9 +41,10 @@ class UnlistableStore(WrapperStore):
         self._refuse(prefix)
         return super().list_dir(prefix)
 
-    def list_sizes(self, prefix: str):
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix: str):
         self._refuse(prefix)
-        return super().list_sizes(prefix)
+        return verbs.list_sizes(self.store, prefix)
 
     def _refuse(self, prefix: str) -> None:
         if prefix.startswith(self.below):

@@ -151,7 +151,7 @@ def test_window_over_a_shard_is_its_index_and_coalesced_ranges(sharded, window, 
     array = omnizarr.open_array(store)
     store.reset()
     asked = []
-    original = store.store.pinned
+    original = store.store._pinned
 
     def pinned(key):
         read = original(key)
@@ -162,11 +162,11 @@ def test_window_over_a_shard_is_its_index_and_coalesced_ranges(sharded, window, 
 
         return watched
 
-    store.store.pinned = pinned
+    store.store._pinned = pinned
     try:
         np.testing.assert_array_equal(array[window], SHARDED[window])
     finally:
-        del store.store.pinned
+        del store.store._pinned
     index, ranges = asked
     assert index == [(-(64 * 32 * 16 + 4), None)]
     assert len(ranges) == spans

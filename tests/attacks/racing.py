@@ -22,7 +22,7 @@ import numpy as np
 import omnizarr
 from omnizarr.cli import main
 from omnizarr.errors import OmnizarrError
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local import files, folders
 from tests.repeats import runs
@@ -74,7 +74,7 @@ def _copied(root: Path) -> None:
 
 
 def _delete_keys(root: Path) -> None:
-    LocalStore(root).delete_many([f"g/a/{at}" for at in ("0/0", "0/1", "1/0", "1/1")])
+    verbs.delete_many(LocalStore(root), [f"g/a/{at}" for at in ("0/0", "0/1", "1/0", "1/1")])
 
 
 def _delete_each(root: Path) -> None:
@@ -88,7 +88,7 @@ def _set(root: Path) -> None:
     for key in ("g/a/0/0", "g/a/0/new", "g/a/0/new/0", "g/new/0"):
         with suppress(OmnizarrError):  # one is in the way of another
             store.set(key, b"new")
-    LocalStore(root).set_if_absent("g/a/0/other", b"new")
+    verbs.set_if_absent(LocalStore(root), "g/a/0/other", b"new")
     LocalStore(root, fsync=True).set("g/a/0/0", b"new")
 
 
@@ -104,8 +104,8 @@ VERBS: dict[str, Callable[[Path], object]] = {
     "overwrite=True": lambda root: omnizarr.create_group(root, path="g", overwrite=True, zarr_format=3),
     "overwrite=True with data": _save,
     "del": lambda root: omnizarr.open_group(root, mode="r+").__delitem__("g"),
-    "delete_prefix": lambda root: LocalStore(root).delete_prefix("g"),
-    "clear": lambda root: LocalStore(root).delete_prefix(""),
+    "delete_prefix": lambda root: verbs.delete_prefix(LocalStore(root), "g"),
+    "clear": lambda root: verbs.delete_prefix(LocalStore(root), ""),
     "delete_many": _delete_keys,
     "delete": _delete_each,
     "set": _set,
@@ -114,7 +114,7 @@ VERBS: dict[str, Callable[[Path], object]] = {
     "fill": _fill,
     "cp --overwrite": _copied,
     "mv": lambda root: omnizarr.move_node(root, root, path="g/a", target_path="h/a"),
-    "move_prefix": lambda root: LocalStore(root).move_prefix("g/a/", "h/a/"),
+    "move_prefix": lambda root: verbs.move_prefix(LocalStore(root), "g/a/", "h/a/"),
     "repair": lambda root: omnizarr.repair(root, dry_run=False, backup=False),
     "convert in place": lambda root: omnizarr.convert(root, zarr_format=2, in_place=True, remove_old=True),
     "consolidate": omnizarr.consolidate_metadata,

@@ -8,7 +8,7 @@ import pytest
 import omnizarr
 from omnizarr.cli import main
 from omnizarr.cli.trace import Trace
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import MemoryStore, verbs
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_parts_are_shown_as_slices():
     store = trace.wrap(MemoryStore({"a": bytes(20)}))
     store.get("a", (0, 16))
     store.get("a", (-4, None))
-    store.get_spans("a", [(0, 2), (4, 6)])
-    store.get_spans("a", [(n, n + 1) for n in range(10)])
+    verbs.get_spans(store, "a", [(0, 2), (4, 6)])
+    verbs.get_spans(store, "a", [(n, n + 1) for n in range(10)])
     shown = [line.rpartition("  ")[2] for line in trace.lines() if " ms  " in line][1:]
     assert shown == ["[0:16]", "[-4:]", "[0:2, 4:6]", "[0:1, 1:2, 2:3, 3:4, 6 more]"]
 

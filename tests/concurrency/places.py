@@ -23,6 +23,7 @@ from omnizarr.stores import (
     Store,
     SynchronizedStore,
     ZipStore,
+    verbs,
 )
 
 LENGTH, CHUNK = 32, 8
@@ -93,9 +94,13 @@ VERBS: dict[str, Callable[[Store, omnizarr.Array], Any]] = {
     "attributes": lambda _, array: array.attrs.update({"n": 1, "m": "two"}),
     "open": lambda store, _: _opened(store)[:3],
     "create": lambda store, _: omnizarr.create_array(store, name="b", shape=(4,), dtype="i4", overwrite=True),
-    "delete": lambda store, _: store.delete_prefix("b/"),
+    "delete": lambda store, _: verbs.delete_prefix(store, "b/"),
     "list": lambda store, _: (list(store.list()), store.list_dir("a/")),
-    "set": lambda store, _: (store.set("k", b"0"), store.set_if_absent("l", b"1"), store.set_partial("k", 1, b"2")),
+    "set": lambda store, _: (
+        store.set("k", b"0"),
+        verbs.set_if_absent(store, "l", b"1"),
+        verbs.set_partial(store, "k", 1, b"2"),
+    ),
     "open another store": lambda store, _: _open_another(store),
 }
 
@@ -121,8 +126,8 @@ def works(store: Store) -> None:
     assert (array[...][:LENGTH] == 9).all()
     array.attrs.update({"n": 2})
     array.resize((LENGTH,))
-    store.set_partial("k", 0, b"x")
+    verbs.set_partial(store, "k", 0, b"x")
     store.delete("k")
     store.delete("l")
-    store.delete_prefix("b/")
+    verbs.delete_prefix(store, "b/")
     assert omnizarr.open_array(store, path="a", mode="r").attrs["n"] == 2

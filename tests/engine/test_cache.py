@@ -17,7 +17,7 @@ import pytest
 import omnizarr
 from omnizarr.engine import cache
 from omnizarr.errors import ChunkError, ChunkNotFoundError, SettingError
-from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, Store, ZipStore
+from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, Store, ZipStore, verbs
 from tests.engine.both import ENGINES, needs_native, needs_posix, opened
 from tests.fakes import FaultyStore
 
@@ -66,9 +66,9 @@ def kept(store, engine, nbytes=PLENTY, **options):
 class CountingStore(FaultyStore):
     """A store that also counts how often it was asked for a value that had changed, and so had to be fetched."""
 
-    def get_stamped(self, key, unless=None):
-        found = super().get_stamped(key, unless)
-        if found is not None:
+    def handle(self, verb, *args):
+        found = super().handle(verb, *args)
+        if verb is verbs.get_stamped and found is not None:
             self.requests["fetched"] += 1
         return found
 

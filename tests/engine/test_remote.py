@@ -18,7 +18,7 @@ import omnizarr
 from omnizarr import aio, engine
 from omnizarr.engine import native
 from omnizarr.errors import SettingError, StoreError
-from omnizarr.stores import ObjectStore
+from omnizarr.stores import ObjectStore, verbs
 from tests import servers
 from tests.engine.both import needs_posix, outcome
 from tests.engine.remote import CRC, GZIP, VALUES, ZSTD, by, chunks, failure, needs_remote, packed, put, respond, run
@@ -156,18 +156,18 @@ class Mine(ObjectStore):
     ids=["in memory", "subclass", "proxy", "certificates", "HTTP/2", "credentials from Python"],
 )
 def test_what_cannot_be_carried_goes_the_old_way(server, store):
-    assert store(server.url("/data")).access() is None
+    assert verbs.access(store(server.url("/data"))) is None
 
 
 def test_proxies_of_the_environment_are_honoured_by_the_old_way(server, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "example.com")
-    assert ObjectStore.from_url(server.url("/data")).access() is None
-    assert ObjectStore.from_url("http://a.example.com/data").access() is not None
+    assert verbs.access(ObjectStore.from_url(server.url("/data"))) is None
+    assert verbs.access(ObjectStore.from_url("http://a.example.com/data")) is not None
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
-    assert ObjectStore.from_url(server.url("/data")).access() is not None
+    assert verbs.access(ObjectStore.from_url(server.url("/data"))) is not None
 
 
 @pytest.mark.parametrize(("given", "is_native"), [("", True), ("native", True), ("python", False)])
@@ -193,7 +193,7 @@ def test_the_setting_is_checked():
 
 def test_secrets_are_not_shown(server):
     store = ObjectStore.from_url("s3://bucket", {"access_key_id": "mine-id", "secret_access_key": "mine-secret"})
-    assert "mine" not in repr(store.access())
+    assert "mine" not in repr(verbs.access(store))
 
 
 # -- errors ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from omnizarr.errors import ReadOnlyError
 from omnizarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore, ZipStore
-from omnizarr.stores import SQLiteStore
+from omnizarr.stores import SQLiteStore, verbs
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 
@@ -100,7 +100,7 @@ class TestFsspecStore(StoreTestsUponOmnizarr):
         fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
         store = FsspecStore(fsspec.filesystem("memory"), f"store-tests-{next(_numbers)}")
         yield store
-        store.delete_prefix("")
+        verbs.delete_prefix(store, "")
 
 
 class TestObjectStore(StoreTestsUponOmnizarr):

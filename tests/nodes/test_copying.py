@@ -9,7 +9,8 @@ import omnizarr
 from omnizarr.errors import StoreError, StoreLimitError
 from omnizarr.nodes import copying
 from omnizarr.nodes.copying import Copier, Done
-from omnizarr.stores import MemoryStore, WrapperStore
+from omnizarr.stores import MemoryStore, WrapperStore, verbs
+from omnizarr.stores.base import answers
 
 
 class Far(WrapperStore):
@@ -35,9 +36,10 @@ class Far(WrapperStore):
         with self.guard:
             self.flying -= nbytes
 
-    def copy_value(self, key, target):
+    @answers(verbs.copy_value)
+    def _copy_value(self, key, target):
         self.calls.append(("copy", key))
-        return self.store.copy_value(key, target)
+        return verbs.copy_value(self.store, key, target)
 
 
 class Landing(WrapperStore):
@@ -149,7 +151,8 @@ class Unlistable(WrapperStore):
     def list_dir(self, prefix):
         raise NotImplementedError
 
-    def list_sizes(self, prefix):
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix):
         raise NotImplementedError
 
 

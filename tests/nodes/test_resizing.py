@@ -12,7 +12,7 @@ from obstore.store import MemoryStore as ObstoreMemory
 import omnizarr
 from omnizarr import errors
 from omnizarr.nodes import hierarchy, resizing
-from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, SQLiteStore, ZipStore
+from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, SQLiteStore, ZipStore, verbs
 from tests.engine.both import ENGINES, needs_native
 from tests.fakes import FaultyStore
 from tests.mortal import attempts
@@ -256,7 +256,7 @@ class TestWhatGrowingCosts:
         array = omnizarr.create_array(store, shape=(60, 20_000), chunks=(60, 1), dtype="u1", compressors=None)
         array[...] = 1
         if not is_dense:
-            store.delete_many([f"c/0/{number}" for number in range(5000, 19_990)])
+            verbs.delete_many(store, [f"c/0/{number}" for number in range(5000, 19_990)])
         store.set("c/0/20000", b"not of the array")
         store.reset()
         array.resize(60, 4000)

@@ -8,35 +8,32 @@ import omnizarr
 from omnizarr import aio
 from omnizarr.engine import reference
 from omnizarr.errors import ConflictError, ReadOnlyError, StoreError, StoreLimitError
-from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, WrapperStore, verbs
 from omnizarr.stores.asynchronous import called, is_awaitable
 from tests.aio.stores import Counting, objects, run
 from tests.stores.contract import VALID_KEYS, StoreContract
+
+_ITERATORS = {verbs.get_many, verbs.get_many_within, verbs.list, verbs.list_prefix, verbs.list_sizes}
 
 
 class Awaited(WrapperStore):
     """A store whose methods are called in an event loop, each in a new one."""
 
-    def pinned(self, key):
-        reader = awaited(self.store.pinned)(key)
-        return awaited(reader)
+    def handle(self, verb, *args):
+        if verb is verbs.lock:
+            return super().handle(verb, *args)
+        if verb is verbs.pinned:
+            return awaited(awaited(super().handle)(verb, *args))
+        result = (lambda found: iter(list(found))) if verb in _ITERATORS else (lambda found: found)
+        return awaited(super().handle, result)(verb, *args)
+
+    def update(self, key, change):
+        awaited(self.store.update)(key, change)
 
 
 def awaited(function, result=lambda found: found):
     """Return a function that is called in an event loop."""
     return lambda *args: asyncio.run(called(lambda: result(function(*args))))
-
-
-def _method(name, result):
-    return lambda self, *args: awaited(getattr(self.store, name), result)(*args)
-
-
-for _name in ("get", "get_within", "get_spans", "get_stamped", "get_stamped_within", "read_into", "exists", "size",
-              "stamp", "has_any", "set", "set_if_absent", "set_partial", "update", "delete", "delete_many",
-              "delete_prefix", "copy_value", "list_dir"):  # fmt: skip
-    setattr(Awaited, _name, _method(_name, lambda found: found))
-for _name in ("get_many", "get_many_within", "list", "list_prefix", "list_sizes"):
-    setattr(Awaited, _name, _method(_name, lambda found: iter(list(found))))
 
 
 class AwaitedContract(StoreContract):
@@ -85,7 +82,7 @@ def test_parts_far_from_each_other_are_asked_for_side_by_side(monkeypatch):
     store.set("a", value)
     counting = Counting(monkeypatch, delay=0.01)
     spans = [(0, 10), (1_000_000, 1_000_020), (2_000_000, None), (-7, None), (20, 30)]
-    found = run(called(store.get_spans, "a", spans))
+    found = run(called(verbs.get_spans, store, "a", spans))
     assert [bytes(part) for part in found] == [value[slice(*span)] for span in spans]
     assert counting.asked == {"get": 4}
     assert counting.most == 4
@@ -111,7 +108,7 @@ def test_parts_of_several_versions_are_asked_for_again(monkeypatch):
         return answer
 
     counting.get_async = changing
-    found = run(called(store.get_spans, "a", [(0, 1), (2_999_999, None)]))
+    found = run(called(verbs.get_spans, store, "a", [(0, 1), (2_999_999, None)]))
     assert [bytes(part) for part in found] == [b"b", b"b"]
     assert counting.asked["get"] == 4
 
@@ -123,7 +120,7 @@ def test_pinned_reader_notices_another_version():
     def reader(spans):
         return called(pinned, spans)
 
-    pinned = store.pinned("a")
+    pinned = verbs.pinned(store, "a")
     assert bytes(run(reader([(0, 3)]))[0]) == b"abc"
     assert [bytes(part) for part in run(reader([(3, 5), (2_000_000, 2_000_001), (-1, None)]))] == [b"ab", b"c", b"c"]
     store.set("a", b"xyz" * 1_000_000)
@@ -133,7 +130,7 @@ def test_pinned_reader_notices_another_version():
 
 
 def test_pinned_reader_of_nothing_reads_nothing():
-    assert run(called(objects().pinned("a"), [(0, 3)])) is None
+    assert run(called(verbs.pinned(objects(), "a"), [(0, 3)])) is None
 
 
 def test_large_value_is_asked_for_whole_once_the_store_knows_that_values_are_large(monkeypatch):

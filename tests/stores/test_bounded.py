@@ -19,8 +19,9 @@ from omnizarr.stores import (
     ReadOnlyStore,
     Store,
     bounded,
+    verbs,
 )
-from omnizarr.stores.base import Stamped
+from omnizarr.stores.base import Stamped, answers
 from tests.fakes import FaultyStore
 
 DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta", "attrs", "__zmeta__", ".nczarray"}
@@ -45,16 +46,23 @@ class Sized(MemoryStore):
         self._note(key, span)
         return super().get(key, span)
 
-    def get_stamped(self, key, unless=None):
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key, unless=None):
         self._note(key)
-        return super().get_stamped(key, unless)
+        return verbs.get_stamped.default(self, key, unless)
 
-    def get_within(self, key, most):
-        self.check_limit(key, self.size(key) or 0, most)
+    @answers(verbs.get_within)
+    def _get_within(self, key, most):
+        verbs.check_limit(self, key, self.size(key) or 0, most)
         return super().get(key)
 
-    def get_stamped_within(self, key, unless, most):
-        return Stamped(self.get_within(key, most), None)
+    @answers(verbs.get_stamped_within)
+    def _get_stamped_within(self, key, unless, most):
+        return Stamped(verbs.get_within(self, key, most), None)
+
+    @answers(verbs.has_any)
+    def _has_any(self, prefix, names):
+        return any(self.exists(prefix + name) for name in names)
 
     def size(self, key):
         value = self.store_dict.get(key)
@@ -130,9 +138,9 @@ def test_wrappers_pass_bounds_on(wrap):
     store = Sized({"zarr.json": b" " * 100})
     wrapped = wrap(store)
     for ask in (
-        lambda: wrapped.get_within("zarr.json", 99),
-        lambda: list(wrapped.get_many_within(["zarr.json"], 99)),
-        lambda: wrapped.get_stamped_within("zarr.json", None, 99),
+        lambda: verbs.get_within(wrapped, "zarr.json", 99),
+        lambda: list(verbs.get_many_within(wrapped, ["zarr.json"], 99)),
+        lambda: verbs.get_stamped_within(wrapped, "zarr.json", None, 99),
     ):
         with pytest.raises(StoreLimitError, match="100 bytes"):
             ask()

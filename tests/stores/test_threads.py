@@ -14,7 +14,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import StoreError
-from omnizarr.stores import MemoryStore, MetricsStore, ZipStore, threads
+from omnizarr.stores import MemoryStore, MetricsStore, ZipStore, threads, verbs
 from omnizarr.stores.remote import deadlines
 from tests.fakes import FaultyStore
 
@@ -100,7 +100,11 @@ def test_child_is_reported_that_it_may_not_write_an_archive():
     store.set("a", b"1")
 
     def write() -> None:
-        for verb in (lambda: store.set("b", b""), lambda: store.set_if_absent("c", b""), lambda: store.delete("a")):
+        for verb in (
+            lambda: store.set("b", b""),
+            lambda: verbs.set_if_absent(store, "c", b""),
+            lambda: store.delete("a"),
+        ):
             with pytest.raises(StoreError, match="another process"):
                 verb()
 

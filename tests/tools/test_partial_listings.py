@@ -8,7 +8,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import ReadOnlyError
 from omnizarr.storage import LoggingStore, TranslatedStore
-from omnizarr.stores import CacheStore, MemoryStore, MetricsStore, PrefixStore, ReadOnlyStore, Store
+from omnizarr.stores import CacheStore, MemoryStore, MetricsStore, PrefixStore, ReadOnlyStore, Store, verbs
 from omnizarr.web.facts import Dataset
 
 FORMATS = [1, 2, 3, "3-draft2019", "3-draft2020"]
@@ -246,7 +246,7 @@ def facts(store, path):
 def shown(store, path):
     view = TranslatedStore(store, zarr_format=2 if path else 3)
     values = {key: value for key in view.list() if (value := view.get(key)) is not None}
-    return plain(values), sorted(view.list_sizes(""))
+    return plain(values), sorted(verbs.list_sizes(view, ""))
 
 
 def viewed(store, path):

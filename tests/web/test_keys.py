@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from omnizarr.errors import ChunkError, StoreError, StoreTimeoutError
-from omnizarr.stores import LocalStore, MemoryStore, WrapperStore, ZipStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore, ZipStore, verbs
 from omnizarr.web import keys
 from omnizarr.web.keys import Keys
 from tests.fakes import failing
@@ -36,7 +36,7 @@ def app(request, tmp_path, monkeypatch):
                 archive.writestr(key, value)
         return Keys(ZipStore(tmp_path / "x.zip", mode="r"))
     store = LocalStore(tmp_path)
-    store.set_many(values.items())
+    verbs.set_many(store, values.items())
     return Keys(store)
 
 

@@ -25,8 +25,8 @@ from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Source
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import SettingError
-from omnizarr.stores import threads
-from omnizarr.stores.base import Stamped, Store
+from omnizarr.stores import threads, verbs
+from omnizarr.stores.base import Stamped, Store, answers_itself
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.support.locks import RLock
 
@@ -207,7 +207,7 @@ def has_stamps(store: Store) -> bool:
     """Return whether a store can distinguish versions of a value, without a request."""
     while isinstance(store, WrapperStore):
         store = store.store
-    return type(store).stamp is not Store.stamp
+    return answers_itself(store, verbs.stamp)
 
 
 # -- reading --------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from omnizarr.engine.cache import has_stamps
 from omnizarr.errors import MissingDependencyError, OmnizarrError, Remedy, Setting, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config, engines
-from omnizarr.stores import Store, conflicts
+from omnizarr.stores import Store, conflicts, verbs
 from omnizarr.stores.access import Access, Client
 from omnizarr.stores.base import Request
 from omnizarr.stores.local import filelocks
@@ -81,7 +81,7 @@ def engine_of(binding: Binding) -> Any:
         return None
     head, separator, tail, scalar = affixes
     names = (prefix + head, separator, tail, prefix + scalar)
-    if type(store) is not LocalStore and (there := store.elsewhere(prefix)) is not None:
+    if type(store) is not LocalStore and (there := verbs.elsewhere(store, prefix)) is not None:
         store, names = there
     where: dict[str, Any]
     if type(store) is LocalStore and os.name == "posix":
@@ -116,10 +116,10 @@ class _Bounded:
         self._most = most
 
     def get(self, key: str) -> Buffer | None:
-        return self._store.get_within(key, self._most)
+        return verbs.get_within(self._store, key, self._most)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        return self._store.get_many_within((key for key, _ in requests), self._most)
+        return verbs.get_many_within(self._store, (key for key, _ in requests), self._most)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -158,7 +158,7 @@ def _remote(native: Any, store: Store, bytes_in_flight: int, most_stored: int) -
     """
     if not fetches() or not hasattr(native, "Client"):
         return None
-    access = store.access()
+    access = verbs.access(store)
     if access is None:
         return None
     client = _client(native, access)
@@ -317,7 +317,7 @@ def _of_shape(value: AnyArray, plan: Plan) -> AnyArray:
 
 def _depends_on_reads(binding: Binding) -> bool:
     """Return whether this thread has read chunks under a lock, so that only the store knows on what `set` depends."""
-    names = (key.rpartition("/")[2] for key in binding.store.remembered())
+    names = (key.rpartition("/")[2] for key in verbs.remembered(binding.store))
     return any(name != _DOCUMENT and not name.startswith(".z") for name in names)
 
 

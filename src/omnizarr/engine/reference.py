@@ -25,7 +25,7 @@ from omnizarr.codecs.streams import TOO_LOW
 from omnizarr.engine import cache
 from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
-from omnizarr.stores import Store, pool, waiting
+from omnizarr.stores import Store, pool, verbs, waiting
 from omnizarr.stores.base import Change, Reader
 from omnizarr.stores.local.directory import LocalStore
 
@@ -188,8 +188,8 @@ def _read_chunk(
             chain,
             (binding.number, *coords),
             partial(_fetch, binding, chain, key),
-            partial(binding.store.stamp, key),
-            partial(binding.store.get_stamped, key),
+            partial(verbs.stamp, binding.store, key),
+            partial(verbs.get_stamped, binding.store, key),
         )
         is_there = cache.read(binding.cache, stored, selection, out)
     if is_there is None:
@@ -202,13 +202,13 @@ def _read_chunk(
 def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> bool:
     """Decode a chunk. Return False if it is missing."""
     if chain.is_raw and view.flags.c_contiguous and (view.nbytes <= _SMALL_IN_LOOP or waiting.here.call is None):
-        size = binding.store.read_into(key, memory_of(view))
+        size = verbs.read_into(binding.store, key, memory_of(view))
         if size is None:
             return False
         if size != view.nbytes:
             raise ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes")
         return True
-    data = binding.store.get_within(key, chain.most_stored)
+    data = verbs.get_within(binding.store, key, chain.most_stored)
     if data is None:
         return False
     _computed(chain, len(data), chain.decode_into, data, view)
@@ -226,10 +226,10 @@ def _computed(chain: Chain, stored: int, function: Callable[P, T], *args: P.args
 def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
     """Decode the part of a chunk that the selection needs. Return False if the chunk is missing."""
     if chain.reads_part:
-        read = binding.store.pinned(key)
+        read = verbs.pinned(binding.store, key)
         source = partial(_fetch, binding, chain, key) if read is None else _Pinned(binding, chain, key, read)
         return chain.read(source, chunk_selection, view, partial(_computed, chain))
-    data = binding.store.get_within(key, chain.most_stored)
+    data = verbs.get_within(binding.store, key, chain.most_stored)
     if data is None:
         return False
     _computed(chain, len(data), chain.decode_part, data, chunk_selection, view)
@@ -244,9 +244,9 @@ def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
 
 def _fetch(binding: Binding, chain: Chain, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
     if spans is None:
-        value = binding.store.get_within(key, chain.most_stored)
+        value = verbs.get_within(binding.store, key, chain.most_stored)
         return None if value is None else [value]
-    return binding.store.get_spans(key, spans)
+    return verbs.get_spans(binding.store, key, spans)
 
 
 class _Pinned:

@@ -20,15 +20,15 @@ from typing import Any, Final, TypeAlias
 from omnizarr.errors import UnknownStorageTransformerError
 from omnizarr.model import JSON, Named
 from omnizarr.model.plugins import Plugins
+from omnizarr.stores import verbs
 from omnizarr.stores.base import (
     Buffer,
-    Buffers,
     Listing,
-    Reader,
     Request,
     Span,
     Stamped,
     Store,
+    answers,
     as_prefix,
     check_key,
     cut,
@@ -178,18 +178,16 @@ class StorageTransformer(WrapperStore):
         value = self._decoded(key, self.store.get(self._below(key)))
         return None if value is None else cut(value, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read and decode the value, unless its stored form is too large."""
-        value = self._decoded(key, self.store.get_within(self._below(key), most))
+        value = self._decoded(key, verbs.get_within(self.store, self._below(key), most))
         if value is not None:
-            self.check_limit(key, len(value), most)
+            verbs.check_limit(self, key, len(value), most)
         return value
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
-        """Read and decode each value."""
-        return Store.get_many_within(self, keys, most)
-
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read and decode each whole value, and cut the parts from them."""
         asked: dict[int, Request] = {}
 
@@ -198,22 +196,10 @@ class StorageTransformer(WrapperStore):
                 asked[position] = request
                 yield self._below(request[0]), None
 
-        for position, stored in self.store.get_many(below()):
+        for position, stored in verbs.get_many(self.store, below()):
             key, span = asked.pop(position)
             value = self._decoded(key, stored)
             yield position, None if value is None else cut(value, span)
-
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Cut the parts from the whole value."""
-        return Store.get_spans(self, key, spans)
-
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Copy from the whole value."""
-        return Store.read_into(self, key, out, start)
-
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Look for each key."""
-        return Store.has_any(self, prefix, names)
 
     def exists(self, key: str) -> bool:
         """Look for the key in the wrapped store."""
@@ -223,18 +209,16 @@ class StorageTransformer(WrapperStore):
         """Return the size of the decoded value."""
         return Store.size(self, key)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the stamp of the stored value."""
-        return self.store.stamp(self._below(key))
+        return verbs.stamp(self.store, self._below(key))
 
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Read and decode the value, unless the stamp of the stored value is still the same."""
-        found = self.store.get_stamped(self._below(key), unless)
+        found = verbs.get_stamped(self.store, self._below(key), unless)
         return None if found is None else Stamped(self._decoded(key, found.value), found.stamp)
-
-    def pinned(self, key: str) -> Reader | None:
-        """Return None: parts are cut from whole values, and so are of one version."""
-        return Store.pinned(self, key)
 
     # -- writing ------------------------------------------------------------------
 
@@ -242,29 +226,22 @@ class StorageTransformer(WrapperStore):
         """Encode and write."""
         super().set(self._below(key), self.encode(value) if self._is_mine(key) else value)
 
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Set each with `set`."""
-        Store.set_many(self, items)
-
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Encode, and write unless there is a value."""
-        return super().set_if_absent(self._below(key), self.encode(value) if self._is_mine(key) else value)
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Write the whole value again."""
-        Store.set_partial(self, key, start, value)
+        self.check_writable()
+        value = self.encode(value) if self._is_mine(key) else value
+        return verbs.set_if_absent(self.store, self._below(key), value)
 
     def delete(self, key: str) -> None:
         """Delete the stored value."""
         super().delete(self._below(key))
 
-    def delete_many(self, keys: Iterable[str]) -> None:
+    @answers(verbs.delete_many)
+    def _delete_many(self, keys: Iterable[str]) -> None:
         """Delete the stored values."""
-        super().delete_many(map(self._below, keys))
-
-    def delete_prefix(self, prefix: str) -> None:
-        """Delete each listed key."""
-        Store.delete_prefix(self, prefix)
+        self.check_writable()
+        verbs.delete_many(self.store, map(self._below, keys))
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock the stored value."""
@@ -290,10 +267,6 @@ class StorageTransformer(WrapperStore):
             key = self.key_of(stored[len(self.prefix) :])
             if key is not None and f"{self.prefix}{key}".startswith(prefix):
                 yield self.prefix + key
-
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield keys with the sizes of decoded values."""
-        return Store.list_sizes(self, prefix)
 
     def list_dir(self, prefix: str) -> Listing:
         """List the keys as the array sees them."""

@@ -24,8 +24,8 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.metadata import ArrayMetadata, as_model
 from omnizarr.model import UNDEFINED, datatypes, plugins
-from omnizarr.stores import LocalStore, MemoryStore, Store, tasks
-from omnizarr.stores.base import Buffer, Span, check_key, cut
+from omnizarr.stores import LocalStore, MemoryStore, Store, tasks, verbs
+from omnizarr.stores.base import Buffer, Span, answers, check_key, cut
 
 # The first of these reports if zarr-python is missing.
 # isort: off
@@ -405,7 +405,8 @@ class _Buffers(MemoryStore):
         data = array.data.cast("B").toreadonly()
         return data if span is None else cut(data, span)
 
-    def stamp(self, key: str) -> None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> None:
         """Return None: zarr-python may change a value in place."""
         check_key(key)
 
@@ -415,6 +416,7 @@ class _Buffers(MemoryStore):
         check_key(key)
         self._values[key] = cpu.Buffer.from_bytes(bytes(value))
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Set `key` under its lock."""
-        return Store.set_if_absent(self, key, value)
+        return verbs.set_if_absent.default(self, key, value)

@@ -19,7 +19,7 @@ from omnizarr.errors import ReadOnlyError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store
+from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store, verbs
 from omnizarr.stores.base import Buffer, Span, as_prefix
 from omnizarr.tools.translate.translated import TranslatedStore
 
@@ -249,7 +249,7 @@ class OmnizarrStore(TheirStore):
 
         def get_many() -> _List[TheirBuffer | None]:
             values: _List[TheirBuffer | None] = [None] * len(requests)
-            for position, value in self._store.get_many(requests):
+            for position, value in verbs.get_many(self._store, requests):
                 values[position] = _as_theirs(value, prototype)
             return values
 
@@ -270,7 +270,7 @@ class OmnizarrStore(TheirStore):
         """Return the size of all values under `prefix` in bytes."""
 
         def sizes() -> int:
-            return sum(size for _, size in self._store.list_sizes(prefix))
+            return sum(size for _, size in verbs.list_sizes(self._store, prefix))
 
         return await self._run(sizes)
 
@@ -288,7 +288,7 @@ class OmnizarrStore(TheirStore):
     async def set_if_not_exists(self, key: str, value: TheirBuffer) -> None:
         """Store a value unless there is one. Of several callers, exactly one succeeds."""
         self._check_writable()
-        await self._run(self._store.set_if_absent, key, _as_ours(value))
+        await self._run(verbs.set_if_absent, self._store, key, _as_ours(value))
 
     async def delete(self, key: str) -> None:
         """Remove a key. Removing a missing key is not an error."""
@@ -302,7 +302,7 @@ class OmnizarrStore(TheirStore):
     async def delete_dir(self, prefix: str) -> None:
         """Remove everything under `prefix`."""
         self._check_writable()
-        await self._run(self._store.delete_prefix, prefix)
+        await self._run(verbs.delete_prefix, self._store, prefix)
 
     # -- listing
 

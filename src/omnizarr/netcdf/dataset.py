@@ -51,7 +51,7 @@ from omnizarr.netcdf.variable import Variable
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.stores import PrefixStore, Store
+from omnizarr.stores import PrefixStore, Store, verbs
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -199,7 +199,9 @@ class Dataset(Group):
             if wanted == "w":
                 store = place.store
                 if isinstance(store, PrefixStore) and isinstance(store.store, archives.ZipStore):
-                    store.store.delete_many([key for key in store.store.list() if not key.startswith(store.prefix)])
+                    verbs.delete_many(
+                        store.store, [key for key in store.store.list() if not key.startswith(store.prefix)]
+                    )
             loaded = Loaded(new, chosen, groups={"": place})
         else:
             loaded, session = self._open(where, location, behaviour, xarray=xarray)

@@ -35,6 +35,7 @@ from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.nodes import hierarchy, holdings
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores import verbs
 from omnizarr.support import suggestions
 from omnizarr.support.text import visible_lines
 
@@ -803,7 +804,7 @@ def _copy(source: StorePath, target: StorePath) -> None:
     except BaseException:
         with suppress(OmnizarrError):
             keys = [key[len(source.prefix) :] for key in holdings.keys(source)]
-            target.store.delete_many([target.prefix + key for key in keys])
+            verbs.delete_many(target.store, [target.prefix + key for key in keys])
         raise
 
 

@@ -18,7 +18,7 @@ from omnizarr.errors import Remedy, StoreError
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath, dialects_at
-from omnizarr.stores import Store, pool
+from omnizarr.stores import Store, pool, verbs
 from omnizarr.stores.base import Buffer
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.locks import RLock
@@ -138,7 +138,7 @@ class Copier:
     def _copy_within(self, key: str, copied: str) -> Done:
         """Let the store copy the value."""
         size = self.source.size(key) if self.sized else 0
-        if size is None or not self.source.copy_value(key, copied):
+        if size is None or not verbs.copy_value(self.source, key, copied):
             return _NOTHING
         return Done(size, is_written=True)
 
@@ -148,7 +148,7 @@ class Copier:
             return _NOTHING
         if not self.in_pieces:
             return self._put(
-                copied, self.source.get(key) if self.most is None else self.source.get_within(key, self.most)
+                copied, self.source.get(key) if self.most is None else verbs.get_within(self.source, key, self.most)
             )
         value = self.source.get(key, (0, _PIECE))
         if value is None or len(value) < _PIECE:

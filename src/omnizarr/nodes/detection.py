@@ -47,7 +47,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Problem, strict
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import LocalStore, bounded, kinds, pool
+from omnizarr.stores import LocalStore, bounded, kinds, pool, verbs
 from omnizarr.stores.local.directory import Home
 from omnizarr.support import suggestions
 from omnizarr.support.lazy import Lazy
@@ -408,7 +408,7 @@ def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> F
 
 def is_free(where: StorePath) -> bool:
     """Return whether nothing at a place has the name of a node's document. All formats are requested at once."""
-    return not where.store.has_any(where.prefix, _MAKERS)
+    return not verbs.has_any(where.store, where.prefix, _MAKERS)
 
 
 def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:

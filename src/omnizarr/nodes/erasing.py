@@ -20,7 +20,7 @@ from omnizarr.model import JSON, ArrayMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath, dialects_at
-from omnizarr.stores import LocalStore, Store, bounded
+from omnizarr.stores import LocalStore, Store, bounded, verbs
 
 JOURNAL: Final = "omnizarr-conversion.json"
 """Name of the directory that an unfinished conversion leaves in its target."""
@@ -57,7 +57,7 @@ def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
     keys, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
     holdings.delete_unlisted(where)
     is_ours, below = _told_apart(where, metadata, keys, prefixes)
-    where.store.delete_many(keys)
+    verbs.delete_many(where.store, keys)
     left = [_erase_below(where.store, each, is_ours) for each in below]
     return any(left)
 
@@ -112,14 +112,14 @@ class _Below(Iterable[str]):
 
 def _erase_below(store: Store, below: _Below, is_ours: Callable[[str], bool]) -> bool:
     if all(map(is_ours, below)):
-        store.delete_prefix(below.prefix)
+        verbs.delete_prefix(store, below.prefix)
         return False
     ours = filter(is_ours, below)
     while keys := list(islice(ours, _BATCH)):
-        store.delete_many([key for key in keys if not key.endswith("/")])
+        verbs.delete_many(store, [key for key in keys if not key.endswith("/")])
         for link in keys:
             if link.endswith("/"):
-                store.delete_prefix(link)
+                verbs.delete_prefix(store, link)
     return True
 
 

@@ -53,7 +53,7 @@ from omnizarr.nodes.detection import (
 )
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import Change
-from omnizarr.stores import conflicts
+from omnizarr.stores import conflicts, verbs
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -236,16 +236,16 @@ def write_entry_point(where: StorePath, dialect: Dialect) -> None:
     """Write the entry point of the hierarchy, if there is none yet."""
     home = where.home
     if home is not None and dialect.entry_point is not None and (not home.entry or where.path == home.root):
-        where.store.set_if_absent(home.entry_key, documents.render(home.entry or dialect.entry_point.new()))
+        verbs.set_if_absent(where.store, home.entry_key, documents.render(home.entry or dialect.entry_point.new()))
 
 
 def _erase(where: StorePath) -> None:
     """Remove everything that belongs to the node at a place, in its format and in others."""
     owned = dialects_at(where)[0].keyspace.node_keys(where.path)
     holdings.delete_unlisted(where)
-    where.store.delete_many(owned.keys)
+    verbs.delete_many(where.store, owned.keys)
     for prefix in owned.prefixes:
-        where.store.delete_prefix(prefix)
+        verbs.delete_prefix(where.store, prefix)
 
 
 _MOST_STRAYS: Final = 10**6
@@ -262,10 +262,10 @@ def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
     if holdings.is_asked(where.store):
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
         asked = list(holdings.asked(where.store, prefix, encoding, grid)) if grid.nchunks <= _MOST_STRAYS else []
-        where.store.delete_many([prefix + encoding.encode(coords) for coords in asked])
+        verbs.delete_many(where.store, [prefix + encoding.encode(coords) for coords in asked])
     found = list(where.store.list_prefix(prefix))
     ndim = len(metadata.shape)
-    where.store.delete_many([key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
+    verbs.delete_many(where.store, [key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
 
 
 def clear(where: StorePath) -> None:
@@ -452,7 +452,7 @@ def refuse_other_keys(source: StorePath, target: StorePath) -> None:
 def _is_renamed(old: StorePath, new: StorePath) -> bool:
     """Rename a node and all nodes below, if its store can do that."""
     with Change(old, "gone") as left, Change(new, "new") as arrived:
-        is_done = old.store.move_prefix(old.prefix, new.prefix)
+        is_done = verbs.move_prefix(old.store, old.prefix, new.prefix)
         if is_done:
             left.begin()
             arrived.begin()
@@ -501,12 +501,12 @@ def _is_written_at_once(where: StorePath, dialect: Dialect, values: Mapping[str,
     if not _is_alone(where, dialect):
         return False
     ((name, value),) = values.items()
-    done = where.store.set_in_new_folder(where.prefix + name, value)
+    done = verbs.set_in_new_folder(where.store, where.prefix + name, value)
     if done != "set":
         return done == "alone"
-    if where.store.has_any(where.prefix, _OTHER_MAKERS):
+    if verbs.has_any(where.store, where.prefix, _OTHER_MAKERS):
         with where.lock():
-            if where.store.has_any(where.prefix, _OTHER_MAKERS):
+            if verbs.has_any(where.store, where.prefix, _OTHER_MAKERS):
                 where.store.delete(where.prefix + name)
                 return False  # now under the lock: the other node is in the way, or is overwritten
     return True
@@ -535,12 +535,12 @@ def _write_new(
         stored.write(where, dialect, values)
     elif _is_alone(where, dialect):
         ((name, value),) = values.items()
-        is_free = where.store.set_if_absent(where.prefix + name, value)
+        is_free = verbs.set_if_absent(where.store, where.prefix + name, value)
     else:
         stored.write(where, dialect, values)
         if where.store.exists(where.lock_key):
             is_free = False
-            where.store.delete_many([where.prefix + name for name in values])
+            verbs.delete_many(where.store, [where.prefix + name for name in values])
     if is_free:
         return None
     return occupant(where) or _gone(where)

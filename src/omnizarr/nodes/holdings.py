@@ -21,7 +21,7 @@ from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.nodes import detection, walk
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
-from omnizarr.stores import Store, pool
+from omnizarr.stores import Store, pool, verbs
 from omnizarr.support.progress import Tick, silent
 
 MOST_ASKED_FOR: Final = 10**7
@@ -200,7 +200,7 @@ def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
                 yield key, size
         return
     for prefix in _prefixes(where):
-        yield from store.list_sizes(prefix)
+        yield from verbs.list_sizes(store, prefix)
     yield from ((key, size) for key in _apart(where) if (size := store.size(key)) is not None)
 
 
@@ -256,7 +256,7 @@ def possible(where: StorePath, metadata: Metadata) -> Iterator[str]:
 def delete_unlisted(where: StorePath) -> None:
     """Delete what `unlisted` yields, which deleting everything under a prefix would leave."""
     if is_asked(where.store):
-        where.store.delete_many(list(unlisted(where, set(listed(where)))))
+        verbs.delete_many(where.store, list(unlisted(where, set(listed(where)))))
 
 
 def _unlisted_chunks(where: StorePath, metadata: ArrayMetadata, listed: AbstractSet[str]) -> Iterator[str]:

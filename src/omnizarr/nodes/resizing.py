@@ -38,7 +38,7 @@ from omnizarr.nodes import detection, hierarchy, new_metadata
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.renewing import Change
 from omnizarr.nodes.writing import write_values
-from omnizarr.stores import conflicts, pool
+from omnizarr.stores import conflicts, pool, verbs
 from omnizarr.stores.base import Buffer
 
 Shape = tuple[int, ...]
@@ -401,7 +401,7 @@ def _blank(growth: Growth, grown: Grown) -> None:
     holds = dict(pool.gather(partial(_holds_beyond, binding, before), cut, workers))
     dirty = [coords for position, coords in enumerate(cut) if holds[position]]
     if binding.store.exclusion != "condition":
-        binding.store.delete_many(map(binding.key_of, fresh))
+        verbs.delete_many(binding.store, map(binding.key_of, fresh))
         for coords in dirty:
             _fill_beyond(binding, before, coords)
         return
@@ -456,7 +456,7 @@ def _drop_partly_covered(binding: Binding, before: Shape) -> None:
     # Chunks that the old edge cuts hold data.
     partly = tuple(map(max, whole, _counts(grid, before)))
     if partly != grid.grid_shape:
-        binding.store.delete_many(map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
+        verbs.delete_many(binding.store, map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
 
 
 def _clear_outside(binding: Binding, shape: Shape) -> None:
@@ -592,7 +592,7 @@ def _delete_chunks(binding: Binding, kept: Shape) -> None:
     doomed: Iterator[Coords] | list[Coords] = _outside(totals, kept)
     if math.prod(totals) - math.prod(kept) > _MANY and not _are_mostly_stored(binding, totals, kept):
         doomed = _stored_outside(binding, totals, kept)
-    binding.store.delete_many(map(binding.key_of, doomed))
+    verbs.delete_many(binding.store, map(binding.key_of, doomed))
 
 
 def _are_mostly_stored(binding: Binding, totals: Shape, kept: Shape) -> bool:

@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from omnizarr.stores.base import Buffer, Listing, Request, Span, Store
+from omnizarr.stores import verbs
+from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, answers
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.resolve import resolve
@@ -40,7 +41,9 @@ __all__ = [
     "SynchronizedStore",
     "WrapperStore",
     "ZipStore",
+    "answers",
     "resolve",
+    "verbs",
 ]
 
 

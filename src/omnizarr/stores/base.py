@@ -28,14 +28,17 @@ from __future__ import annotations
 import copy
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Literal, NamedTuple, Self, TypeAlias
+from types import MappingProxyType, TracebackType
+from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
-from omnizarr.errors import InvalidKeyError, ReadOnlyError, StoreLimitError
-from omnizarr.stores import conflicts, pool, threads
-from omnizarr.stores.access import Access
+from omnizarr.errors import InvalidKeyError, ReadOnlyError
+from omnizarr.stores import conflicts, threads
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes, C-contiguous and of format "B". The receiver never writes to them."""
@@ -133,6 +136,93 @@ class Elsewhere(NamedTuple):
     """Parts of a key before, between and after the coordinates; the key of a chunk without coordinates."""
 
 
+class Verb(Generic[P, T]):
+    """A function of a store, which the store can answer in a better way than by its methods.
+
+    A call asks the store first (`Store.handle`). If that has no better way, the default implementation does the work
+    with the methods of the store.
+
+    Attributes
+    ----------
+    default : callable
+        The default implementation.
+    uses : frozenset of str
+        The methods of the store for which the verb stands. If a class replaces one of them, answers of the classes
+        above it no longer count: they would bypass it.
+    names : str
+        What the arguments begin with: "key", "prefix", "keys", "pairs" (of a key and something else), "two keys",
+        "two prefixes", or "" (no key).
+    writes : bool
+        Whether it writes.
+    bypasses : bool
+        Whether the answer is a way around the store: wrappers do not ask the wrapped store.
+    """
+
+    def __init__(
+        self,
+        default: Callable[Concatenate[Any, P], T],
+        names: str,
+        uses: Iterable[str],
+        *,
+        writes: bool,
+        bypasses: bool,
+    ) -> None:
+        self.default = default
+        self.name = self.__name__ = default.__name__
+        self.__doc__ = default.__doc__
+        self.__module__ = default.__module__
+        self.__wrapped__ = default
+        self.names = names
+        self.uses = frozenset(uses)
+        self.writes = writes
+        self.bypasses = bypasses
+
+    def __call__(self, store: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the store, and do the work if it has no better way."""
+        if kwargs:  # stores get positional arguments
+            last = self.default.__code__.co_varnames[1 + len(args) : 1 + len(args) + len(kwargs)]
+            args = (*args, *(kwargs.pop(name) for name in last))  # type: ignore[assignment]
+        answer = store.handle(self, *args)
+        return self.default(store, *args, **kwargs) if answer is NotImplemented else answer
+
+    def __repr__(self) -> str:
+        return f"{self.__module__}.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class Method(Verb[P, T]):
+    """A verb that is a method of every store."""
+
+    def __call__(self, store: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the method."""
+        answer: T = getattr(store, self.name)(*args, **kwargs)
+        return answer
+
+
+def answers(verb: Verb[P, T]) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], T]]:
+    """Mark a method that answers a verb. It gets the arguments of the verb, and may return NotImplemented."""
+
+    def mark(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+        method.answered = verb  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def answers_itself(store: Store, verb: Verb[..., Any]) -> bool:
+    """Return whether a store, or one that it wraps, may have a better way than the default implementation."""
+    return verb in store._answers or type(store).handle is not Store.handle  # noqa: SLF001 - two halves of one thing
+
+
+_METHODS: Final = ("get", "exists", "size", "set", "delete", "lock", "list", "list_prefix")
+
+
+def _is_replaced(method: object, above: object) -> bool:
+    return method is not above and not getattr(above, "__isabstractmethod__", False)
+
+
 class Store(ABC):
     """Keys and their values.
 
@@ -145,7 +235,8 @@ class Store(ABC):
     processes can reach their data.
 
     To write your own store, define `get`, `set`, `delete` and `list`, and `lock` if there can be several writers.
-    Override other methods that your store can do better than the default implementations.
+    Everything else is a function of `omnizarr.stores.verbs`, which needs only these methods. If your store has a better
+    way, write a method for it, and mark it with ``@answers(verbs.get_spans)``.
     """
 
     read_only: bool = False
@@ -204,10 +295,31 @@ class Store(ABC):
         """
         return False
 
+    # -- what it can do better ------------------------------------------------------
+
+    _answers: ClassVar[Mapping[Verb[..., Any], str]] = MappingProxyType({})
+    """The methods that answer verbs, by name."""
+
+    def handle(self, verb: Verb[..., T], *args: Any) -> T:
+        """Answer a verb of `omnizarr.stores.verbs`; NotImplemented if the store has no better way than its default.
+
+        Do not call this: call the verb. A store marks the methods that answer verbs with `answers`. A wrapper
+        overrides this method, and so sees each request (see `omnizarr.stores.WrapperStore`).
+        """
+        name = self._answers.get(verb)
+        answer: T = NotImplemented if name is None else getattr(self, name)(*args)
+        return answer
+
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        own = vars(cls)
-        if ("get" in own or "exists" in own) and "lists_everything" not in own:
+        above = next(base for base in cls.__mro__[1:] if issubclass(base, Store))
+        own = {name for name in _METHODS if _is_replaced(getattr(cls, name), getattr(above, name))}
+        answers = {verb: name for verb, name in above._answers.items() if verb.uses.isdisjoint(own)}  # noqa: SLF001
+        for place in reversed(cls.__mro__):
+            if place is cls or not issubclass(place, Store):
+                answers.update((each.answered, name) for name, each in vars(place).items() if hasattr(each, "answered"))
+        cls._answers = MappingProxyType(answers)
+        if not own.isdisjoint({"get", "exists"}) and "lists_everything" not in vars(cls):
             cls.lists_everything = Store.lists_everything  # type: ignore[method-assign]
 
     # -- reading ------------------------------------------------------------------
@@ -218,191 +330,23 @@ class Store(ABC):
 
         A span that reaches past the end is cut there.
         """
-
-    def get_within(self, key: str, most: int) -> Buffer | None:
-        """Return the value of `key`; None if the key is missing.
-
-        Raises StoreLimitError if it has more than `most` bytes: a store that knows the size reads nothing then.
-        """
-        value = self.get(key)
-        if value is not None:
-            self.check_limit(key, len(value), most)
-        return value
-
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield what `get_within` returns for each key, like `get_many`."""
-        if type(self).get_within is not Store.get_within:
-            yield from pool.gather(lambda key: self.get_within(key, most), keys, self.concurrency)
-            return
-        asked: dict[int, str] = {}
-
-        def requests() -> Iterator[Request]:
-            for position, key in enumerate(keys):
-                asked[position] = key
-                yield key, None
-
-        for position, value in self.get_many(requests()):
-            key = asked.pop(position)
-            if value is not None:
-                self.check_limit(key, len(value), most)
-            yield position, value
-
-    def check_limit(self, key: str, size: int, most: int) -> None:
-        """Raise StoreLimitError if a value of this size is larger than allowed."""
-        if size > most:
-            raise StoreLimitError(
-                TOO_LARGE,
-                store=repr(self),
-                key=key,
-                found=f"{size} bytes",
-                expected=f"at most {most} bytes",
-            )
-
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield (position of the request, value) for each request, in the order in which answers arrive.
-
-        At most `concurrency` requests are sent at once. Requests are taken from the iterable only when there is
-        room for answers.
-        """
-        return pool.gather(lambda request: self.get(*request), requests, self.concurrency)
-
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return several parts of the same version of one value; None if the key is missing.
-
-        A store that knows the size of the value without a further request returns `Parts`.
-        """
-        value = self.get(key)
-        return None if value is None else parts_of(value, spans)
-
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Fill `out` from the value, from byte `start` on, as far as it reaches.
-
-        Returns how many bytes the value has from `start` on. If this is less than ``out.nbytes``, the rest of
-        `out` is unchanged; if it is more, the value does not fit. Returns None, without changing `out`, if the
-        key is missing.
-        """
-        value = self.get(key, (start, None))
-        return None if value is None else fill(out, memoryview(value))
+        raise NotImplementedError
 
     def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""
         return self.size(key) is not None
-
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Return whether one of the keys that begin with `prefix` and end with one of the names may have a value.
-
-        False is certain. True may be a file that cannot be read, or a name with another case.
-        """
-        prefix = as_prefix(prefix)
-        requests = ((prefix + name, None) for name in names)
-        return any(map(lambda answer: answer[1] is not None, self.get_many(requests)))  # noqa: C417 - in no variable
 
     def size(self, key: str) -> int | None:
         """Return the size of the value of `key` in bytes; None if the key is missing."""
         value = self.get(key)
         return None if value is None else len(value)
 
-    def stamp(self, key: str) -> Hashable | None:
-        """Return a stamp that distinguishes the current value of `key` from all others; None without stamps.
-
-        If the stamp is the same before and after reading a value, and again later, the value has not changed.
-        This is cheaper than reading. The default implementation returns no stamps. A missing key has no stamp.
-        """
-        check_key(key)
-        return None
-
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return the value of `key` together with its stamp; None if the stamp is still `unless`.
-
-        This is one request if the store can do so. The stamp is None if it is unknown.
-        """
-        before = self.stamp(key)
-        if before is not None and before == unless:
-            return None
-        value = self.get(key)
-        return Stamped(value, before if before is not None and before == self.stamp(key) else None)
-
-    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
-        """Return what `get_stamped` does. Raises StoreLimitError like `get_within`."""
-        if self.concurrency == 1 and type(self).size is not Store.size:  # no request that others would wait for
-            self.check_limit(key, self.size(key) or 0, most)
-        found = self.get_stamped(key, unless)
-        if found is not None and found.value is not None:
-            self.check_limit(key, len(found.value), most)
-        return found
-
-    def pinned(self, key: str) -> Reader | None:
-        """Return a function that reads parts of `key`, all of one version over several calls; None if the store cannot.
-
-        The function raises `ConflictError` if the value that its first call read has been replaced.
-        """
-        check_key(key)
-        return None
-
-    def elsewhere(self, prefix: str) -> Elsewhere | None:
-        """Return where the chunks below a prefix are, if this store passes them all on unchanged from another store.
-
-        A reader finds there the same chunks.
-        """
-        as_prefix(prefix)
-        return None
-
-    def access(self) -> Access | None:
-        """Return how the native engine reaches the values directly; None if it must ask this object for each value."""
-        return None
-
-    def remembered(self) -> Sequence[str]:
-        """Return the keys that this thread has read under a lock, so that `set` depends on what it has read."""
-        return ()
-
     # -- writing ------------------------------------------------------------------
 
     @abstractmethod
     def set(self, key: str, value: Buffer) -> None:
         """Set the value of `key`. The old value stays readable until the new one is complete."""
-
-    def check_storable(self, key: str) -> None:
-        """Raise `InvalidKeyError` or `StoreLimitError` if no value can be stored under `key`. This sends no request.
-
-        A key that passes may still fail, because a file system has limits of its own.
-        """
-        check_key(key)
-
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Set several keys, in their order. Each is atomic, but not all together."""
-        for key, value in items:
-            self.set(key, value)
-
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Set `key` unless it has a value, and return whether it was set. Of several callers, exactly one succeeds."""
-        with self.lock(key):
-            if self.exists(key):
-                return False
-            self.set(key, value)
-            return True
-
-    def set_in_new_folder(self, key: str, value: Buffer) -> InNewFolder:
-        """Set the first value of a directory that does not exist yet; if that is not possible, return "".
-
-        It takes no lock, which saves most of the time of creating a small node. See `sets_unlocked`.
-        """
-        return ""
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Write `value` into the value of `key`, from byte `start` on. Bytes between its old end and `start` become 0.
-
-        The whole value is replaced at once. Takes the lock of the key.
-        """
-        if start < 0:
-            raise ValueError(f"a value cannot be written from byte {start}")
-
-        def change(old: Buffer | None) -> Buffer:
-            new = bytearray(old or b"")
-            new.extend(bytes(max(0, start - len(new))))
-            new[start : start + len(value)] = value
-            return new
-
-        self.update(key, change)
+        raise NotImplementedError
 
     def update(self, key: str, change: Change) -> None:
         """Replace the value of `key` by the result of `change`, without losing changes of other writers.
@@ -433,34 +377,7 @@ class Store(ABC):
     @abstractmethod
     def delete(self, key: str) -> None:
         """Remove `key` and its value. Removing a missing key is not an error."""
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Remove several keys, in their order."""
-        for key in keys:
-            self.delete(key)
-
-    def delete_prefix(self, prefix: str) -> None:
-        """Remove every key under `prefix`. "" empties the store."""
-        self.delete_many(list(self.list_prefix(prefix)))
-
-    def copy_value(self, key: str, target: str) -> bool:
-        """Copy the value of `key` to another key of this store, and return whether `key` has a value."""
-        value = self.get(key)
-        if value is None:
-            self.check_writable()
-            check_key(target)
-            return False
-        self.set(target, value)
-        return True
-
-    def move_prefix(self, prefix: str, target: str) -> bool:
-        """Move every key under `prefix` to `target` in one step, and return True.
-
-        Return False, without doing anything, if the store cannot rename, or if there is something under `target`.
-        """
-        self.check_writable()
-        as_prefix(prefix), as_prefix(target)
-        return False
+        raise NotImplementedError
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Exclude all others that lock `key` while the ``with`` block runs: to read, change and write its value.
@@ -481,6 +398,7 @@ class Store(ABC):
     @abstractmethod
     def list(self) -> Iterator[str]:
         """Yield every key, in any order."""
+        raise NotImplementedError
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key under `prefix`, in any order.
@@ -491,18 +409,6 @@ class Store(ABC):
         """
         prefix = as_prefix(prefix)
         return (key for key in self.list() if key.startswith(prefix))
-
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield every key under `prefix` with the size of its value in bytes, in any order.
-
-        >>> from omnizarr.stores import MemoryStore
-        >>> sorted(MemoryStore({"a/b": b"12", "a/c/d": b"", "e": b"3"}).list_sizes("a/"))
-        [('a/b', 2), ('a/c/d', 0)]
-        """
-        keys = self.list_prefix(prefix)
-        for _, (key, size) in pool.gather(lambda key: (key, self.size(key)), keys, self.concurrency):
-            if size is not None:
-                yield key, size
 
     def list_dir(self, prefix: str) -> Listing:
         """Return the keys and the prefixes directly under `prefix`.
@@ -557,33 +463,6 @@ class Store(ABC):
         if self.read_only:
             raise ReadOnlyError("the store is read-only", store=repr(self), remedy="open it in a mode that writes")
 
-    # -- the specification's names ------------------------------------------------
-
-    def get_partial_values(self, key_ranges: Iterable[tuple[str, Span]]) -> Sequence[Buffer | None]:
-        """Return parts of values in the order of the request. A range is (start, length); length None: to the end."""
-        spans = [(key, (start, None if length is None else start + length)) for key, (start, length) in key_ranges]
-        values: list[Buffer | None] = [None] * len(spans)
-        for position, value in self.get_many(spans):
-            values[position] = value
-        return values
-
-    def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Buffer]]) -> None:
-        """Call `set_partial` for each (key, start, value)."""
-        for key, start, value in key_start_values:
-            self.set_partial(key, start, value)
-
-    def erase(self, key: str) -> None:
-        """Call `delete`."""
-        self.delete(key)
-
-    def erase_values(self, keys: Iterable[str]) -> None:
-        """Call `delete_many`."""
-        self.delete_many(keys)
-
-    def erase_prefix(self, prefix: str) -> None:
-        """Call `delete_prefix`."""
-        self.delete_prefix(prefix)
-
 
 class Identity:
     """An object as a stamp. It equals only itself, and is kept, so that no other object can take its place in memory.
@@ -603,12 +482,6 @@ class Identity:
 
     def __hash__(self) -> int:
         return hash((Identity, id(self._kept)))
-
-
-def replaces_set_alone(store: Store, base: type[Store]) -> bool:
-    """Return whether the class of a store has its own `set`, but the `set_if_absent` of `base`."""
-    own = type(store)
-    return own.set is not base.set and own.set_if_absent is base.set_if_absent
 
 
 def is_key(key: str) -> bool:

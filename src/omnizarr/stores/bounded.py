@@ -7,6 +7,7 @@ from typing import Final
 
 from omnizarr.errors import Remedy, Setting, StoreLimitError
 from omnizarr.settings import config
+from omnizarr.stores import verbs
 from omnizarr.stores.base import Buffer, Store
 
 REMEDY: Final = Remedy("if you trust it, raise {setting}", setting=Setting("documents.max_bytes"))
@@ -15,7 +16,7 @@ REMEDY: Final = Remedy("if you trust it, raise {setting}", setting=Setting("docu
 def document(store: Store, key: str) -> Buffer | None:
     """Return the document under a key, or None. Raises StoreLimitError if it is too large."""
     try:
-        return store.get_within(key, config.get("documents.max_bytes"))
+        return verbs.get_within(store, key, config.get("documents.max_bytes"))
     except StoreLimitError as error:
         raise error.add(remedy=REMEDY)
 
@@ -23,6 +24,6 @@ def document(store: Store, key: str) -> Buffer | None:
 def documents(store: Store, keys: Iterable[str]) -> Iterator[tuple[int, Buffer | None]]:
     """Yield (position of the key, document or None) in the order in which they arrive. Raises StoreLimitError."""
     try:
-        yield from store.get_many_within(keys, config.get("documents.max_bytes"))
+        yield from verbs.get_many_within(store, keys, config.get("documents.max_bytes"))
     except StoreLimitError as error:
         raise error.add(remedy=REMEDY)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from omnizarr.errors import StoreError
 from omnizarr.model.plugins import Plugins
+from omnizarr.stores import verbs
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.urls import parse
@@ -349,7 +350,7 @@ def of_directory(store: Store, prefix: str) -> Kind | None:
     """Return the kind of a directory that is not Zarr, by the files in it."""
     marks = [(kind, prefix + name, part) for kind in KINDS if not kind.opens for name, part in kind.markers]
     keys = list(dict.fromkeys(key for _, key, _ in marks))
-    found = dict(store.get_many((key, (0, HEAD)) for key in keys))
+    found = dict(verbs.get_many(store, ((key, (0, HEAD)) for key in keys)))
     heads = {key: bytes(head) for at, key in enumerate(keys) if (head := found[at]) is not None}
     return next((kind for kind, key, part in marks if key in heads and part in heads[key]), None)
 

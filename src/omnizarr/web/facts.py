@@ -34,7 +34,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
-from omnizarr.stores import pool
+from omnizarr.stores import pool, verbs
 from omnizarr.stores.redaction import redact
 from omnizarr.support.locks import RLock
 from omnizarr.tools import describe, reaching
@@ -614,7 +614,7 @@ def _documents(node: Array | Group | UnreadableNode) -> dict[str, str]:
     names = list(keys)
     requests = [(keys[name], (0, _MOST_CHARACTERS + 1)) for name in names]
     found = {}
-    for position, value in where.store.get_many(requests):
+    for position, value in verbs.get_many(where.store, requests):
         if value is not None:
             found[names[position]] = _document_text(bytes(value))
     return {name: found[name] for name in names if name in found}

@@ -24,7 +24,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from omnizarr.errors import ConflictError, InvalidKeyError, NodeNotFoundError, OmnizarrError, StoreTimeoutError
-from omnizarr.stores import Buffer, Store
+from omnizarr.stores import Buffer, Store, verbs
 from omnizarr.stores.asynchronous import called, is_awaitable
 from omnizarr.stores.base import cut, is_key
 from omnizarr.stores.redaction import redact
@@ -85,7 +85,7 @@ class Keys:
         asked = Asked.of(method, headers)
         try:
             if self._is_awaitable and method == "GET" and asked.is_plain:
-                stamped = await called(self.store.get_stamped, key)
+                stamped = await called(verbs.get_stamped, self.store, key)
                 if stamped is None or stamped.value is None:
                     return _missing(key)
                 value = self._in_memory(key, stamped.value, stamped.stamp)
@@ -104,13 +104,13 @@ class Keys:
                 return _missing(key)
             with suppress(ConflictError):
                 response = self._response(method, key, asked, value)
-                if value.whole is not None or self.store.stamp(key) == value.stamp:
+                if value.whole is not None or verbs.stamp(self.store, key) == value.stamp:
                     return response
         whole = self.store.get(key)  # the value changes all the time
         return _missing(key) if whole is None else self._response(method, key, asked, self._in_memory(key, whole, None))
 
     def _look(self, key: str) -> _Value | None:
-        stamp = self.store.stamp(key)
+        stamp = verbs.stamp(self.store, key)
         if stamp is None:
             whole = self.store.get(key)
             return None if whole is None else self._in_memory(key, whole, None)
@@ -167,7 +167,7 @@ class Keys:
 
     def _piece(self, key: str, value: _Value, part: Part) -> Buffer:
         piece = self._read(key, value, part)
-        if self.store.stamp(key) != value.stamp:
+        if verbs.stamp(self.store, key) != value.stamp:
             raise ConflictError("the value has changed while it was sent", store=repr(self.store), key=key)
         return piece
 

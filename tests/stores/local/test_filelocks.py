@@ -137,15 +137,16 @@ VERBS = {
     "lock": "array.store.lock('c/0').__enter__()",
     "new lock": "array.store.lock('new/0').__enter__()",
     "set": "array.store.set('c/0', b'1')",
-    "part of a value": "array.store.set_partial('c/0', 0, b'1')",
-    "new value": "array.store.set_if_absent('c/7', b'1')",
+    "part of a value": "verbs.set_partial(array.store, 'c/0', 0, b'1')",
+    "new value": "verbs.set_if_absent(array.store, 'c/7', b'1')",
     "create": "omnizarr.create_group(path + '.new')",
 }
 
 DENIED = """
 import ctypes, json, os, sys
 import omnizarr
-verbs = json.loads(sys.argv[5])
+from omnizarr.stores import verbs
+tasks = json.loads(sys.argv[5])
 
 def sandbox():  # Landlock: this program may create no files
     libc = ctypes.CDLL(None)
@@ -157,19 +158,19 @@ def user():  # with the rights of another user; `os.access` asks for the real on
 
 def outcome(verb, path):
     try:
-        exec(verb, {"array": omnizarr.open_array(path, mode="r+"), "omnizarr": omnizarr, "path": path})
+        exec(verb, {"array": omnizarr.open_array(path, mode="r+"), "omnizarr": omnizarr, "path": path, "verbs": verbs})
     except Exception as error:
         return isinstance(error, PermissionError), str(error)
     return "done"
 
 for engine in ("reference", sys.argv[2]):
     omnizarr.config.set({"engine": engine, "concurrency": 2})
-    for verb in verbs.values():  # what is imported now need not be found later
+    for verb in tasks.values():  # what is imported now need not be found later
         omnizarr.create_array(sys.argv[4], data=[1, 2, 3, 4], chunks=(2,), overwrite=True)
         outcome(verb, sys.argv[4])
 {"user": user, "sandbox": sandbox}[sys.argv[3]]()
 assert os.access(sys.argv[1], os.W_OK)
-print(json.dumps({name: outcome(verb, sys.argv[1]) for name, verb in verbs.items()}))
+print(json.dumps({name: outcome(verb, sys.argv[1]) for name, verb in tasks.items()}))
 """
 
 

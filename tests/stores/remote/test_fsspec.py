@@ -14,7 +14,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import InvalidKeyError, MissingDependencyError, ReadOnlyError, StoreAccessError, StoreError
-from omnizarr.stores import LocalStore, ZipStore
+from omnizarr.stores import LocalStore, ZipStore, verbs
 from tests.stores.contract import StoreContract
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -36,7 +36,7 @@ class TestMemory(StoreContract):
     def store(self):
         store = FsspecStore(fsspec.filesystem("memory"), f"test-{next(_numbers)}")
         yield store
-        store.delete_prefix("")
+        verbs.delete_prefix(store, "")
 
 
 class TestLocal(StoreContract):
@@ -86,7 +86,7 @@ def store(request, tmp_path):
 
 def test_names_that_mean_something_elsewhere_are_names_here(store):
     keys = [key for key in ODD_KEYS if key != "a" or "memory" in repr(store)]
-    store.set_many((f"x/{key}", key.encode()) for key in keys)
+    verbs.set_many(store, ((f"x/{key}", key.encode()) for key in keys))
     assert {key: store.get(f"x/{key}") for key in keys} == {key: key.encode() for key in keys}
     assert sorted(store.list()) == sorted(f"x/{key}" for key in keys)
     for number, key in enumerate(keys, 1):
@@ -95,10 +95,10 @@ def test_names_that_mean_something_elsewhere_are_names_here(store):
 
 
 def test_prefix_that_is_a_pattern_is_a_prefix(store):
-    store.set_many((key, b"") for key in ("a*/b", "a1/b", "[a]/b", "a/b"))
+    verbs.set_many(store, ((key, b"") for key in ("a*/b", "a1/b", "[a]/b", "a/b")))
     assert store.list_dir("a*/") == (["a*/b"], [])
-    store.delete_prefix("a*/")
-    store.delete_prefix("[a]/")
+    verbs.delete_prefix(store, "a*/")
+    verbs.delete_prefix(store, "[a]/")
     assert sorted(store.list()) == ["a/b", "a1/b"]
 
 
@@ -191,7 +191,7 @@ def test_of_two_that_set_a_missing_key_of_s3_the_second_is_refused_by_the_servic
     answers = iter([False])  # as if the other had come after the look
     exists = FsspecStore.exists
     monkeypatch.setattr(FsspecStore, "exists", lambda self, key: next(answers, exists(self, key)))
-    assert store.set_if_absent("a", b"2") is False
+    assert verbs.set_if_absent(store, "a", b"2") is False
     assert store.get("a") == b"1"
 
 
@@ -228,10 +228,10 @@ def test_cache_and_archive_are_read(tmp_path, kind):
     values = {"zarr.json": b"{}", "a/b": b"0123456789", "a/c": b""}
     if kind == "zip":
         with ZipStore(tmp_path / "x.zip", mode="w") as archive:
-            archive.set_many((f"x/{key}", value) for key, value in values.items())
+            verbs.set_many(archive, ((f"x/{key}", value) for key, value in values.items()))
         url, options = f"zip://x::{(tmp_path / 'x.zip').as_uri()}", {}
     else:
-        LocalStore(tmp_path / "x").set_many(values.items())
+        verbs.set_many(LocalStore(tmp_path / "x"), values.items())
         url, options = f"{kind}::{(tmp_path / 'x').as_uri()}", {kind: {"cache_storage": str(tmp_path / "cache")}}
     first = FsspecStore.from_url(url, options)
     for store in (first, pickle.loads(pickle.dumps(first))):
@@ -252,7 +252,11 @@ def test_references_into_other_files_are_read(tmp_path):
     fs = fsspec.filesystem("reference", fo={"zarr.json": "{}", "a/b": [url, 2, 4], "c": [url]}, remote_protocol="file")
     store = FsspecStore(fs)
     assert sorted(store.list()) == ["a/b", "c", "zarr.json"]
-    assert dict(store.get_many([("a/b", None), ("c", (-2, None)), ("d", None)])) == {0: b"2345", 1: b"89", 2: None}
+    assert dict(verbs.get_many(store, [("a/b", None), ("c", (-2, None)), ("d", None)])) == {
+        0: b"2345",
+        1: b"89",
+        2: None,
+    }
     assert store.get("a/b", (1, 3)) == b"34"
 
 
@@ -263,7 +267,7 @@ def test_many_values_of_s3_are_asked_for_at_once(s3):
     url, options = s3
     store = FsspecStore.from_url(f"{url}/{next(_numbers)}", options)
     assert store.concurrency == 64
-    store.set_many((f"c/{i}", b"%d" % i) for i in range(20))
+    verbs.set_many(store, ((f"c/{i}", b"%d" % i) for i in range(20)))
     most, now = 0, 0
     files = store._files
     read = files.read
@@ -279,7 +283,7 @@ def test_many_values_of_s3_are_asked_for_at_once(s3):
 
     files.read = counted
     requests = [(f"c/{i}", (0, 1) if i % 2 else None) for i in range(21)]
-    answers = dict(store.get_many(iter(requests)))
+    answers = dict(verbs.get_many(store, iter(requests)))
     assert answers == {i: (b"%d" % i)[: 1 if i % 2 else None] for i in range(20)} | {20: None}
     assert most > 5
     assert now == 0
@@ -289,7 +293,7 @@ def test_get_many_may_be_left(s3):
     url, options = s3
     store = FsspecStore.from_url(f"{url}/{next(_numbers)}", options)
     store.set("a", b"1")
-    answers = store.get_many(("a", None) for _ in itertools.count())
+    answers = verbs.get_many(store, (("a", None) for _ in itertools.count()))
     assert next(answers)[1] == b"1"
     answers.close()
     assert store.get("a") == b"1"
@@ -299,7 +303,7 @@ def test_invalid_key_among_many_is_refused(s3):
     url, options = s3
     store = FsspecStore.from_url(f"{url}/{next(_numbers)}", options)
     with pytest.raises(InvalidKeyError):
-        list(store.get_many([("a", None), ("../b", None)]))
+        list(verbs.get_many(store, [("a", None), ("../b", None)]))
 
 
 def test_filesystem_that_is_not_known_to_bear_threads_is_called_by_one_at_a_time():
@@ -324,7 +328,7 @@ def test_filesystem_that_is_not_known_to_bear_threads_is_called_by_one_at_a_time
     for thread in threads:
         thread.join()
     assert (store.concurrency, most) == (1, 1)
-    assert len(dict(FsspecStore(Foreign(), "a", concurrency=4).get_many([("b", None)] * 20))) == 20
+    assert len(dict(verbs.get_many(FsspecStore(Foreign(), "a", concurrency=4), [("b", None)] * 20))) == 20
     assert 1 < most <= 8
 
 
@@ -392,7 +396,7 @@ def test_package_that_fsspec_misses_is_named(monkeypatch):
 
 
 def _in_child(store, answers):
-    answers.put((store.get("a"), dict(store.get_many([("a", None), ("b", None)]))))
+    answers.put((store.get("a"), dict(verbs.get_many(store, [("a", None), ("b", None)]))))
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
@@ -429,8 +433,13 @@ def test_missing_bucket_is_an_error_and_not_a_missing_key(s3):
 def test_wrong_credentials_are_an_access_error_that_does_not_show_them(s3):
     url, options = s3
     store = FsspecStore.from_url(f"{url}/a", {**options, "secret": "hidden-secret"})
-    verbs = [lambda: store.get("b"), lambda: store.set("b", b""), lambda: list(store.list()), lambda: store.delete("b")]
-    for verb in verbs:
+    requests = [
+        lambda: store.get("b"),
+        lambda: store.set("b", b""),
+        lambda: list(store.list()),
+        lambda: store.delete("b"),
+    ]
+    for verb in requests:
         with pytest.raises(StoreAccessError) as caught:
             verb()
         assert "hidden-secret" not in "".join(traceback.format_exception(caught.value))
@@ -517,7 +526,7 @@ def web(pages):
     pytest.importorskip("aiohttp", reason="aiohttp is not installed")
     directory, url, _ = pages
     local = LocalStore(directory / "data.zarr")
-    local.set_many((f"x/{key}", key.encode()) for key in ODD_KEYS if key != "a")
+    verbs.set_many(local, ((f"x/{key}", key.encode()) for key in ODD_KEYS if key != "a"))
     local.set("zarr.json", b"0123456789")
     local.set("empty", b"")
     local.set("c/0/0", b"1")
@@ -537,7 +546,10 @@ def test_files_of_a_web_server_are_read(web):
     for key in local.list():
         assert store.get(key) == local.get(key)
         assert store.size(key) == local.size(key)
-    assert {n: v and bytes(v) for n, v in store.get_many([("c/0/0", None), ("missing", None)])} == {0: b"1", 1: None}
+    assert {n: v and bytes(v) for n, v in verbs.get_many(store, [("c/0/0", None), ("missing", None)])} == {
+        0: b"1",
+        1: None,
+    }
     for key in ("c", "c/0", "missing", "zarr.json/a"):
         assert store.get(key) is None
         assert store.size(key) is None
@@ -547,7 +559,7 @@ def test_files_of_a_web_server_are_read(web):
 def test_part_of_a_file_is_right_though_the_server_knows_no_parts(web, span):
     _, store = web
     assert store.get("zarr.json", span) == b"0123456789"[slice(*span)]
-    assert store.get_spans("zarr.json", [span, (1, 2)]) == [b"0123456789"[slice(*span)], b"1"]
+    assert verbs.get_spans(store, "zarr.json", [span, (1, 2)]) == [b"0123456789"[slice(*span)], b"1"]
     assert store.get("empty", span) == b""
     assert store.get("missing", span) is None
 
@@ -555,7 +567,7 @@ def test_part_of_a_file_is_right_though_the_server_knows_no_parts(web, span):
 @pytest.mark.parametrize("span", SPANS)
 def test_part_of_a_file_is_right_where_the_server_knows_parts(http_server, span):
     place = http_server.fresh()
-    LocalStore(place.directory).set_many([("a b", b"0123456789"), ("empty", b"")])
+    verbs.set_many(LocalStore(place.directory), [("a b", b"0123456789"), ("empty", b"")])
     store = FsspecStore.from_url(place.url)
     assert store.get("a b", span) == b"0123456789"[slice(*span)]
     assert store.get("empty", span) == b""

@@ -21,7 +21,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import LocalStore, ObjectStore, resolve
+from omnizarr.stores import LocalStore, ObjectStore, resolve, verbs
 from tests.stores.contract import VALID_KEYS, LikeADictionary, StoreContract, in_threads
 from tests.stores.recording import FAST, recording
 
@@ -67,13 +67,13 @@ class ObjectStoreContract(StoreContract):
         "read",
         [
             lambda store: store.get("a", (0, 1)),
-            lambda store: list(store.get_many([("b", None), ("a", None)])),
-            lambda store: store.get_spans("a", [(0, 1), (1, 2)]),
-            lambda store: store.pinned("a")([(0, 1)]),
-            lambda store: store.get_stamped("a"),
-            lambda store: store.read_into("a", memoryview(bytearray(2))),
+            lambda store: list(verbs.get_many(store, [("b", None), ("a", None)])),
+            lambda store: verbs.get_spans(store, "a", [(0, 1), (1, 2)]),
+            lambda store: verbs.pinned(store, "a")([(0, 1)]),
+            lambda store: verbs.get_stamped(store, "a"),
+            lambda store: verbs.read_into(store, "a", memoryview(bytearray(2))),
             lambda store: store.size("a"),
-            lambda store: store.stamp("a"),
+            lambda store: verbs.stamp(store, "a"),
         ],
         ids=["part", "many", "spans", "pinned", "stamped", "into", "size", "stamp"],
     )
@@ -126,18 +126,18 @@ class ObjectStoreContract(StoreContract):
         assert store.get("n") == b"20"
 
     def test_stamped_value_is_sent_only_if_it_has_changed(self, store):
-        assert store.get_stamped("a") == (None, None)
+        assert verbs.get_stamped(store, "a") == (None, None)
         store.set("a", b"1")
-        value, stamp = store.get_stamped("a")
-        assert (bytes(value), stamp) == (b"1", store.stamp("a"))
+        value, stamp = verbs.get_stamped(store, "a")
+        assert (bytes(value), stamp) == (b"1", verbs.stamp(store, "a"))
         assert type(stamp) is tuple
-        assert store.get_stamped("a", stamp) is None
+        assert verbs.get_stamped(store, "a", stamp) is None
         store.set("a", b"2")
-        assert store.get_stamped("a", stamp).value == b"2"
+        assert verbs.get_stamped(store, "a", stamp).value == b"2"
 
     def test_pinned_reader_stays_with_the_version_that_it_met(self, store):
         store.set("a", bytes(range(100)))
-        read = store.pinned("a")
+        read = verbs.pinned(store, "a")
         assert read([(0, 2), (-2, None)]) == [b"\0\1", b"bc"]
         assert read(None) == [bytes(range(100))]
         store.set("a", b"x" * 100)
@@ -147,18 +147,18 @@ class ObjectStoreContract(StoreContract):
         store.delete("a")
         with pytest.raises(ConflictError):
             read([(0, 2)])
-        assert store.pinned("a")([(0, 2)]) is None
+        assert verbs.pinned(store, "a")([(0, 2)]) is None
 
     def test_spans_far_apart_empty_and_from_the_end(self, store):
         value = os.urandom(700_000)
         store.set("a", value)
         spans = [(600_000, 600_010), (0, 5), (3, 3), (-7, None), (5, 9), (699_999, 800_000), (900_000, None), (0, 1)]
-        assert store.get_spans("a", spans) == [value[slice(*span)] for span in spans]
-        assert store.get_spans("a", []) == []
-        assert store.get_spans("a", [(4, 4)]) == [b""]
-        assert store.get_spans("missing", []) is None
+        assert verbs.get_spans(store, "a", spans) == [value[slice(*span)] for span in spans]
+        assert verbs.get_spans(store, "a", []) == []
+        assert verbs.get_spans(store, "a", [(4, 4)]) == [b""]
+        assert verbs.get_spans(store, "missing", []) is None
         store.set("a", b"")
-        assert store.get_spans("a", spans) == [b""] * len(spans)
+        assert verbs.get_spans(store, "a", spans) == [b""] * len(spans)
 
     def test_large_value_comes_and_goes_whole(self, store):
         value = os.urandom(2**20) * self.mebibytes
@@ -194,7 +194,7 @@ class OnServer(ObjectStoreContract):
         values = {}
         for number in range(12):
             store.set("a/b", b"%d" % (number % 8))
-            before, value = store.stamp("a/b"), store.get("a/b")
+            before, value = verbs.stamp(store, "a/b"), store.get("a/b")
             assert values.setdefault(before, value) == value == b"%d" % (number % 8)
 
     def test_lock_excludes_other_threads(self, store):
@@ -214,7 +214,7 @@ class OnServer(ObjectStoreContract):
 
     def test_behaves_like_a_dictionary(self, store):
         def machine():
-            store.delete_prefix("")
+            verbs.delete_prefix(store, "")
             return LikeADictionary(store)
 
         run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=15, deadline=None))
@@ -286,7 +286,7 @@ def test_values_and_parts_come_by_one_request_each(server, web):
 def test_near_parts_are_asked_for_together_and_far_ones_side_by_side(server, web):
     server.values["/data/a"] = value = os.urandom(2**20)
     spans = [(0, 10), (100, 200), (900_000, 900_001), (-8, None)]
-    assert web.get_spans("a", spans) == [value[slice(*span)] for span in spans]
+    assert verbs.get_spans(web, "a", spans) == [value[slice(*span)] for span in spans]
     ranges = sorted(headers["range"] for _, _, headers in server.requests())
     assert ranges == ["bytes=-8", "bytes=0-199", "bytes=900000-900000"]
 
@@ -301,13 +301,13 @@ def test_parts_of_two_versions_are_read_again(server, web):
             server.values["/data/a"] = next(changes, b"3" * 500_000)
 
     server.answer = change
-    first, second = web.get_spans("a", [(0, 10), (400_000, 400_010)])
+    first, second = verbs.get_spans(web, "a", [(0, 10), (400_000, 400_010)])
     assert first == second == b"3" * 10
 
 
 def test_pinned_reader_sends_the_etag_along(server, web):
     server.values["/data/a"] = b"0123456789"
-    read = web.pinned("a")
+    read = verbs.pinned(web, "a")
     read([(0, 4)])
     read([(4, 8)])
     (_, _, first), (_, _, second) = server.requests()
@@ -317,8 +317,8 @@ def test_pinned_reader_sends_the_etag_along(server, web):
 
 def test_stamped_value_is_one_request_and_none_is_sent_if_it_is_the_same(server, web):
     server.values["/data/a"] = b"0123456789"
-    _, stamp = web.get_stamped("a")
-    assert web.get_stamped("a", stamp) is None
+    _, stamp = verbs.get_stamped(web, "a")
+    assert verbs.get_stamped(web, "a", stamp) is None
     (_, _, first), (_, _, second) = server.requests()
     assert "if-none-match" not in first
     assert second["if-none-match"] == stamp[0]
@@ -326,8 +326,8 @@ def test_stamped_value_is_one_request_and_none_is_sent_if_it_is_the_same(server,
 
 def test_weak_etag_is_no_stamp(server, web):
     server.answer = lambda handler: handler.respond(200, b"abc", ETag='W/"1"') or True
-    assert web.stamp("a") is None
-    assert web.get_stamped("a") == (b"abc", None)
+    assert verbs.stamp(web, "a") is None
+    assert verbs.get_stamped(web, "a") == (b"abc", None)
 
 
 def test_server_without_ranges_serves_all_the_same(server, web):
@@ -335,9 +335,9 @@ def test_server_without_ranges_serves_all_the_same(server, web):
     server.values.update({"/data/a": b"0123456789", "/data/empty": b""})
     for span in (None, (0, 4), (3, None), (-4, None), (2, 99), (50, 60), (4, 4)):
         assert web.get("a", span) == b"0123456789"[slice(*span) if span else slice(None)]
-    assert web.get_spans("a", [(1, 2), (-3, None)]) == [b"1", b"789"]
+    assert verbs.get_spans(web, "a", [(1, 2), (-3, None)]) == [b"1", b"789"]
     out = bytearray(4)
-    assert web.read_into("a", memoryview(out), 7) == 3
+    assert verbs.read_into(web, "a", memoryview(out), 7) == 3
     assert out == b"789\0"
     assert web.get("empty") == b""
     server.requests()
@@ -357,10 +357,10 @@ def test_http_is_written_by_put_and_lists_nothing(server, web):
     web.set("ä b%/c#?", b"abc")
     assert server.values == {"/data/%C3%A4%20b%25/c%23%3F": b"abc"}
     assert web.get("ä b%/c#?") == b"abc"
-    web.set_partial("n", 1, b"x")
-    assert web.set_if_absent("n", b"y") is False
+    verbs.set_partial(web, "n", 1, b"x")
+    assert verbs.set_if_absent(web, "n", b"y") is False
     web.delete("n")
-    web.delete_many(["n", "m"])
+    verbs.delete_many(web, ["n", "m"])
     assert web.get("n") is None
     for verb in (lambda: list(web.list()), lambda: list(web.list_prefix("a")), lambda: web.list_dir("")):
         with pytest.raises(StoreError, match="consolidate"):
@@ -397,7 +397,11 @@ def test_redirects_that_do_not_end_are_an_error(server, web):
 def test_value_is_refused_by_its_size_before_it_is_sent(server, limit):
     store = ObjectStore.from_url(server.url("/data"), {**FAST, "max_value_bytes": limit})
     server.values["/data/a"] = b"0123456789"
-    for read in (lambda: store.get("a"), lambda: store.get_stamped("a").value, lambda: store.get("a", (0, None))):
+    for read in (
+        lambda: store.get("a"),
+        lambda: verbs.get_stamped(store, "a").value,
+        lambda: store.get("a", (0, None)),
+    ):
         if limit == 10:
             assert read() == b"0123456789"
         else:
@@ -437,7 +441,11 @@ def test_answer_that_breaks_off_is_an_error(server, web):
 
 def test_parts_that_were_not_asked_for_are_an_error(server, web):
     server.answer = lambda handler: handler.respond(206, b"xyz", Content_Range="bytes 5-7/10") or True
-    for read in (lambda: web.get("a", (0, 3)), lambda: web.get("a", (0, None)), lambda: web.get_spans("a", [(0, 3)])):
+    for read in (
+        lambda: web.get("a", (0, 3)),
+        lambda: web.get("a", (0, None)),
+        lambda: verbs.get_spans(web, "a", [(0, 3)]),
+    ):
         with pytest.raises(StoreError):
             read()
 
@@ -533,7 +541,7 @@ def test_write_whose_answer_was_lost_is_known_by_its_mark(server, whose, monkeyp
         return True
 
     server.put_answer = server.answer = answer
-    assert store.set_if_absent("a", b"1") is (whose == "ours")
+    assert verbs.set_if_absent(store, "a", b"1") is (whose == "ours")
     assert len(marks) == 2
     assert marks[0] == marks[1]
 
@@ -541,12 +549,12 @@ def test_write_whose_answer_was_lost_is_known_by_its_mark(server, whose, monkeyp
 def test_server_that_takes_no_notice_of_conditions_is_found_out(server):
     store = ObjectStore.from_url("s3://bucket", {**KEYS, "endpoint": server.url()})
     with pytest.raises(StoreError, match="no notice"):
-        store.set_if_absent("a", b"1")
+        verbs.set_if_absent(store, "a", b"1")
     assert not server.values.get("/bucket/b")
     unsafe = ObjectStore.from_url("s3://bucket", {**KEYS, "endpoint": server.url(), "conditional_put": "disabled"})
     assert unsafe.exclusion == "process"
-    assert unsafe.set_if_absent("b", b"1")
-    assert not unsafe.set_if_absent("b", b"2")
+    assert verbs.set_if_absent(unsafe, "b", b"1")
+    assert not verbs.set_if_absent(unsafe, "b", b"2")
 
 
 @pytest.mark.parametrize("style", [False, True])
@@ -693,6 +701,6 @@ def test_values_are_copied_by_way_of_this_process_where_the_server_cannot(monkey
         raise obstore.exceptions.NotSupportedError("no copies")
 
     monkeypatch.setattr(obstore, "copy", copy)
-    assert store.copy_value("a", "b")
+    assert verbs.copy_value(store, "a", "b")
     assert bytes(store.get("b")) == b"12"
-    assert not store.copy_value("c", "d")
+    assert not verbs.copy_value(store, "c", "d")

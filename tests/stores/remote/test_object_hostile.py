@@ -10,7 +10,7 @@ import pytest
 import omnizarr
 import omnizarr.aio
 from omnizarr.errors import StoreError, StoreLimitError
-from omnizarr.stores import ObjectStore
+from omnizarr.stores import ObjectStore, verbs
 from tests import certificates
 from tests.stores.recording import FAST, recording
 
@@ -24,11 +24,11 @@ READS = {
     "part": lambda store: store.get("a", (0, 10)),
     "end": lambda store: store.get("a", (-10, None)),
     "rest": lambda store: store.get("a", (0, None)),
-    "stamped": lambda store: store.get_stamped("a"),
-    "spans": lambda store: store.get_spans("a", [(0, 3), (4, 10)]),
-    "pinned": lambda store: store.pinned("a")([(0, 10)]),
+    "stamped": lambda store: verbs.get_stamped(store, "a"),
+    "spans": lambda store: verbs.get_spans(store, "a", [(0, 3), (4, 10)]),
+    "pinned": lambda store: verbs.pinned(store, "a")([(0, 10)]),
     "array": lambda store: omnizarr.open_array(store, mode="r"),
-    "within": lambda store: store.get_within("a", 2**30),
+    "within": lambda store: verbs.get_within(store, "a", 2**30),
     "awaited array": lambda store: asyncio.run(omnizarr.aio.open_array(store)),
 }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omnizarr.stores import ObjectStore
+from omnizarr.stores import ObjectStore, verbs
 from omnizarr.stores.remote import redirects
 
 pytest.importorskip("obstore", reason="the extra cloud is not installed")
@@ -79,6 +79,6 @@ def test_other_services_are_left_alone():
 def test_the_native_engine_still_has_the_store():
     store = ObjectStore.from_url("s3://box/x.zarr", {**S3, "endpoint": "http://127.0.0.1:9"})
     assert store._store.client_options["proxy_url"] == redirects.NOWHERE
-    access = store.access()
+    access = verbs.access(store)
     assert access is not None
     assert not any("proxy" in name for name, _ in access.client.options)

@@ -9,7 +9,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import ReadOnlyError, StoreAccessError, StoreError, StoreTimeoutError
-from omnizarr.stores import LocalStore, MemoryStore, ZipStore
+from omnizarr.stores import LocalStore, MemoryStore, ZipStore, verbs
 from tests.stores.contract import StoreContract
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
@@ -159,8 +159,8 @@ def remote():
 def test_many_values_are_asked_for_at_once(remote):
     store = ZarrPythonStore(remote)
     assert store.concurrency == 64
-    store.set_many((f"c/{i}", b"%d" % i) for i in range(200))
-    answers = dict(store.get_many((f"c/{i}", (0, 1) if i % 2 else None) for i in range(201)))
+    verbs.set_many(store, ((f"c/{i}", b"%d" % i) for i in range(200)))
+    answers = dict(verbs.get_many(store, ((f"c/{i}", (0, 1) if i % 2 else None) for i in range(201))))
     assert answers == {i: (b"%d" % i)[: 1 if i % 2 else None] for i in range(200)} | {200: None}
     assert 32 < remote.most <= 64
     assert remote.now == 0
@@ -185,18 +185,18 @@ def test_first_of_many_that_fails_is_an_error(remote):
 
     remote.get = fail
     with pytest.raises(StoreAccessError, match="not for you") as caught:
-        list(store.get_many((f"c/{i}", None) for i in range(20)))
+        list(verbs.get_many(store, ((f"c/{i}", None) for i in range(20))))
     assert caught.value.key == "c/7"
 
 
 def test_parts_of_one_value_belong_together(remote):
     store = ZarrPythonStore(remote)
     store.set("a", b"0123456789")
-    assert store.get_spans("a", [(1, 3)]) == [b"12"]
-    assert store.get_spans("a", [(1, 3), (-2, None), (9, 99)]) == [b"12", b"89", b"9"]
+    assert verbs.get_spans(store, "a", [(1, 3)]) == [b"12"]
+    assert verbs.get_spans(store, "a", [(1, 3), (-2, None), (9, 99)]) == [b"12", b"89", b"9"]
     assert remote.most == 1  # all of it, once
-    assert store.get_spans("a", []) == []
-    assert store.get_spans("b", []) is None
+    assert verbs.get_spans(store, "a", []) == []
+    assert verbs.get_spans(store, "b", []) is None
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_use_on_the_loop_of_zarr_python_is_refused_and_does_not_hang(remote):
     store = ZarrPythonStore(remote)
 
     async def use():
-        return list(store.get_many([("a", None)]))
+        return list(verbs.get_many(store, [("a", None)]))
 
     with pytest.raises(Exception, match="loop"):
         sync(use())
@@ -284,7 +284,7 @@ def test_parts_of_a_value_in_icechunk_are_asked_for_by_themselves(repository):
     array[:] = np.arange(64)
     store = from_zarr_python(session.store)
     whole = store.get("c/0")
-    assert store.get_spans("c/0", [(0, 8), (-20, None), (3, 3)]) == [whole[:8], whole[-20:], b""]
+    assert verbs.get_spans(store, "c/0", [(0, 8), (-20, None), (3, 3)]) == [whole[:8], whole[-20:], b""]
     np.testing.assert_array_equal(omnizarr.open_array(session.store, mode="r")[9:30], np.arange(9, 30))
 
 

@@ -12,7 +12,7 @@ import omnizarr
 from omnizarr import aio
 from omnizarr.errors import ReadOnlyError, StoreError
 from omnizarr.storage import LoggingStore
-from omnizarr.stores import CacheStore, MetricsStore, PrefixStore, ReadOnlyStore
+from omnizarr.stores import CacheStore, MetricsStore, PrefixStore, ReadOnlyStore, verbs
 from omnizarr.stores.asynchronous import called, is_awaitable
 from tests.aio.stores import Counting, objects, run
 from tests.fakes import FaultyStore
@@ -78,9 +78,11 @@ def test_metrics_count_what_is_awaited(monkeypatch):
     async def main():
         await called(store.set, "a", b"0123456789")
         await asyncio.gather(
-            called(store.get, "a"), called(store.get, "a", (2, 5)), called(store.get_spans, "a", [(0, 1), (8, None)])
+            called(store.get, "a"),
+            called(store.get, "a", (2, 5)),
+            called(verbs.get_spans, store, "a", [(0, 1), (8, None)]),
         )
-        await called(store.pinned("a"), None)
+        await called(verbs.pinned(store, "a"), None)
         await called(store.exists, "b")
         await called(store.delete, "a")
 
@@ -130,7 +132,7 @@ def test_cache_asks_whether_a_value_is_the_same(monkeypatch):
         assert await called(store.get, "a") == await called(store.get, "a") == b"old"
         below.set("a", b"new")
         assert bytes(await called(store.get, "a", (1, 3))) == b"ew"
-        assert [bytes(part) for part in await called(store.pinned("a"), [(0, 1)])] == [b"n"]
+        assert [bytes(part) for part in await called(verbs.pinned(store, "a"), [(0, 1)])] == [b"n"]
         await called(store.update, "a", lambda old: bytes(old) + b"er")
         assert await called(store.get, "a") == b"newer"
         await called(store.delete, "a")
@@ -149,8 +151,8 @@ def test_cache_that_need_not_ask_sends_no_requests():
         await called(store.set, "a", b"0123456789")
         metrics.reset()
         assert await called(store.get, "a") == b"0123456789"
-        assert await called(store.get_spans, "a", [(0, 1), (8, None)]) == [b"0", b"89"]
-        assert await called(store.pinned("a"), [(2, 4)]) == [b"23"]
+        assert await called(verbs.get_spans, store, "a", [(0, 1), (8, None)]) == [b"0", b"89"]
+        assert await called(verbs.pinned(store, "a"), [(2, 4)]) == [b"23"]
         assert await called(store.exists, "a")
         assert await called(store.size, "a") == 10
 

@@ -4,6 +4,7 @@ import pytest
 
 from omnizarr.errors import ReadOnlyError
 from omnizarr.storage import LoggingStore, MemoryStore
+from omnizarr.stores import verbs
 from tests.stores.contract import StoreContract
 
 
@@ -27,19 +28,25 @@ def logged(caplog, store, do):
         (lambda store: store.get("key"), [("get", "key", 4)]),
         (lambda store: store.get("key", (1, 3)), [("get", "key", 2)]),
         (lambda store: store.get("missing"), [("get", "missing", None)]),
-        (lambda store: list(store.get_many([("key", None), ("b", None)])), [("get", "key", 4), ("get", "b", None)]),
-        (lambda store: store.read_into("key", memoryview(bytearray(2))), [("read_into", "key", 2)]),
-        (lambda store: store.get_spans("key", [(0, 1), (2, 4)]), [("get_spans", "key", 3)]),
-        (lambda store: store.set_many([("a", b"1"), ("b", b"22")]), [("set", "a", 1), ("set", "b", 2)]),
-        (lambda store: store.stamp("key"), [("stamp", "key", None)]),
+        (
+            lambda store: list(verbs.get_many(store, [("key", None), ("b", None)])),
+            [("get", "key", 4), ("get", "b", None)],
+        ),
+        (lambda store: verbs.read_into(store, "key", memoryview(bytearray(2))), [("read_into", "key", 2)]),
+        (lambda store: verbs.get_spans(store, "key", [(0, 1), (2, 4)]), [("get_spans", "key", 3)]),
+        (lambda store: verbs.set_many(store, [("a", b"1"), ("b", b"22")]), [("set", "a", 1), ("set", "b", 2)]),
+        (lambda store: verbs.stamp(store, "key"), [("stamp", "key", None)]),
         (lambda store: store.delete("key"), [("delete", "key", None)]),
         (lambda store: list(store.list_dir("")), [("list_dir", "", None)]),
         (lambda store: list(store.list()), [("list", "", None)]),
-        (lambda store: store.get_stamped("key"), [("get_stamped", "key", 4)]),
-        (lambda store: store.get_stamped("key", store.store.stamp("key")), [("get_stamped", "key", None)]),
+        (lambda store: verbs.get_stamped(store, "key"), [("get_stamped", "key", 4)]),
+        (
+            lambda store: verbs.get_stamped(store, "key", verbs.stamp(store.store, "key")),
+            [("get_stamped", "key", None)],
+        ),
         (lambda store: store.update("key", lambda old: old + b"4"), [("get", "key", 4), ("set", "key", 5)]),
-        (lambda store: store.set_if_absent("key", b"1"), [("set_if_absent", "key", 0)]),
-        (lambda store: store.pinned("key"), []),
+        (lambda store: verbs.set_if_absent(store, "key", b"1"), [("set_if_absent", "key", 0)]),
+        (lambda store: verbs.pinned(store, "key"), []),
     ],
 )
 def test_record_says_verb_key_and_bytes(caplog, do, expected):
@@ -83,9 +90,9 @@ def test_nothing_is_logged_below_the_level(caplog):
     [
         (lambda store: store.get("key"), None),
         (lambda store: store.get("key", (-2, None)), (-2, None)),
-        (lambda store: list(store.get_many([("key", (1, 3))])), (1, 3)),
-        (lambda store: store.get_spans("key", [(0, 1), (2, 4)]), ((0, 1), (2, 4))),
-        (lambda store: store.read_into("key", memoryview(bytearray(2)), 1), (1, 3)),
+        (lambda store: list(verbs.get_many(store, [("key", (1, 3))])), (1, 3)),
+        (lambda store: verbs.get_spans(store, "key", [(0, 1), (2, 4)]), ((0, 1), (2, 4))),
+        (lambda store: verbs.read_into(store, "key", memoryview(bytearray(2)), 1), (1, 3)),
     ],
 )
 def test_record_says_which_part_was_asked_for(caplog, do, span):
@@ -97,7 +104,7 @@ def test_values_taken_early_from_many_are_logged_with_those_that_were_not(caplog
     store = LoggingStore(MemoryStore({"key": b"0123"}))
 
     def first(store):
-        answers = store.get_many([("key", None), ("b", None)])
+        answers = verbs.get_many(store, [("key", None), ("b", None)])
         next(answers)
         answers.close()
 

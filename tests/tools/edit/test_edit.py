@@ -7,7 +7,8 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
+from omnizarr.stores import LocalStore, MemoryStore, WrapperStore, verbs
+from omnizarr.stores.base import answers
 from tests.corpus.test_corpus import CORPUS
 
 CASES = sorted(CORPUS.glob("*/*/store.zip"))
@@ -192,7 +193,7 @@ class TestCopy:
         source = Failing(MemoryStore())
         make(source)
         for name in ("b.zarr", "c.zarr"):
-            source.after = 3
+            source.after = 5
             with pytest.raises(OSError, match="torn"):
                 omnizarr.copy_node(source, tmp_path / name)
         source.after = None
@@ -286,12 +287,10 @@ class Failing(WrapperStore):
         self.after = after
 
     def get(self, key, span=None):
-        if self.after is not None and not key.endswith((".zarray", ".zgroup", ".zattrs", "zarr.json")):
+        if self.after is not None and key[-1].isdigit():
             self.after -= 1
             if self.after < 0:
                 raise OSError("torn")
-        elif self.after == 0:
-            raise OSError("torn")
         return super().get(key, span)
 
 
@@ -396,7 +395,8 @@ class TestDelete:
 
     def test_interrupted_deletion_is_not_seen_and_is_finished_by_doing_it_again(self, tmp_path):
         class Torn(LocalStore):
-            def delete_many(self, keys):
+            @answers(verbs.delete_many)
+            def _delete_many(self, keys):
                 for key in keys:
                     if key.endswith("c/1/0"):
                         raise OSError("torn")

@@ -14,8 +14,8 @@ from omnizarr.netcdf import adopting
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import Store
-from omnizarr.stores.base import Buffer, Request, Span
+from omnizarr.stores import Store, verbs
+from omnizarr.stores.base import Buffer, Request, Span, answers
 from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair.overlay import Overlay
 from omnizarr.tools.repair.report import Action
@@ -40,14 +40,16 @@ class _Witness(Overlay):
             self.read.setdefault(key, value)
         return value
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Return a value, and remember it if it was not changed here."""
-        value = super().get_within(key, most)
+        value = super()._get_within(key, most)
         if key not in self.changed:
             self.read.setdefault(key, value)
         return value
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Return one after the other."""
         yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(requests))
 

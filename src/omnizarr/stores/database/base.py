@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from omnizarr.errors import ConflictError, StoreClosedError, StoreError
-from omnizarr.stores import conflicts
-from omnizarr.stores.base import RESERVED, Buffer, Change, Exclusion, Store, as_prefix, check_key
+from omnizarr.stores import conflicts, verbs
+from omnizarr.stores.base import RESERVED, Buffer, Change, Exclusion, Store, answers, as_prefix, check_key
 from omnizarr.stores.local import filelocks
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class DatabaseStore(Store, Generic[Database]):
 
     # -- reading ------------------------------------------------------------------
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Look the keys up."""
         prefix = as_prefix(prefix)
         return any(self.exists(prefix + name) for name in names)
@@ -126,7 +127,8 @@ class DatabaseStore(Store, Generic[Database]):
     def _is_there(self) -> bool:
         """Return whether there is a database to delete from. Deleting creates none."""
 
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+    @answers(verbs.set_many)
+    def _set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Store the values, several megabytes of them in one transaction."""
         self.check_writable()
         records: list[Record] = []
@@ -162,9 +164,10 @@ class DatabaseStore(Store, Generic[Database]):
 
     def delete(self, key: str) -> None:
         """Delete the value."""
-        self.delete_many([key])
+        verbs.delete_many(self, [key])
 
-    def delete_many(self, keys: Iterable[str]) -> None:
+    @answers(verbs.delete_many)
+    def _delete_many(self, keys: Iterable[str]) -> None:
         """Delete the values in one transaction."""
         self.check_writable()
         checked = []

@@ -20,6 +20,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
+from omnizarr.stores import verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -28,6 +29,7 @@ from omnizarr.stores.base import (
     Span,
     Stamped,
     Store,
+    answers,
     as_prefix,
     bounds,
     check_key,
@@ -165,16 +167,18 @@ class LMDBStore(DatabaseStore["_Environment"]):
         """Copy the value, or only the part that `span` means."""
         return self._view(key, lambda _, value: bytes(_cut(value, span)))
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Copy the value, unless it is too large."""
 
         def look(_: Transaction, value: memoryview) -> bytes:
-            self.check_limit(key, len(value), most)
+            verbs.check_limit(self, key, len(value), most)
             return bytes(value)
 
         return self._view(key, look)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Copy the parts of the value in one transaction."""
         spans = list(spans)
 
@@ -183,7 +187,8 @@ class LMDBStore(DatabaseStore["_Environment"]):
 
         return self._view(key, look)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Copy from the map directly into `out`."""
         return self._view(key, lambda _, value: fill(out, value[start:]))
 
@@ -191,21 +196,23 @@ class LMDBStore(DatabaseStore["_Environment"]):
         """Return the size of the value, without reading it."""
         return self._view(key, lambda _, value: value.nbytes)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the version of the whole database: every change of any value changes the stamps of all values."""
-        return self._view(key, lambda transaction, _: self._stamp(transaction))
+        return self._view(key, lambda transaction, _: self._stamp_of(transaction))
 
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Copy the value and its stamp in one transaction."""
 
         def look(transaction: Transaction, value: memoryview) -> tuple[Stamped | None]:
-            stamp = self._stamp(transaction)
+            stamp = self._stamp_of(transaction)
             return (None if stamp == unless else Stamped(bytes(value), stamp),)
 
         found = self._view(key, look)
         return Stamped(None, None) if found is None else found[0]
 
-    def _stamp(self, transaction: Transaction) -> Hashable:
+    def _stamp_of(self, transaction: Transaction) -> Hashable:
         return self._opened().token, transaction.id()
 
     # -- writing ------------------------------------------------------------------
@@ -216,7 +223,8 @@ class LMDBStore(DatabaseStore["_Environment"]):
         raw, view = self._record(key, value)
         self._write(lambda transaction: transaction.put(raw, view), key, len(view))
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Write the record, if there is none."""
         self.check_writable()
         raw, view = self._record(key, value)
@@ -243,10 +251,11 @@ class LMDBStore(DatabaseStore["_Environment"]):
         self._write(replace, key, len(view))
 
     def _record(self, key: str, value: Buffer) -> Record:
-        self.check_storable(key)
+        verbs.check_storable(self, key)
         return key.encode(), memoryview(value).cast("B")
 
-    def check_storable(self, key: str) -> None:
+    @answers(verbs.check_storable)
+    def _check_storable(self, key: str) -> None:
         """Check the length of the key, too."""
         check_key(key)
         raw = key.encode()
@@ -260,7 +269,8 @@ class LMDBStore(DatabaseStore["_Environment"]):
                 remedy="choose shorter names, or another store",
             )
 
-    def delete_prefix(self, prefix: str) -> None:
+    @answers(verbs.delete_prefix)
+    def _delete_prefix(self, prefix: str) -> None:
         """Delete a range of records in one transaction. Freed space is used again; the file does not shrink."""
         self.check_writable()
         start = as_prefix(prefix).encode()

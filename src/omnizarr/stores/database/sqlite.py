@@ -26,6 +26,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
+from omnizarr.stores import verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -35,6 +36,7 @@ from omnizarr.stores.base import (
     Span,
     Stamped,
     Store,
+    answers,
     as_prefix,
     bounds,
     check_key,
@@ -117,7 +119,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     >>> folder = tempfile.TemporaryDirectory()
     >>> with SQLiteStore(folder.name + "/data.sqlite") as store:
     ...     store.set("a/c/0", b"0123456789")
-    ...     store.set_partial("a/c/0", 2, b"ab")
+    ...     verbs.set_partial(store, "a/c/0", 2, b"ab")
     ...     store.get("a/c/0", (1, 5)), store.size("a/c/0"), store.list_dir("")
     (b'1ab4', 10, Listing(keys=[], prefixes=['a/']))
     >>> folder.cleanup()
@@ -193,28 +195,31 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         """Read the value, or only the part that `span` means."""
         check_key(key)
         if span is not None:
-            values = self.get_spans(key, [span])
+            values = verbs.get_spans(self, key, [span])
             return None if values is None else values[0]
         return self._run(lambda connection: connection.value(key), key)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read the value, unless it is too large."""
         check_key(key)
 
         def work(connection: _Connection) -> Buffer | None:
             size = connection.size_beyond(key, most)
             if size is not None:
-                self.check_limit(key, size, most)
+                verbs.check_limit(self, key, size, most)
             return connection.value(key)
 
         return self._run(work, key)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read only the parts of the value, in one transaction."""
         check_key(key)
         return self._read(lambda connection: connection.parts(key, spans), key)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read what fits into `out`."""
         check_key(key)
 
@@ -240,12 +245,14 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         check_key(key)
         return self._run(lambda connection: connection.size(key), key)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return row number and epoch; None if only programs without stamps have written here."""
         check_key(key)
         return self._read(lambda connection: connection.stamp(key), key)
 
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Read the value and its stamp in one transaction."""
         check_key(key)
 
@@ -256,7 +263,8 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         found = self._read(work, key)
         return Stamped(None, None) if found is None else found[0]
 
-    def pinned(self, key: str) -> Reader | None:
+    @answers(verbs.pinned)
+    def _pinned(self, key: str) -> Reader | None:
         """Return a function that reads parts of one row; None if only programs without stamps have written here."""
         check_key(key)
         if not self._run(lambda connection: connection.has_stamps(), key):
@@ -283,21 +291,23 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         self.check_writable()
         self._execute(_REPLACE, self._record(key, value), key)
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Insert a row, if there is none."""
         self.check_writable()
         return self._execute("INSERT OR IGNORE INTO zarr(k, v) VALUES (?, ?)", self._record(key, value), key) > 0
 
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+    @answers(verbs.set_partial)
+    def _set_partial(self, key: str, start: int, value: Buffer) -> None:
         """Replace the row by one with `value` from byte `start` on. Takes the lock of the key."""
         self._check_size(key, start + len(value))
-        super().set_partial(key, start, value)
+        verbs.set_partial.default(self, key, start, value)
 
     def _put(self, records: Sequence[Record], size: int) -> None:
         self._write(lambda connection: connection.executemany(_REPLACE, records))
 
     def _seen(self, key: str) -> tuple[Buffer | None, object]:
-        return self.get_stamped(key) or Stamped(None, None)
+        return verbs.get_stamped(self, key) or Stamped(None, None)
 
     def _replace(self, key: str, new: Buffer | None, seen: object) -> None:
         row = None if new is None else self._record(key, new)
@@ -332,7 +342,8 @@ class SQLiteStore(DatabaseStore["_Connections"]):
                 remedy="choose smaller chunks or shards, or another store",
             )
 
-    def delete_prefix(self, prefix: str) -> None:
+    @answers(verbs.delete_prefix)
+    def _delete_prefix(self, prefix: str) -> None:
         """Delete a range of rows in one statement. Freed space is used again; the file does not shrink."""
         self.check_writable()
         between = _range(as_prefix(prefix))

@@ -47,7 +47,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import threads
+from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import RESERVED, Buffer, Buffers, Identity, Parts, Reader, Span, Store, bounds, parts_of
 from omnizarr.stores.local import files
 from omnizarr.support.locks import RLock
@@ -380,15 +380,15 @@ class Value:
 
     def open(self, how: _How) -> _RemotePart:
         """Read the directory. Raises NodeNotFoundError if there is no such value."""
-        pinned = self.store.pinned(self.key)
+        pinned = verbs.pinned(self.store, self.key)
         return _RemotePart(pinned or self._reader, how, pinned=pinned is not None)
 
     def _reader(self, spans: Sequence[Span] | None) -> Buffers | None:
-        return self.store.get_spans(self.key, spans or [(0, None)])
+        return verbs.get_spans(self.store, self.key, spans or [(0, None)])
 
     def version(self) -> tuple[int | None, Hashable | None]:
         """Return the version of the value: its size (None: missing), and its stamp if it has one."""
-        return self.store.size(self.key), self.store.stamp(self.key)
+        return self.store.size(self.key), verbs.stamp(self.store, self.key)
 
     def replace(self, value: Buffer, seen: tuple[int | None, Hashable | None]) -> None:
         """Set the value, if it has not changed since it was read."""
@@ -396,7 +396,7 @@ class Value:
             size, stamp = self.version()  # within the lock, the store remembers what this thread has read
             same = size == seen[0] and (stamp is None or seen[1] is None or stamp == seen[1])
             if same and size is None:
-                same = self.store.set_if_absent(self.key, value)
+                same = verbs.set_if_absent(self.store, self.key, value)
             elif same:
                 try:
                     self.store.set(self.key, value)

@@ -33,6 +33,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreAccessError, StoreError, StoreLimitError
+from omnizarr.stores import verbs
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -43,11 +44,11 @@ from omnizarr.stores.base import (
     Parts,
     Span,
     Store,
+    answers,
     as_prefix,
     bounds,
     check_key,
     is_key,
-    replaces_set_alone,
 )
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import filelocks, files, folders
@@ -186,10 +187,7 @@ class LocalStore(Store):
         """True: other processes see the same files."""
         return True
 
-    @property
-    def sets_unlocked(self) -> bool:
-        """True, but for subclasses that override `set` alone."""
-        return not replaces_set_alone(self, LocalStore)
+    sets_unlocked = True
 
     # `get` and `read_into` are the most frequently called functions of the library; hence few frames, and no pathlib.
 
@@ -206,7 +204,7 @@ class LocalStore(Store):
                 if parent not in self._known:
                     self._reached(parent)
                 if most is not None:
-                    self.check_limit(key, len(value), most)
+                    verbs.check_limit(self, key, len(value), most)
                 return value
             if value == errno.ENOENT:
                 return None
@@ -219,7 +217,7 @@ class LocalStore(Store):
             if not stat.S_ISREG(status.st_mode):
                 return None
             if most is not None:
-                self.check_limit(key, status.st_size, most)
+                verbs.check_limit(self, key, status.st_size, most)
             if span is None:
                 value = os.read(file, status.st_size)
                 return value if len(value) == status.st_size else files.read(file, 0, status.st_size)
@@ -234,13 +232,13 @@ class LocalStore(Store):
             for file in opened:  # at most one, and closing it is the first call: see `interrupts`
                 os.close(file)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read the file, unless it is too large."""
-        if type(self).get is not LocalStore.get:
-            return super().get_within(key, most)
         return self.get(key, None, most)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read the file directly into `out`."""
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not name.isalnum() or (slash and not parent):
@@ -267,7 +265,8 @@ class LocalStore(Store):
             for file in opened:  # at most one, and closing it is the first call: see `interrupts`
                 os.close(file)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read the parts from one open file, so that they belong to one version."""
         check_key(key)
         opened: _List[int] = []
@@ -307,7 +306,8 @@ class LocalStore(Store):
             raise self._failure(error, key) from error
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return identity and time of change of the file; None if it changed just now (see `stores.local.files`)."""
         # Opened, because network file systems are only consistent for open files.
         check_key(key)
@@ -322,7 +322,8 @@ class LocalStore(Store):
             for file in opened:  # at most one, and closing it is the first call: see `interrupts`
                 os.close(file)
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """List the directory, if it is small. This is faster than looking for each name."""
         prefix, names = as_prefix(prefix), tuple(names)
         if not all(map(_is_known_name, names)):
@@ -333,8 +334,12 @@ class LocalStore(Store):
                 self._admit(prefix[:-1])
                 found = {entry.name.casefold() for entry in islice(entries, _FEW + 1)}
         except OSError:  # it does not exist, or it may be written but not listed
-            return super().has_any(prefix, names)
-        return super().has_any(prefix, names) if len(found) > _FEW else not found.isdisjoint(map(str.casefold, names))
+            return verbs.has_any.default(self, prefix, names)
+        return (
+            verbs.has_any.default(self, prefix, names)
+            if len(found) > _FEW
+            else not found.isdisjoint(map(str.casefold, names))
+        )
 
     def _open_into(self, opened: _List[int], key: str) -> bool:
         """Open the file, and append the descriptor to the list; return False if there is no such file."""
@@ -381,13 +386,14 @@ class LocalStore(Store):
     def set(self, key: str, value: Buffer) -> None:
         """Write a temporary file, and rename it."""
         self.check_writable()
-        self.check_storable(key)
+        verbs.check_storable(self, key)
         self._place(key, value, replaces=True)
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Write a temporary file, and rename it only if the name is free."""
         self.check_writable()
-        self.check_storable(key)
+        verbs.check_storable(self, key)
         try:
             self._place(key, value, replaces=False)
         except FileExistsError:
@@ -397,16 +403,17 @@ class LocalStore(Store):
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            return super().set_if_absent(key, value)
+            return verbs.set_if_absent.default(self, key, value)
         return True
 
-    def set_in_new_folder(self, key: str, value: Buffer) -> InNewFolder:
+    @answers(verbs.set_in_new_folder)
+    def _set_in_new_folder(self, key: str, value: Buffer) -> InNewFolder:
         """Create the directory, and link the file into it. Both fail if another writer was faster."""
         self.check_writable()
-        self.check_storable(key)
+        verbs.check_storable(self, key)
         parent, _, name = key.rpartition("/")
         is_possible = parent.rpartition("/")[0] in self._known if parent else "" not in self._known
-        if not is_possible or self.home is not None or not self.sets_unlocked:
+        if not is_possible or self.home is not None:
             return ""
         if not self.fsync and type(self) is LocalStore and (module := folders.native()) is not None:
             folder = f"{self._way.path}{parent}" if parent else self._way.path.rstrip(os.sep)
@@ -419,7 +426,7 @@ class LocalStore(Store):
             return ""
         self._remember(parent)
         try:
-            return "set" if self.set_if_absent(key, value) else ""
+            return "set" if verbs.set_if_absent(self, key, value) else ""
         except BaseException:
             self._prune(parent)
             if not parent:
@@ -431,14 +438,14 @@ class LocalStore(Store):
         self.check_writable()
         check_key(key)
         if (module := folders.native()) is None:
-            LocalStore.delete_many(self, (key,))  # that of a subclass may call this
+            LocalStore._delete_many(self, (key,))  # that of a subclass may call this
             return
         parent, _, name = key.rpartition("/")
         try:
             gone = module.delete_file(self._way.path, parent, name)
         except OSError as error:
             if error.errno in LINK:
-                LocalStore.delete_many(self, (key,))
+                LocalStore._delete_many(self, (key,))
             elif not files.is_absence(error):
                 raise self._failure(error, key) from error
         else:
@@ -446,7 +453,8 @@ class LocalStore(Store):
                 self._known.discard(parent)
                 parent = parent.rpartition("/")[0]
 
-    def delete_many(self, keys: Iterable[str]) -> None:
+    @answers(verbs.delete_many)
+    def _delete_many(self, keys: Iterable[str]) -> None:
         """Remove the files, in their order. A directory that may be empty is removed when the next one has its turn.
 
         Removing a directory that is not empty costs more, the more files it had: it is tried once, not for each file.
@@ -558,7 +566,8 @@ class LocalStore(Store):
         found._way.is_settled = True
         return found
 
-    def delete_prefix(self, prefix: str) -> None:
+    @answers(verbs.delete_prefix)
+    def _delete_prefix(self, prefix: str) -> None:
         """Remove the directory and everything in it. Links are removed, not followed."""
         self.check_writable()
         folder = as_prefix(prefix)[:-1]
@@ -579,7 +588,8 @@ class LocalStore(Store):
         if folder:
             self._prune(above)
 
-    def move_prefix(self, prefix: str, target: str) -> bool:
+    @answers(verbs.move_prefix)
+    def _move_prefix(self, prefix: str, target: str) -> bool:
         """Rename the directory, unless it is a link, or the target exists."""
         self.check_writable()
         folder, new = as_prefix(prefix)[:-1], as_prefix(target)[:-1]
@@ -644,7 +654,7 @@ class LocalStore(Store):
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock a file beside that of the value. See `omnizarr.stores.local.filelocks`."""
         self.check_writable()
-        self.check_storable(key)
+        verbs.check_storable(self, key)
         return self._locked(key)
 
     def _place(self, key: str, value: Buffer, *, replaces: bool) -> None:
@@ -853,7 +863,8 @@ class LocalStore(Store):
 
     # -- staying inside -----------------------------------------------------------
 
-    def check_storable(self, key: str) -> None:
+    @answers(verbs.check_storable)
+    def _check_storable(self, key: str) -> None:
         """Check the names by the rules for files, too."""
         check_key(key)
         if files.WINDOWS:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from omnizarr.errors import ReadOnlyError
-from omnizarr.stores import threads
+from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import (
     Buffer,
     Exclusion,
@@ -16,6 +16,7 @@ from omnizarr.stores.base import (
     Listing,
     Span,
     Store,
+    answers,
     as_prefix,
     check_key,
     cut,
@@ -91,12 +92,14 @@ class MemoryStore(Store):
             value = memoryview(value).cast("B")
         return value if span is None else cut(value, span)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Copy from the value directly into `out`."""
         value = self.get(key)
         return None if value is None else fill(out, memoryview(value)[start:])
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Look the keys up."""
         prefix = as_prefix(prefix)
         return any(self.exists(prefix + name) for name in names)
@@ -106,7 +109,8 @@ class MemoryStore(Store):
         check_key(key)
         return key in self._values
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the identity of the value; None if the value could change, as values set by others can."""
         check_key(key)
         value = self._values.get(key)
@@ -118,12 +122,13 @@ class MemoryStore(Store):
         check_key(key)
         self._values[key] = value if type(value) is bytes else memoryview(value).tobytes()
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Set `key` in one operation of the dictionary, which a plain `set` cannot interrupt."""
         self.check_writable()
         check_key(key)
         if type(self._values) is not dict or len(value) < 2:  # empty bytes and single bytes are shared objects
-            return super().set_if_absent(key, value)
+            return verbs.set_if_absent.default(self, key, value)
         new = bytes(bytearray(value))  # an object of our own, to distinguish it from an equal value that existed
         return self._values.setdefault(key, new) is new
 

@@ -11,8 +11,20 @@ from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZIP_STORED, is_zipfile
 
 from omnizarr.errors import NodeExistsError, NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreError
-from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Buffers, Exclusion, Listing, Span, Store, as_prefix, check_key, is_key, listing
+from omnizarr.stores import threads, verbs
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Exclusion,
+    Listing,
+    Span,
+    Store,
+    answers,
+    as_prefix,
+    check_key,
+    is_key,
+    listing,
+)
 from omnizarr.stores.local.archive import Archive, Mode, Value
 from omnizarr.stores.wrap.wrappers import ReadOnlyStore
 
@@ -126,14 +138,16 @@ class ZipStore(Store):
         values = self._read(key, None if span is None else [span])
         return None if values is None else values[0]
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read the entry, unless it is too large."""
         size = self.size(key)
         if size is not None:
-            self.check_limit(key, size, most)
+            verbs.check_limit(self, key, size, most)
         return self.get(key)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read only the parts of the entry, if it is not compressed."""
         return self._read(key, list(spans))
 
@@ -149,7 +163,8 @@ class ZipStore(Store):
         check_key(key)
         return self._archive.size(key)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the entry and the version of the file; None if the archive has no file of its own."""
         check_key(key)
         return self._archive.stamp(key)
@@ -160,7 +175,8 @@ class ZipStore(Store):
         check_key(key)
         self._archive.write(key, value)
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Append an entry, if there is none of that name."""
         self.check_writable()
         check_key(key)

@@ -33,7 +33,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import failures, pool, threads
+from omnizarr.stores import failures, pool, threads, verbs
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -42,6 +42,7 @@ from omnizarr.stores.base import (
     Request,
     Span,
     Store,
+    answers,
     as_prefix,
     check_key,
     is_key,
@@ -133,7 +134,7 @@ class FsspecStore(Store):
     >>> store.set("c/0", b"abc")
     >>> store, store.get("c/0", (1, None)), list(store.list())
     (FsspecStore('memory://data.zarr'), b'bc', ['c/0'])
-    >>> store.delete_prefix("")
+    >>> verbs.delete_prefix(store, "")
     """
 
     def __init__(
@@ -218,7 +219,8 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             return self._unread(error, key, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read the file, unless it is too large."""
         path = self._path_of(key)
         try:
@@ -226,11 +228,12 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             return self._unread(error, key, (0, most))
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently, on the event loop of fsspec if the filesystem runs there."""
         files = self._files
         if not isinstance(files, AsyncFiles):
-            yield from super().get_many_within(keys, most)
+            yield from verbs.get_many_within.default(self, keys, most)
             return
 
         def task(key: str) -> Any:
@@ -239,7 +242,8 @@ class FsspecStore(Store):
         for key, position, call in loops.gather(task, keys, self.concurrency, files.loop):
             yield position, self._answer(call, key, (0, most))
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently, on the event loop of fsspec if the filesystem runs there."""
         files = self._files
         if not isinstance(files, AsyncFiles):
@@ -258,21 +262,22 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             return self._unread(error, key, span)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read the parts, and compare the stamps before and after; without stamps, read the whole file."""
         if len(spans) == 1:
             part = self.get(key, spans[0])
             return None if part is None else [part]
         for _attempt in range(_ATTEMPTS):
-            before = self.stamp(key)
+            before = verbs.stamp(self, key)
             if before is None:
                 break
             parts: _List[Buffer | None] = [None] * len(spans)
-            for position, part in self.get_many((key, span) for span in spans):
+            for position, part in verbs.get_many(self, ((key, span) for span in spans)):
                 parts[position] = part
-            if before == self.stamp(key) and None not in parts:
+            if before == verbs.stamp(self, key) and None not in parts:
                 return [part for part in parts if part is not None]
-        return super().get_spans(key, spans)
+        return verbs.get_spans.default(self, key, spans)
 
     def size(self, key: str) -> int | None:
         """Return the size that the filesystem reports, otherwise that of the value."""
@@ -282,7 +287,8 @@ class FsspecStore(Store):
         size = info.get("size")
         return super().size(key) if size is None else int(size)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the ETag of S3, Google and Azure, which depends on the bytes."""
         check_key(key)
         if self._protocol not in _HAS_ETAGS:
@@ -305,10 +311,11 @@ class FsspecStore(Store):
         """Write the file. Missing directories are created."""
         self._write(key, value, self._files.put)
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Check for the file and write it under the lock. S3 and Google also refuse it if another writer was faster."""
         if self._protocol not in _CREATES:
-            return super().set_if_absent(key, value)
+            return verbs.set_if_absent.default(self, key, value)
         with self.lock(key):
             if self.exists(key):
                 return False
@@ -343,7 +350,8 @@ class FsspecStore(Store):
             raise self._failure(error, key)
         self._prune(key.rpartition("/")[0])
 
-    def delete_prefix(self, prefix: str) -> None:
+    @answers(verbs.delete_prefix)
+    def _delete_prefix(self, prefix: str) -> None:
         """Remove everything below the prefix, many files at once if the service can."""
         self.check_writable()
         prefix = as_prefix(prefix)
@@ -411,10 +419,11 @@ class FsspecStore(Store):
             return self._walk(prefix)
         return (key for key, _ in self._find(prefix))
 
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Take the sizes from the listing, if the filesystem lists everything at once with sizes."""
         if not self._files.finds:
-            return super().list_sizes(prefix)
+            return verbs.list_sizes.default(self, prefix)
         found = self._find(as_prefix(prefix), detail=True)
         sizes = ((key, self.size(key) if info.get("size") is None else int(info["size"])) for key, info in found)
         return ((key, size) for key, size in sizes if size is not None)

@@ -28,7 +28,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import conflicts, pool, threads, waiting
+from omnizarr.stores import conflicts, pool, threads, verbs, waiting
 from omnizarr.stores.access import Access
 from omnizarr.stores.base import (
     Buffer,
@@ -41,6 +41,7 @@ from omnizarr.stores.base import (
     Span,
     Stamped,
     Store,
+    answers,
     as_prefix,
     bounds,
     check_key,
@@ -276,7 +277,8 @@ class ObjectStore(Store):
             self._kind == "S3Store" and self._data not in _keep_conditions and bool(self._store.config.get("endpoint"))
         )
 
-    def access(self) -> Access | None:
+    @answers(verbs.access)
+    def _access(self) -> Access | None:
         """Return how the store of obstore was set up, if all of that is known."""
         if type(self) is not ObjectStore or self._is_public:
             return None
@@ -287,7 +289,8 @@ class ObjectStore(Store):
         prefix = as_prefix(below) + self._prefix
         return Access(client, prefix, self._max_value_bytes, self._has_conditions, self._are_conditions_doubtful)
 
-    def remembered(self) -> Sequence[str]:
+    @answers(verbs.remembered)
+    def _remembered(self) -> Sequence[str]:
         """Return what this thread remembers, in all of the bucket: keys in it without the prefix of this store."""
         record = _record.get()
         if not record:
@@ -307,14 +310,15 @@ class ObjectStore(Store):
 
     # -- requests -------------------------------------------------------------------
 
-    def check_storable(self, key: str) -> None:
+    @answers(verbs.check_storable)
+    def _check_storable(self, key: str) -> None:
         """Check for control characters, too."""
         check_key(key)
         if _has_control_character(key):
             raise InvalidKeyError("an object store can have no control character in a key", key=key, store=repr(self))
 
     def _path(self, key: str) -> str:
-        self.check_storable(key)
+        verbs.check_storable(self, key)
         return self._prefix + key
 
     def _ask(self, key: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -439,7 +443,7 @@ class ObjectStore(Store):
 
     def _check_size(self, key: str, size: int) -> None:
         if self._limit is not None:
-            self.check_limit(key, size, self._limit)
+            verbs.check_limit(self, key, size, self._limit)
         elif size > self._max_value_bytes:
             raise StoreLimitError(
                 "the value is too large",
@@ -479,13 +483,15 @@ class ObjectStore(Store):
         self._check_size(key, len(data))
         return memoryview(data)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Request the value, and receive no more than its head if that announces too much."""
         return self._at_most(most).get(key)
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Request all values concurrently."""
-        return self._at_most(most).get_many((key, None) for key in keys)
+        return verbs.get_many(self._at_most(most), ((key, None) for key in keys))
 
     def _in_one_call(self, span: Span | None) -> tuple[int, int] | None:
         """Return the range that requests `span` in one call where `_fetch` makes two; None if there is none.
@@ -505,9 +511,10 @@ class ObjectStore(Store):
         answer = self._part(key, span)
         return None if answer is None else self._cut(key, span or _ALL, [answer])
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Request all values concurrently."""
-        return self._get_many_remembered(requests) if _record.get() else super().get_many(requests)
+        return self._get_many_remembered(requests) if _record.get() else verbs.get_many.default(self, requests)
 
     def _get_many_remembered(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         # Other threads send the requests; this thread, which holds the lock, remembers the answers.
@@ -518,7 +525,8 @@ class ObjectStore(Store):
             self._remember(key, answer and answer.meta)
             yield position, None if answer is None else self._cut(key, span or _ALL, [answer])
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Request all parts at once, near ones as one; repeat if they belong to several versions."""
         read = self._read(key, spans, None)
         self._remember(key, read and read.meta)
@@ -563,7 +571,8 @@ class ObjectStore(Store):
             expected=f"{length} bytes from byte {start} on",
         )
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Request as many bytes as fit and one more, which shows whether there are more."""
         data = self.get(key, (start, start + out.nbytes + 1))
         if data is None:
@@ -584,17 +593,19 @@ class ObjectStore(Store):
         self._remember(key, meta)
         return None if meta is None else int(meta["size"])
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return ETag and version; None if there is no ETag, or a weak one."""
         meta = self._head(key)
         self._remember(key, meta)
-        return self._stamp(meta)
+        return self._stamp_of(meta)
 
-    def _stamp(self, meta: Mapping[str, Any] | None) -> Hashable | None:
+    def _stamp_of(self, meta: Mapping[str, Any] | None) -> Hashable | None:
         version = None if meta is None else Version.of(meta)
         return None if version is None else tuple(version)  # only text, which caches on disks can store
 
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Request value and stamp at once, without transferring the value if the stamp is `unless`."""
         known = unless[0] if isinstance(unless, tuple) else None
         try:
@@ -604,14 +615,16 @@ class ObjectStore(Store):
         self._remember(key, answer and answer.meta)
         if answer is None:
             return Stamped(None, None)
-        stamp = self._stamp(answer.meta)
+        stamp = self._stamp_of(answer.meta)
         return None if stamp is not None and stamp == unless else Stamped(answer.data, stamp)
 
-    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+    @answers(verbs.get_stamped_within)
+    def _get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
         """Request both at once."""
-        return self._at_most(most).get_stamped(key, unless)
+        return verbs.get_stamped(self._at_most(most), key, unless)
 
-    def pinned(self, key: str) -> Reader | None:
+    @answers(verbs.pinned)
+    def _pinned(self, key: str) -> Reader | None:
         """Return a function that requests the ETag that it read first."""
         self._path(key)
         pins: dict[str, Mapping[str, Any]] = {}
@@ -728,11 +741,12 @@ class ObjectStore(Store):
                 remedy=_REMEDY.also("say so by {conditional_put}", conditional_put=StorageOption("disabled")),
             )
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Send the value on condition that there is none."""
         self.check_writable()
         if not self._has_conditions:
-            return super().set_if_absent(key, value)
+            return verbs.set_if_absent.default(self, key, value)
         try:
             answer = self._put(key, value, "create")
         except ConflictError:
@@ -746,7 +760,8 @@ class ObjectStore(Store):
         self._ask(key, obstore.delete)
         self._remember(key, None, always=True)
 
-    def delete_many(self, keys: Iterable[str]) -> None:
+    @answers(verbs.delete_many)
+    def _delete_many(self, keys: Iterable[str]) -> None:
         """Delete a thousand keys at once, or concurrently."""
         self.check_writable()
         remaining = iter(keys)
@@ -763,32 +778,34 @@ class ObjectStore(Store):
         for _ in pool.gather(partial(self._call, obstore.delete, self._store), paths, self._concurrency):
             pass
 
-    def delete_prefix(self, prefix: str) -> None:
+    @answers(verbs.delete_prefix)
+    def _delete_prefix(self, prefix: str) -> None:
         """List the keys, and delete them."""
         self.check_writable()
-        self.delete_many(list(self.list_prefix(prefix)))
+        verbs.delete_many(self, list(self.list_prefix(prefix)))
 
-    def copy_value(self, key: str, target: str) -> bool:
+    @answers(verbs.copy_value)
+    def _copy_value(self, key: str, target: str) -> bool:
         """Ask the server to copy the value; if the server cannot, copy it through this process."""
         self.check_writable()
         if self._web is not None:
-            return super().copy_value(key, target)
+            return verbs.copy_value.default(self, key, target)
         path = self._path(target)
         does_copy = _copies.get(self._data)
         # Some servers write an empty value instead, so the size of the first copy is compared.
         size = self.size(key) if does_copy is None else None
         if does_copy is False or (does_copy is None and not size):
-            return super().copy_value(key, target)
+            return verbs.copy_value.default(self, key, target)
         try:
             copied = self._ask(key, _copied, path)
         except StoreError:  # it has no such request, or only for smaller values
-            return super().copy_value(key, target)
+            return verbs.copy_value.default(self, key, target)
         if copied is None:
             return False
         _record.get().seen.pop((self._data, path), None)
         if does_copy is None:
             _copies[self._data] = self.size(target) == size
-            return _copies[self._data] or super().copy_value(key, target)
+            return _copies[self._data] or verbs.copy_value.default(self, key, target)
         return True
 
     def lock(self, key: str) -> AbstractContextManager[object]:
@@ -831,9 +848,10 @@ class ObjectStore(Store):
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Request page after page."""
-        return (key for key, _ in self.list_sizes(prefix))
+        return (key for key, _ in verbs.list_sizes(self, prefix))
 
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Request page after page, which also contain sizes."""
         full = self._prefix + as_prefix(prefix)
         self._check_lists()

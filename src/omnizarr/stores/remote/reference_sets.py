@@ -37,7 +37,7 @@ from weakref import WeakValueDictionary
 
 from omnizarr.errors import MissingDependencyError, Remedy, Setting, StoreError, StoreLimitError
 from omnizarr.settings import config
-from omnizarr.stores import threads
+from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
 from omnizarr.support.lazy import Lazy
 
@@ -181,13 +181,13 @@ def read(store: Store, key: str, overrides: Mapping[str, str] | None = None) -> 
 
 def _value(store: Store, key: str) -> Buffer | None:
     try:
-        return store.get_within(key, int(config.get("references.max_bytes")))
+        return verbs.get_within(store, key, int(config.get("references.max_bytes")))
     except StoreLimitError as error:
         raise error.add(remedy=_REMEDY)
 
 
 def _read_again(store: Store, key: str, overrides: Mapping[str, str] | None) -> Table:
-    name = pickle.dumps((store, key, overrides, store.stamp(key)))
+    name = pickle.dumps((store, key, overrides, verbs.stamp(store, key)))
     table = _in_use.get(name) or read(store, key, overrides)
     if table is None:
         raise StoreError("the references are not there any more", store=repr(store), key=key)

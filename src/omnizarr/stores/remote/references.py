@@ -29,7 +29,7 @@ from omnizarr.errors import (
     StoreAccessError,
     StoreError,
 )
-from omnizarr.stores import bounded, pool, trust
+from omnizarr.stores import bounded, pool, trust, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -38,6 +38,7 @@ from omnizarr.stores.base import (
     Request,
     Span,
     Store,
+    answers,
     as_prefix,
     bounds,
     check_key,
@@ -221,20 +222,23 @@ class ReferenceStore(Store):
             return None if found is None else cut(found, span)
         return self._read(key, found, [_ALL if span is None else span])[0]
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read the part of the file to which the key refers, unless it is too large."""
-        ((_, value),) = self._get_many([(key, None)], most)
+        ((_, value),) = self._get_each([(key, None)], most)
         return value
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently, and combine neighbouring parts of one file."""
-        return self._get_many(((key, None) for key in keys), most)
+        return self._get_each(((key, None) for key in keys), most)
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently, and combine neighbouring parts of one file."""
-        return self._get_many(requests, None)
+        return self._get_each(requests, None)
 
-    def _get_many(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
+    def _get_each(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
         """Yield the values; with `most`, raise StoreLimitError for those of more bytes."""
         groups = self._groups(requests, most)
         read_group = partial(self._read_group, most=most)
@@ -251,7 +255,7 @@ class ReferenceStore(Store):
         for position, (key, span) in enumerate(requests):
             wanted = _Wanted(position, key, _ALL if span is None else span, self._find(key))
             if most is not None and wanted.found is not None:
-                self.check_limit(key, wanted.size or 0, most)
+                verbs.check_limit(self, key, wanted.size or 0, most)
             if group and not wanted.joins(group):
                 yield group
                 group = []
@@ -271,7 +275,8 @@ class ReferenceStore(Store):
         values = self._read(first.key, around, [(begin - start, end - start) for begin, end in parts])
         return [(each.position, part) for each, part in zip(group, values, strict=True)]
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read several parts of the part of the file."""
         found = self._find(key)
         if not isinstance(found, Target):
@@ -287,11 +292,11 @@ class ReferenceStore(Store):
         def read(store: Store, name: str) -> Buffers | None:
             wanted = [_within(target, span) for span in spans]
             if len(wanted) != 1:
-                return store.get_spans(name, wanted)
+                return verbs.get_spans(store, name, wanted)
             if target.length is not None or spans[0] != _ALL:
                 part = store.get(name, wanted[0])
             else:
-                part = store.get(name) if most is None else store.get_within(name, most)
+                part = store.get(name) if most is None else verbs.get_within(store, name, most)
             return None if part is None else [part]
 
         parts = self._ask(key, target, read)
@@ -303,16 +308,17 @@ class ReferenceStore(Store):
         # For a whole file of unknown size, the size of the file counts; for a part of it, it does not.
         return parts if not target.offset else list(parts)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read from the file directly into `out`."""
         found = self._find(key)
         if not isinstance(found, Target):
             return None if found is None else fill(out, memoryview(found)[start:])
         if found.length is None:
-            return self._ask(key, found, lambda store, name: store.read_into(name, out, start))
+            return self._ask(key, found, lambda store, name: verbs.read_into(store, name, out, start))
         size = max(0, found.length - start)
         room = out.cast("B")[:size]
-        there = self._ask(key, found, lambda store, name: store.read_into(name, room, found.offset + start))
+        there = self._ask(key, found, lambda store, name: verbs.read_into(store, name, room, found.offset + start))
         if there < len(room):
             raise self._too_short(key, found, there, len(room))
         return size
@@ -354,7 +360,8 @@ class ReferenceStore(Store):
         """Whether there is a reference. This does not look for the file."""
         return self._find(key) is not None
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Whether there is one of the references."""
         prefix = as_prefix(prefix)
         return any(self._find(prefix + name) is not None for name in names)
@@ -366,12 +373,13 @@ class ReferenceStore(Store):
             return None if found is None else len(found)
         return self._ask(key, found, lambda store, name: store.size(name)) if found.length is None else found.length
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the stamp of the file, and the part of it."""
         found = self._find(key)
         if not isinstance(found, Target):
             return found
-        stamp = self._ask(key, found, lambda store, name: (store.stamp(name),))[0]
+        stamp = self._ask(key, found, lambda store, name: (verbs.stamp(store, name),))[0]
         return None if stamp is None else (*found, stamp)
 
     # -- listing ------------------------------------------------------------------

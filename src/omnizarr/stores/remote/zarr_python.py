@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from omnizarr.errors import MissingDependencyError, StoreError
-from omnizarr.stores import failures, threads
+from omnizarr.stores import failures, threads, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -20,6 +20,7 @@ from omnizarr.stores.base import (
     Request,
     Span,
     Store,
+    answers,
     as_prefix,
     check_key,
     is_key,
@@ -174,28 +175,30 @@ class ZarrPythonStore(Store):
             return None if value is None else (value if span is None else value[slice(*span)]).to_bytes()
         return self._await(self._read(key, span), key)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Read the value, unless it is too large."""
         if not isinstance(_innermost(self._store), _BOUNDED):
-            return super().get_within(key, most)
+            return verbs.get_within.default(self, key, most)
         check_key(key)
         return self._await(self._read_within(key, most), key)
 
     async def _read_within(self, key: str, most: int) -> Buffer | None:
         if isinstance(_innermost(self._store), _WITH_SIZES):
-            self.check_limit(key, await self._size(key) or 0, most)
+            verbs.check_limit(self, key, await self._size(key) or 0, most)
             return await self._ask(key, None)
         first = min(most, _PROBE) + 1
         value = await self._ask(key, RangeByteRequest(0, first))
         if value is None or len(value) < first:
             return value
-        self.check_limit(key, await self._size(key) or 0, most)
+        verbs.check_limit(self, key, await self._size(key) or 0, most)
         return await self._ask(key, None)
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently on the event loop of zarr-python."""
         if self.concurrency == 1 or not isinstance(_innermost(self._store), _BOUNDED):
-            yield from Store.get_many_within(self, keys, most)
+            yield from verbs.get_many_within.default(self, keys, most)
             return
 
         def task(key: str) -> Coroutine[Any, Any, Buffer | None]:
@@ -205,10 +208,11 @@ class ZarrPythonStore(Store):
         for key, position, call in loops.gather(task, keys, self.concurrency, _running_loop()):
             yield position, self._told(call.result, key)
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently on the event loop of zarr-python."""
         if self.concurrency == 1:
-            yield from super().get_many(requests)
+            yield from verbs.get_many.default(self, requests)
             return
 
         def task(request: Request) -> Coroutine[Any, Any, Buffer | None]:
@@ -218,11 +222,12 @@ class ZarrPythonStore(Store):
         for (key, _), position, call in loops.gather(task, requests, self.concurrency, _running_loop()):
             yield position, self._told(call.result, key)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read one part, or several of a value that cannot change; otherwise cut them from the whole value."""
         if not spans or not (len(spans) == 1 or _is_snapshot(self._store)):
-            return super().get_spans(key, spans)
-        parts = dict(self.get_many((key, span) for span in spans))
+            return verbs.get_spans.default(self, key, spans)
+        parts = dict(verbs.get_many(self, ((key, span) for span in spans)))
         found = [part for _, part in sorted(parts.items(), key=itemgetter(0)) if part is not None]
         return found if len(found) == len(spans) else None
 

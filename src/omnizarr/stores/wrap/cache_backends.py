@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
-from omnizarr.stores import threads
+from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Span, Store
 from omnizarr.support.lazy import Lazy
 
@@ -217,7 +217,7 @@ class StoreBackend:
             self._checked.clear()
             self.nbytes = 0
             try:
-                self._store.delete_prefix(_FOLDER)
+                verbs.delete_prefix(self._store, _FOLDER)
             except OSError as error:
                 self._warn(error)
 

@@ -2,7 +2,7 @@
 
 How current values are
     A value is cached with its stamp (in object stores, its ETag). When it is read again, one request asks the store
-    whether the stamp is still the same (`Store.get_stamped`). If so, no value is transferred. So by default
+    whether the stamp is still the same (`verbs.get_stamped`). If so, no value is transferred. So by default
     (``max_age=0``), you never read a value older than your request, and values without a stamp are not cached.
     With `max_age`, the store is not asked again for this many seconds, not even about missing keys. Use
     ``max_age=math.inf`` for data that never changes.
@@ -27,8 +27,22 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import SettingError
-from omnizarr.stores import threads, waiting
-from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill, parts_of
+from omnizarr.stores import threads, verbs, waiting
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Reader,
+    Request,
+    Span,
+    Stamped,
+    Store,
+    Verb,
+    answers,
+    as_prefix,
+    cut,
+    fill,
+    parts_of,
+)
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.wrap.cache_backends import CacheBackend, Entry, MemoryBackend, Name, StoreBackend, namespace_of
@@ -167,8 +181,8 @@ class CacheStore(WrapperStore):
     def _stamped(self, key: str, unless: Hashable | None, most: int | None) -> Stamped | None:
         """Return value and stamp from the store."""
         if most is None:
-            return self.store.get_stamped(key, unless)
-        return self.store.get_stamped_within(key, unless, most)
+            return verbs.get_stamped(self.store, key, unless)
+        return verbs.get_stamped_within(self.store, key, unless, most)
 
     def _keep(self, key: str, found: Stamped, asked: float) -> Entry:
         """Cache what the store has sent, if it can be used later."""
@@ -188,7 +202,7 @@ class CacheStore(WrapperStore):
             state.hits += 1
             return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
         asked = state.backend.clock()
-        parts = [self.store.get(key, wanted[0])] if len(wanted) == 1 else self.store.get_spans(key, wanted)
+        parts = [self.store.get(key, wanted[0])] if len(wanted) == 1 else verbs.get_spans(self.store, key, wanted)
         if parts is None or parts[0] is None:
             self._keep(key, Stamped(None, None), asked)
             return None
@@ -212,26 +226,30 @@ class CacheStore(WrapperStore):
                 return None if parts is None else parts[0]
         return self.store.get(key, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Return the cached value, or ask the store."""
         if self._state.holds():
-            return self.store.get_within(key, most)
+            return verbs.get_within(self.store, key, most)
         value = self._true(key, self._kept((key, None)), most).value
         if value is not None:
-            self.check_limit(key, len(value), most)
+            verbs.check_limit(self, key, len(value), most)
         return value
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Request each value with `get_within`, concurrently; within a lock, ask the store directly."""
         if self._state.holds():
-            return self.store.get_many_within(keys, most)
-        return Store.get_many_within(self, keys, most)
+            return verbs.get_many_within(self.store, keys, most)
+        return verbs.get_many_within.default(self, keys, most)
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Request each value with `get`, concurrently; within a lock, ask the store directly."""
-        return self.store.get_many(requests) if self._state.holds() else Store.get_many(self, requests)
+        return verbs.get_many(self.store, requests) if self._state.holds() else verbs.get_many.default(self, requests)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Cut the parts from the cached value, or ask the store."""
         if not self._state.holds():
             entry = self._kept((key, None))
@@ -240,16 +258,17 @@ class CacheStore(WrapperStore):
                 return None if value is None else parts_of(value, spans)
             if self.is_immutable and spans:
                 return self._parts(key, spans)
-        return self.store.get_spans(key, spans)
+        return verbs.get_spans(self.store, key, spans)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Copy the cached value, or the whole value once it has been read.
 
         Parts of other values come from the store.
         """
         entry = None if self._state.holds() else self._kept((key, None))
         if self._state.holds() or (entry is None and start):
-            return self.store.read_into(key, out, start)
+            return verbs.read_into(self.store, key, out, start)
         value = self._true(key, entry).value
         return None if value is None else fill(out, memoryview(value)[start:])
 
@@ -272,23 +291,26 @@ class CacheStore(WrapperStore):
             return self.store.size(key)
         return None if entry.value is None else len(entry.value)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return what is known, or ask the store."""
         entry = self._fresh(key)
-        return self.store.stamp(key) if entry is None or entry.stamp is None else entry.stamp
+        return verbs.stamp(self.store, key) if entry is None or entry.stamp is None else entry.stamp
 
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return the cached value, or ask the store."""
-        return self._get_stamped(key, unless)
+        return self._current(key, unless)
 
-    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
+    @answers(verbs.get_stamped_within)
+    def _get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
         """Return the cached value, or ask the store."""
-        found = self._get_stamped(key, unless, most)
+        found = self._current(key, unless, most)
         if found is not None and found.value is not None:
-            self.check_limit(key, len(found.value), most)
+            verbs.check_limit(self, key, len(found.value), most)
         return found
 
-    def _get_stamped(self, key: str, unless: Hashable | None, most: int | None = None) -> Stamped | None:
+    def _current(self, key: str, unless: Hashable | None, most: int | None = None) -> Stamped | None:
         entry = None if self._state.holds() else self._kept((key, None))
         if entry is not None and entry.stamp is not None:
             value, stamp, _ = self._true(key, entry, most)
@@ -299,16 +321,17 @@ class CacheStore(WrapperStore):
             self._keep(key, found, asked)
         return found
 
-    def pinned(self, key: str) -> Reader | None:
+    @answers(verbs.pinned)
+    def _pinned(self, key: str) -> Reader | None:
         """Return a function that reads parts of the cached value, or of one version in the store."""
         if self._state.holds():
-            return self.store.pinned(key)
+            return verbs.pinned(self.store, key)
         entry = self._kept((key, None))
         if entry is not None:
             return reader_of(self._true(key, entry).value)
         if self.is_immutable:
-            return lambda spans: reader_of(self.get(key))(None) if spans is None else self.get_spans(key, spans)
-        below = self.store.pinned(key)
+            return lambda spans: reader_of(self.get(key))(None) if spans is None else verbs.get_spans(self, key, spans)
+        below = verbs.pinned(self.store, key)
         return None if below is None else _FirstWhole(self, key, below)
 
     # -- writing ------------------------------------------------------------------
@@ -329,53 +352,29 @@ class CacheStore(WrapperStore):
             entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
             state.backend.put((key, None), entry)
 
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Set each with `set`."""
-        Store.set_many(self, items)
-
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Write to the store."""
+    def handle(self, verb: Verb[..., Any], *args: Any) -> Any:
+        """Pass the request on, and note what it changes."""
+        if not verb.writes or verb is verbs.lock:
+            return super().handle(verb, *args)
+        if verb is verbs.set_many:
+            return NotImplemented
+        if verb.names == "keys":
+            args = tuple(args[0]), *args[1:]
+        elif verb.names in ("prefix", "two prefixes"):
+            as_prefix(args[0])
         try:
-            return super().set_if_absent(key, value)
+            return super().handle(verb, *args)
         finally:
-            self._state.change(key)
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Write to the store."""
-        try:
-            super().set_partial(key, start, value)
-        finally:
-            self._state.change(key)
-
-    def delete(self, key: str) -> None:
-        """Delete in the store."""
-        try:
-            super().delete(key)
-        finally:
-            self._state.change(key)
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete in the store."""
-        gone: list[str] = []
-
-        def taken() -> Iterator[str]:
-            for key in keys:
-                gone.append(key)
-                yield key
-
-        try:
-            super().delete_many(taken())
-        finally:
-            for key in gone:
-                self._state.change(key)
-
-    def delete_prefix(self, prefix: str) -> None:
-        """Delete in the store."""
-        as_prefix(prefix)
-        try:
-            super().delete_prefix(prefix)
-        finally:
-            self._state.change_all()
+            match verb.names:
+                case "key":
+                    self._state.change(args[0])
+                case "two keys":
+                    self._state.change(args[1])
+                case "keys":
+                    for key in args[0]:
+                        self._state.change(key)
+                case _:
+                    self._state.change_all()
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock in the store. Reads and writes within the lock bypass the cache."""

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from omnizarr.errors import StoreError
-from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Request, Stamped, Store
+from omnizarr.stores import threads, verbs
+from omnizarr.stores.base import Buffer, Request, Stamped, Store, answers
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
 
@@ -109,7 +109,7 @@ class FaultyStore(ObservedStore):
 
         An eventually consistent store, or a cache in front of it, does this. Value and stamp are both old.
         """
-        value, stamp = self.store.get_stamped(key) or Stamped(None, None)
+        value, stamp = verbs.get_stamped(self.store, key) or Stamped(None, None)
         with self._guard:
             self._frozen[key] = _Frozen(key, value, stamp), reads
 
@@ -168,9 +168,10 @@ class FaultyStore(ObservedStore):
                 self._frozen[key] = frozen, reads - 1
             return frozen
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Request each value with `get`, up to `concurrency` at once."""
-        return Store.get_many(self, requests)
+        return verbs.get_many.default(self, requests)
 
     def set(self, key: str, value: Buffer) -> None:
         """Store the value, or only a part of it."""
@@ -189,7 +190,8 @@ class _Frozen(MemoryStore):
 
     def __init__(self, key: str, value: Buffer | None, stamp: Hashable | None) -> None:
         super().__init__({} if value is None else {key: value})
-        self._stamp = stamp
+        self._kept_stamp = stamp
 
-    def stamp(self, key: str) -> Hashable | None:
-        return self._stamp
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
+        return self._kept_stamp

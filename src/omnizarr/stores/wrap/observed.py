@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from omnizarr.stores.base import Buffer, Buffers, Listing, Reader, Request, Span, Stamped, Store
+from omnizarr.stores import verbs
+from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, Verb, answers
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
 T = TypeVar("T")
@@ -43,7 +45,7 @@ class ObservedStore(WrapperStore):
         """Note that a request has ended. `moved` is the number of bytes; None if no value was transferred."""
 
     def _target(self, key: str) -> Store:
-        """Return the store that answers requests for a key."""
+        """Return the store that answers reading requests for a key."""
         return self.store
 
     def _run(
@@ -81,17 +83,25 @@ class ObservedStore(WrapperStore):
         finally:
             self._end(begun, None, seconds, failed=failed)
 
-    # -- reading ------------------------------------------------------------------
-
-    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+    def handle(self, verb: Verb[..., Any], *args: Any) -> Any:
         """Observe the request and pass it on."""
-        return self._run(("get", key, span), lambda: self._target(key).get(key, span), length)
+        if verb in _UNSEEN or verb in self._answers or not self._passes_on(verb):
+            return super().handle(verb, *args)
+        if verb in _ONE_BY_ONE:
+            return NotImplemented
+        if verb in _LISTINGS:
+            place = args[0] if args else ""
+            return self._listed(verb.name, place, lambda: self._send(verb, *args))
+        label, span, measure = _FACTS.get(verb, (verb.name, _no_span, _nothing))
+        return self._run(
+            (label, args[0] if args else "", span(*args)), lambda: self._send(verb, *args), partial(measure, args)
+        )
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
-        """Observe the request and pass it on."""
-        return self._run(("get", key, None), lambda: self._target(key).get_within(key, most), length)
+    def _send(self, verb: Verb[..., Any], *args: Any) -> Any:
+        return super().handle(verb, *args) if verb.writes or verb.names != "key" else verb(self._target(args[0]), *args)
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass requests on, and observe each from when it is taken until its value arrives."""
         under_way: dict[int, Asked] = {}
 
@@ -101,7 +111,7 @@ class ObservedStore(WrapperStore):
                 yield key, span
 
         try:
-            for position, value in self.store.get_many(taken()):
+            for position, value in verbs.get_many(self.store, taken()):
                 begun = under_way.pop(position)
                 self._end(begun, length(value), time.perf_counter() - begun.start, failed=False)
                 yield position, value
@@ -109,53 +119,10 @@ class ObservedStore(WrapperStore):
             for begun in under_way.values():
                 self._end(begun, None, time.perf_counter() - begun.start, failed=True)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Observe the request and pass it on."""
-        return self._run(("get_spans", key, tuple(spans)), lambda: self._target(key).get_spans(key, spans), total)
-
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Observe the request and pass it on."""
-        return self._run(
-            ("read_into", key, (start, start + out.nbytes)),
-            lambda: self._target(key).read_into(key, out, start),
-            lambda size: None if size is None else min(size, out.nbytes),
-        )
-
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Observe each request."""
-        return Store.has_any(self, prefix, names)
-
-    def exists(self, key: str) -> bool:
-        """Observe the request and pass it on."""
-        return self._run(("exists", key, None), lambda: self._target(key).exists(key))
-
-    def size(self, key: str) -> int | None:
-        """Observe the request and pass it on."""
-        return self._run(("size", key, None), lambda: self._target(key).size(key))
-
-    def stamp(self, key: str) -> Hashable | None:
-        """Observe the request and pass it on."""
-        return self._run(("stamp", key, None), lambda: self._target(key).stamp(key))
-
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Observe one request, which transfers no bytes if the stamp is the same."""
-        return self._run(
-            ("get_stamped", key, None),
-            lambda: self._target(key).get_stamped(key, unless),
-            lambda found: None if found is None else length(found.value),
-        )
-
-    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
-        """Observe the request and pass it on."""
-        return self._run(
-            ("get_stamped", key, None),
-            lambda: self._target(key).get_stamped_within(key, unless, most),
-            lambda found: None if found is None else length(found.value),
-        )
-
-    def pinned(self, key: str) -> Reader | None:
+    @answers(verbs.pinned)
+    def _pinned(self, key: str) -> Reader | None:
         """Pass the request on, and observe each call of the returned function."""
-        read = self._target(key).pinned(key)
+        read = verbs.pinned(self._target(key), key)
         if read is None:
             return None
 
@@ -164,62 +131,6 @@ class ObservedStore(WrapperStore):
             return self._run(asked, lambda: read(spans), total)
 
         return watched
-
-    # -- writing ------------------------------------------------------------------
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Observe the request and pass it on."""
-        self._run(("set", key, None), lambda: super(ObservedStore, self).set(key, value), lambda _: len(value))
-
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Set each with `set`."""
-        Store.set_many(self, items)
-
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Observe the request and pass it on."""
-        return self._run(
-            ("set_if_absent", key, None),
-            lambda: super(ObservedStore, self).set_if_absent(key, value),
-            lambda was_set: len(value) if was_set else 0,
-        )
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Observe the request and pass it on."""
-        self._run(
-            ("set_partial", key, (start, start + len(value))),
-            lambda: super(ObservedStore, self).set_partial(key, start, value),
-            lambda _: len(value),
-        )
-
-    def delete(self, key: str) -> None:
-        """Observe the request and pass it on."""
-        self._run(("delete", key, None), lambda: super(ObservedStore, self).delete(key))
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete each with `delete`."""
-        Store.delete_many(self, keys)
-
-    def delete_prefix(self, prefix: str) -> None:
-        """Observe the request and pass it on."""
-        self._run(("delete_prefix", prefix, None), lambda: super(ObservedStore, self).delete_prefix(prefix))
-
-    # -- listing ------------------------------------------------------------------
-
-    def list(self) -> Iterator[str]:
-        """Observe the request and pass it on."""
-        return self._listed("list", "", self.store.list)
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Observe the request and pass it on."""
-        return self._listed("list_prefix", prefix, lambda: self.store.list_prefix(prefix))
-
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Observe the request and pass it on."""
-        return self._listed("list_sizes", prefix, lambda: self.store.list_sizes(prefix))
-
-    def list_dir(self, prefix: str) -> Listing:
-        """Observe the request and pass it on."""
-        return self._run(("list_dir", prefix, None), lambda: self.store.list_dir(prefix))
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.store == other.store
@@ -236,3 +147,48 @@ def length(value: Buffer | None) -> int | None:
 def total(values: Buffers | None) -> int | None:
     """Return the size of several values in bytes; None if there are none."""
     return None if values is None else sum(map(len, values))
+
+
+def _no_span(*_: object) -> None:
+    pass
+
+
+def _nothing(_args: Any, _answer: Any) -> None:
+    pass
+
+
+def _value(_args: Any, answer: Buffer | None) -> int | None:
+    return length(answer)
+
+
+def _stamped(_args: Any, answer: Stamped | None) -> int | None:
+    return None if answer is None else length(answer.value)
+
+
+def _written(args: Any, _answer: Any) -> int:
+    return len(args[-1])
+
+
+_UNSEEN: Final = frozenset[Verb[..., Any]](
+    {verbs.lock, verbs.check_storable, verbs.remembered, verbs.access, verbs.elsewhere}
+)
+_ONE_BY_ONE: Final = frozenset[Verb[..., Any]](
+    {verbs.get_many_within, verbs.has_any, verbs.set_many, verbs.delete_many, verbs.set_in_new_folder}
+)
+_LISTINGS: Final = frozenset[Verb[..., Any]]({verbs.list, verbs.list_prefix, verbs.list_sizes})
+_FACTS: Final[dict[Verb[..., Any], tuple[str, Callable[..., Spans], Callable[[Any, Any], int | None]]]] = {
+    verbs.get: ("get", lambda _, span=None: span, _value),
+    verbs.get_within: ("get", _no_span, _value),
+    verbs.get_spans: ("get_spans", lambda _, spans: tuple(spans), lambda _, answer: total(answer)),
+    verbs.read_into: (
+        "read_into",
+        lambda _, out, start=0: (start, start + out.nbytes),
+        lambda args, size: None if size is None else min(size, args[1].nbytes),
+    ),
+    verbs.get_stamped: ("get_stamped", _no_span, _stamped),
+    verbs.get_stamped_within: ("get_stamped", _no_span, _stamped),
+    verbs.set: ("set", _no_span, _written),
+    verbs.set_if_absent: ("set_if_absent", _no_span, lambda args, was_set: len(args[1]) if was_set else 0),
+    verbs.set_partial: ("set_partial", lambda _, start, value: (start, start + len(value)), _written),
+}
+"""Name, parts of the value, and how many bytes were transferred, of the verbs that transfer values."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 
-from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Change, Exclusion, Store
+from omnizarr.stores import threads, verbs
+from omnizarr.stores.base import Buffer, Exclusion, Store, answers
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
@@ -53,10 +53,10 @@ class SynchronizedStore(WrapperStore):
     Examples
     --------
     >>> import threading
-    >>> from omnizarr.stores import MemoryStore
+    >>> from omnizarr.stores import MemoryStore, verbs
     >>> store = SynchronizedStore(MemoryStore(), threading.Lock())
     >>> with store.lock("a"), store.lock("a"):
-    ...     store.set_partial("a", 1, b"x")
+    ...     verbs.set_partial(store, "a", 1, b"x")
     >>> store.get("a")
     b'\x00x'
     """
@@ -93,22 +93,11 @@ class SynchronizedStore(WrapperStore):
                 finally:
                     _entered.discard(name)
 
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
+    @answers(verbs.set_if_absent)
+    def _set_if_absent(self, key: str, value: Buffer) -> bool:
         """Check and set under the lock."""
-        self.check_writable()
         with self.lock(key):
-            return super().set_if_absent(key, value)
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Change the value under the lock."""
-        if self.store.exclusion == "condition":
-            super().set_partial(key, start, value)
-            return
-        Store.set_partial(self, key, start, value)
-
-    def update(self, key: str, change: Change) -> None:
-        """Change the value under the lock."""
-        Store.update(self, key, change)
+            return verbs.set_if_absent(self.store, key, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock_of"}

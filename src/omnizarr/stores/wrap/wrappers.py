@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager
+from typing import Any, ClassVar, TypeVar
 
-from omnizarr.stores.base import (
-    Buffer,
-    Buffers,
-    Exclusion,
-    Listing,
-    Reader,
-    Request,
-    Span,
-    Stamped,
-    Store,
-    as_prefix,
-    check_key,
-    replaces_set_alone,
-)
+from omnizarr.stores import verbs
+from omnizarr.stores.base import Buffer, Exclusion, Listing, Span, Store, Verb, as_prefix, check_key
+
+T = TypeVar("T")
 
 
 class WrapperStore(Store):
@@ -55,7 +46,7 @@ class WrapperStore(Store):
     @property
     def sets_unlocked(self) -> bool:
         """The value of the wrapped store."""
-        return self.store.sets_unlocked and not replaces_set_alone(self, WrapperStore)
+        return self.store.sets_unlocked
 
     @property
     def is_shared(self) -> bool:
@@ -72,124 +63,71 @@ class WrapperStore(Store):
         """The value of the wrapped store."""
         return self.store.lists_everything
 
+    _replaced: ClassVar[frozenset[str]] = frozenset()
+    """The methods that subclasses replace."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if "handle" not in vars(cls):
+            cls._replaced |= {verb.name for verb in verbs.METHODS if verb.name in vars(cls)}
+
+    def handle(self, verb: Verb[..., Any], *args: Any) -> Any:
+        """Pass a request on to the wrapped store: override this method to see or change each.
+
+        It gets the requests of all methods and of all functions of `omnizarr.stores.verbs`. NotImplemented asks for the
+        default implementation of the verb, which uses the methods of this wrapper. So it is if a subclass replaces a
+        method for which the verb stands: nothing bypasses the method.
+        """
+        name = self._answers.get(verb)
+        if name is not None:
+            return getattr(self, name)(*args)
+        if verb.writes:
+            self.check_writable()
+        return verb(self.store, *args) if self._passes_on(verb) else NotImplemented
+
+    def _passes_on(self, verb: Verb[..., Any]) -> bool:
+        # A method that a subclass replaces comes here as ``super().exists``, to be passed on.
+        return not verb.bypasses and (verb.name in self._replaced or self._replaced.isdisjoint(verb.uses))
+
+    def _request(self, verb: Verb[..., T], *args: Any) -> T:
+        answer = self.handle(verb, *args)
+        return verb.default(self, *args) if answer is NotImplemented else answer
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Pass the request on."""
-        return self.store.get(key, span)
-
-    def get_within(self, key: str, most: int) -> Buffer | None:
-        """Pass the request on, unless a subclass reads in another way."""
-        if type(self).get is WrapperStore.get:
-            return self.store.get_within(key, most)
-        return super().get_within(key, most)
-
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
-        """Pass the request on, unless a subclass reads in another way."""
-        own = type(self)
-        if own.get is WrapperStore.get and own.get_within is WrapperStore.get_within:
-            return self.store.get_many_within(keys, most)
-        return super().get_many_within(keys, most)
-
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Pass the request on."""
-        return self.store.get_many(requests)
-
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Pass the request on."""
-        return self.store.get_spans(key, spans)
-
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Pass the request on."""
-        return self.store.read_into(key, out, start)
-
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Pass the request on."""
-        return self.store.has_any(prefix, names)
+        return self._request(verbs.get, key, span)
 
     def exists(self, key: str) -> bool:
         """Pass the request on."""
-        return self.store.exists(key)
+        return self._request(verbs.exists, key)
 
     def size(self, key: str) -> int | None:
         """Pass the request on."""
-        return self.store.size(key)
-
-    def stamp(self, key: str) -> Hashable | None:
-        """Pass the request on."""
-        return self.store.stamp(key)
-
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Pass the request on."""
-        return self.store.get_stamped(key, unless)
-
-    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
-        """Pass the request on, unless a subclass reads in another way."""
-        if type(self).get_stamped is WrapperStore.get_stamped:
-            return self.store.get_stamped_within(key, unless, most)
-        return super().get_stamped_within(key, unless, most)
-
-    def pinned(self, key: str) -> Reader | None:
-        """Pass the request on."""
-        return self.store.pinned(key)
+        return self._request(verbs.size, key)
 
     def set(self, key: str, value: Buffer) -> None:
         """Pass the request on."""
-        self.check_writable()
-        self.store.set(key, value)
-
-    def check_storable(self, key: str) -> None:
-        """Pass the request on."""
-        self.store.check_storable(key)
-
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Pass the request on."""
-        self.check_writable()
-        self.store.set_many(items)
-
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Pass the request on."""
-        self.check_writable()
-        return self.store.set_if_absent(key, value)
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Pass the request on."""
-        self.check_writable()
-        self.store.set_partial(key, start, value)
+        self._request(verbs.set, key, value)
 
     def delete(self, key: str) -> None:
         """Pass the request on."""
-        self.check_writable()
-        self.store.delete(key)
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Pass the request on."""
-        self.check_writable()
-        self.store.delete_many(keys)
-
-    def delete_prefix(self, prefix: str) -> None:
-        """Pass the request on."""
-        self.check_writable()
-        self.store.delete_prefix(prefix)
+        self._request(verbs.delete, key)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Pass the request on."""
-        self.check_writable()
-        return self.store.lock(key)
+        return self._request(verbs.lock, key)
 
     def list(self) -> Iterator[str]:
         """Pass the request on."""
-        return self.store.list()
+        return self._request(verbs.list)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Pass the request on."""
-        return self.store.list_prefix(prefix)
-
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Pass the request on."""
-        return self.store.list_sizes(prefix)
+        return self._request(verbs.list_prefix, prefix)
 
     def list_dir(self, prefix: str) -> Listing:
         """Pass the request on."""
-        return self.store.list_dir(prefix)
+        return self._request(verbs.list_dir, prefix)
 
     def origin(self) -> tuple[Hashable, str]:
         """Pass the request on."""
@@ -272,124 +210,51 @@ class PrefixStore(WrapperStore):
         check_key(key)
         return self.prefix + key
 
+    def _above(self, prefix: str) -> str:
+        return self.prefix + as_prefix(prefix)
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read below the prefix."""
-        return self.store.get(self._full(key), span)
+        check_key(key)
+        return self.store.get(self.prefix + key, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
-        """Read below the prefix."""
-        return self.store.get_within(self._full(key), most)
+    def _below(self, verb: Verb[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments with the keys and prefixes of the wrapped store."""
+        if verb is verbs.has_any:
+            names = tuple(args[1])
+            for name in names:
+                check_key(as_prefix(args[0]) + name)
+            return self._above(args[0]), names
+        match verb.names:
+            case "key":
+                return self._full(args[0]), *args[1:]
+            case "keys":
+                return map(self._full, args[0]), *args[1:]
+            case "pairs":
+                return ((self._full(key), other) for key, other in args[0]), *args[1:]
+            case "two keys":
+                return tuple(map(self._full, args))
+            case "prefix":
+                return self._above(args[0]), *args[1:]
+            case "two prefixes":
+                return tuple(map(self._above, args))
+        return args
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
-        """Read below the prefix."""
-        return self.store.get_many_within(map(self._full, keys), most)
-
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Read below the prefix."""
-        return self.store.get_many((self._full(key), span) for key, span in requests)
-
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Read below the prefix."""
-        return self.store.get_spans(self._full(key), spans)
-
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Read below the prefix."""
-        return self.store.read_into(self._full(key), out, start)
-
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Look below the prefix."""
-        prefix, names = as_prefix(prefix), list(names)
-        for name in names:
-            check_key(prefix + name)
-        return self.store.has_any(self.prefix + prefix, names)
-
-    def exists(self, key: str) -> bool:
-        """Look below the prefix."""
-        return self.store.exists(self._full(key))
-
-    def size(self, key: str) -> int | None:
-        """Look below the prefix."""
-        return self.store.size(self._full(key))
-
-    def stamp(self, key: str) -> Hashable | None:
-        """Look below the prefix."""
-        return self.store.stamp(self._full(key))
-
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Read below the prefix."""
-        return self.store.get_stamped(self._full(key), unless)
-
-    def get_stamped_within(self, key: str, unless: Hashable | None, most: int) -> Stamped | None:
-        """Read below the prefix."""
-        return self.store.get_stamped_within(self._full(key), unless, most)
-
-    def pinned(self, key: str) -> Reader | None:
-        """Read below the prefix."""
-        return self.store.pinned(self._full(key))
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Write below the prefix."""
-        super().set(self._full(key), value)
-
-    def check_storable(self, key: str) -> None:
-        """Check it below the prefix."""
-        super().check_storable(self._full(key))
-
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Write below the prefix."""
-        super().set_many((self._full(key), value) for key, value in items)
-
-    def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Write below the prefix."""
-        return super().set_if_absent(self._full(key), value)
-
-    def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Write below the prefix."""
-        super().set_partial(self._full(key), start, value)
-
-    def delete(self, key: str) -> None:
-        """Delete below the prefix."""
-        super().delete(self._full(key))
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete below the prefix."""
-        super().delete_many(self._full(key) for key in keys)
-
-    def delete_prefix(self, prefix: str) -> None:
-        """Delete below the prefix."""
-        super().delete_prefix(self.prefix + as_prefix(prefix))
-
-    def copy_value(self, key: str, target: str) -> bool:
-        """Copy below the prefix."""
-        self.check_writable()
-        return self.store.copy_value(self._full(key), self._full(target))
-
-    def move_prefix(self, prefix: str, target: str) -> bool:
-        """Move below the prefix."""
-        self.check_writable()
-        return self.store.move_prefix(self.prefix + as_prefix(prefix), self.prefix + as_prefix(target))
-
-    def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock below the prefix."""
-        return super().lock(self._full(key))
-
-    def list(self) -> Iterator[str]:
-        """List below the prefix."""
-        return self.list_prefix("")
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        """List below the prefix."""
-        skip = len(self.prefix)
-        return (key[skip:] for key in self.store.list_prefix(self.prefix + as_prefix(prefix)))
-
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """List below the prefix."""
-        skip = len(self.prefix)
-        return ((key[skip:], size) for key, size in self.store.list_sizes(self.prefix + as_prefix(prefix)))
-
-    def list_dir(self, prefix: str) -> Listing:
-        """List below the prefix."""
-        return self.store.list_dir(self.prefix + as_prefix(prefix)).below(self.prefix)
+    def handle(self, verb: Verb[..., Any], *args: Any) -> Any:
+        """Pass the request on, below the prefix."""
+        skip: Any = len(self.prefix)
+        if verb is verbs.list:
+            return self.list_prefix("")
+        answer: Any = super().handle(verb, *self._below(verb, args))
+        if answer is NotImplemented:
+            return NotImplemented
+        if verb is verbs.list_prefix:
+            answer = (key[skip:] for key in answer)
+        elif verb is verbs.list_sizes:
+            answer = ((key[skip:], size) for key, size in answer)
+        elif verb is verbs.list_dir:
+            answer = answer.below(self.prefix)
+        return answer
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the origin of the store, with the prefix appended."""

@@ -13,7 +13,7 @@ from omnizarr.errors import NodeNotFoundError, StoreError
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import pool
+from omnizarr.stores import pool, verbs
 from omnizarr.stores.base import Buffer
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.check import (
@@ -202,7 +202,7 @@ def _check_chunks(findings: Findings, keys: keyspace.Keys, *, data: bool, worker
         path = chunk.owner.node.path
         nbytes = 0
         try:
-            value = chunk.binding.store.get_within(chunk.key, chunk.binding.chain.most_stored) if data else None
+            value = verbs.get_within(chunk.binding.store, chunk.key, chunk.binding.chain.most_stored) if data else None
             nbytes = 0 if value is None else len(value)
             troubles = list(_troubles(chunk, value, data=data))
         except StoreError as error:

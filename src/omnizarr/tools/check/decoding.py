@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from omnizarr.engine import Binding
 from omnizarr.errors import StoreError
+from omnizarr.stores import verbs
 from omnizarr.tools.check import chunks
 from omnizarr.tools.check.chunks import Trouble
 from omnizarr.tools.check.keyspace import Chunk
@@ -65,7 +66,7 @@ class Decoding(Question[Stored, DecodedChunk]):
         def look(stored: Stored) -> tuple[int, DecodedChunk]:
             value = None
             try:
-                value = stored.binding.store.get_within(stored.key, stored.binding.chain.most_stored)
+                value = verbs.get_within(stored.binding.store, stored.key, stored.binding.chain.most_stored)
                 found = () if value is None else chunks.check_data(stored.binding, stored.coords, value)
                 troubles = tuple(found)
             except StoreError as error:

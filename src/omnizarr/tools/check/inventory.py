@@ -19,7 +19,7 @@ from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import bounded
+from omnizarr.stores import bounded, verbs
 from omnizarr.stores.base import Buffer, Store
 
 ENTRY: Final = "zarr.json"
@@ -142,7 +142,7 @@ def home_of(where: StorePath, zarr_format: int | str | None = None) -> StorePath
 def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
     """Yield the same keys, each with the size of its value in bytes."""
     if where.home is None:
-        return where.store.list_sizes(where.prefix)
+        return verbs.list_sizes(where.store, where.prefix)
     return holdings.sizes(where)
 
 

@@ -16,8 +16,8 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
-from omnizarr.stores import Store, bounded, pool
-from omnizarr.stores.base import Buffer, Listing, Request, Span, cut
+from omnizarr.stores import Store, bounded, pool, verbs
+from omnizarr.stores.base import Buffer, Listing, Request, Span, answers, cut
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools import reaching
 from omnizarr.tools.check.inventory import Inventory
@@ -51,21 +51,24 @@ class NamedKeys(WrapperStore):
             return cut(value, span)
         return None if key.rpartition("/")[2] in _NAMES else self.store.get(key, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Return a document from memory, and chunks from the store."""
         if key in self._documents or key.rpartition("/")[2] in _NAMES:
-            return super().get_within(key, most)
-        return self.store.get_within(key, most)
+            return verbs.get_within.default(self, key, most)
+        return verbs.get_within(self.store, key, most)
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Get each."""
-        return Store.get_many(self, requests)
+        return verbs.get_many.default(self, requests)
 
     def exists(self, key: str) -> bool:
         """Return whether a document is kept, or the store has the chunk."""
         return key in self._documents or (key.rpartition("/")[2] not in _NAMES and self.store.exists(key))
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Ask for each."""
         return any(self.exists(prefix + name) for name in names)
 
@@ -77,7 +80,8 @@ class NamedKeys(WrapperStore):
         """Yield those below a prefix."""
         return Store.list_prefix(self, prefix)
 
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Yield those below a prefix, with the sizes of the documents."""
         sizes = {key: 0 if isinstance(value, StoreError) else len(value) for key, value in self._documents.items()}
         return ((key, sizes[key]) for key in self.list_prefix(prefix))

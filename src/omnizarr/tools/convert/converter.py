@@ -36,7 +36,7 @@ from omnizarr.nodes import consolidated, detection, hierarchy, outside
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
 from omnizarr.tools.convert import files, inplace, journal, temporary, transfer
@@ -358,7 +358,7 @@ class _Work:
         for step in self.plan.steps:
             if step.is_array:
                 _erase(self._there(step), self._at(step))
-                self.root.store.delete_many(list(self._move(step).strays()))
+                verbs.delete_many(self.root.store, list(self._move(step).strays()))
         self._remove_temporary()
         journal.remove(self.root)
 

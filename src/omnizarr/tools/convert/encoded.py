@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from omnizarr.codecs.contract import Buffer
-from omnizarr.stores import Store, pool, threads
+from omnizarr.stores import Store, pool, threads, verbs
 from omnizarr.stores.wrap.cache_backends import Entry, MemoryBackend
 
 MOST_KEPT: Final = 64 * 2**20
@@ -65,7 +65,7 @@ def _stamps(store: Store, keys: Sequence[str]) -> tuple[Hashable, ...] | None:
     """Return the stamps of values, in the order of their keys; None if one that is stored has none."""
 
     def stamp(key: str) -> Hashable | None:
-        found = store.stamp(key)
+        found = verbs.stamp(store, key)
         return _MISSING if found is None and not store.exists(key) else found
 
     if len(keys) > MOST_SOURCES:

@@ -24,7 +24,7 @@ from omnizarr.errors import ChunkError, OmnizarrError
 from omnizarr.model import ArrayMetadata, grids
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import chunking
-from omnizarr.stores import MemoryStore, pool
+from omnizarr.stores import MemoryStore, pool, verbs
 from omnizarr.tools.convert.moving import Move, Sides
 from omnizarr.tools.convert.report import Estimate
 from omnizarr.tools.convert.routes import Pass
@@ -194,7 +194,7 @@ def _taken(move: Move, sides: Sides, metadata: ArrayMetadata, box: Box) -> _Samp
     again: Any = np.empty(whole.buffer_shape, writing.spec.dtype)
     engine.read(writing, whole, again, 1)
     done = time.perf_counter()
-    nbytes = sum(size for _, size in store.list_sizes(""))
+    nbytes = sum(size for _, size in verbs.list_sizes(store, ""))
     decoded = max(math.prod(_decoded(move, sides, box)), 1)
     return _Sample(
         max(_stored_in(sides.source, box), 1), decoded, nbytes, read - started, written - begun, done - written

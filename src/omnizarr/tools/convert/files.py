@@ -12,7 +12,7 @@ from omnizarr.formats.paths import Above
 from omnizarr.model import Loss, Metadata
 from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, pool
+from omnizarr.stores import LocalStore, pool, verbs
 from omnizarr.tools import strangers
 from omnizarr.tools.strangers import Strangers
 
@@ -54,7 +54,7 @@ def for_place(files: Iterable[str], paths: Iterable[str], place: StorePath) -> d
     lost = {}
     for key in names:  # sorted: a file comes before what lies below its name
         try:
-            place.store.check_storable(place.prefix + key)
+            verbs.check_storable(place.store, place.prefix + key)
         except (InvalidKeyError, StoreLimitError) as error:
             lost[key] = f"{place.store} has no room for its key: {error.message}"
             continue

@@ -20,6 +20,7 @@ from omnizarr.nodes import consolidated, detection, stored
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.renewing import Change
 from omnizarr.nodes.wording import format_name
+from omnizarr.stores import verbs
 from omnizarr.tools.convert.planning import Plan, Step
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.translate.translation import translate
@@ -67,7 +68,7 @@ def run(plan: Plan, *, remove_old: bool, overwrite: bool, dry_run: bool) -> tupl
         with Change(plan.source.where, "new") as change:
             change.begin()
             _write(plan, missing)
-            plan.source.where.store.delete_many(removed)
+            verbs.delete_many(plan.source.where.store, removed)
         for step in reversed(plan.steps):
             if step.has_copies and step in missing and step.target is not None:
                 consolidated.consolidate(_where(step))

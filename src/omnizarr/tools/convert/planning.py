@@ -19,6 +19,7 @@ from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores import verbs
 from omnizarr.tools.convert import files, journal
 from omnizarr.tools.convert.report import How, NodeReport
 from omnizarr.tools.convert.sources import Node, Source, is_failure, is_implied
@@ -185,7 +186,7 @@ def _fitted(step: Step, dialect: Dialect, place: StorePath) -> Step:
         keys += [f"{keyspace.chunk_prefix(path)}{key}" for key in _last_chunk(step.target)]
     try:
         for key in keys:
-            place.store.check_storable(key)
+            verbs.check_storable(place.store, key)
     except (InvalidKeyError, StoreLimitError) as error:
         why = f"{place.store} has no room for its keys: {error.message}"
         loss = Loss(step.path, "", f"the node {step.path!r}", why)

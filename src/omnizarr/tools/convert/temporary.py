@@ -25,7 +25,7 @@ from omnizarr.errors import OmnizarrError, Remedy, StoreError
 from omnizarr.model import ArrayMetadata, Named
 from omnizarr.nodes import chunking
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import pool
+from omnizarr.stores import pool, verbs
 from omnizarr.tools.convert.routes import Route, Stage, regions_of
 from omnizarr.tools.streaming.regions import Box
 
@@ -53,7 +53,7 @@ def remove(where: StorePath, but: Sequence[TemporaryObjects] = ()) -> None:
     kept = {shelf.where.parent.prefix for shelf in but}
     for prefix in where.store.list_dir(where.prefix).prefixes:
         if prefix not in kept:
-            where.store.delete_prefix(prefix)
+            verbs.delete_prefix(where.store, prefix)
 
 
 def _digest(*parts: object) -> str:
@@ -166,7 +166,7 @@ class TemporaryObjects:
             return self._decoded(key, self._chain(self.serializer, shape))
         values = np.empty(shape, self.spec.dtype)
         start = (_before(cell, edges) - _before(first, edges)) * values.itemsize
-        found = self.where.store.read_into(key, memory_of(values), start)
+        found = verbs.read_into(self.where.store, key, memory_of(values), start)
         if found is None or found < values.nbytes:
             found_text = "nothing" if found is None else f"{start + found} bytes"
             raise self._broken(key, found_text, f"at least {start + values.nbytes} bytes")

@@ -18,7 +18,7 @@ from omnizarr.nodes.copying import document_test
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.nodes.renewing import Change, renew
-from omnizarr.stores import LocalStore, Store, ZipStore
+from omnizarr.stores import LocalStore, Store, ZipStore, verbs
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.edit import mentions, places, unfinished
 from omnizarr.tools.edit.report import Edited
@@ -140,7 +140,7 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress 
         is_document = document_test(where)
         own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
-        where.store.delete_many(dict.fromkeys((*own, *below)))
+        verbs.delete_many(where.store, dict.fromkeys((*own, *below)))
     mentions.enter(where, None)
     _delete_rest(where, sizes, progress)
     return outcome
@@ -151,13 +151,13 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progr
     with Tracker(progress, f"delete {where}", sum(size for _, size in sizes)) as shown:
         for first in range(0, len(sizes), _BATCH):
             batch = sizes[first : first + _BATCH]
-            where.store.delete_many([key for key, _ in batch if key != journal])
+            verbs.delete_many(where.store, [key for key, _ in batch if key != journal])
             shown.tick(sum(size for _, size in batch))
     where.store.delete(journal)
     owned = dialects_at(where)[0].keyspace.node_keys(where.path)
     for prefix in owned.prefixes:  # what came meanwhile, and empty directories
         if next(iter(where.store.list_prefix(prefix)), None) is None:
-            where.store.delete_prefix(prefix)
+            verbs.delete_prefix(where.store, prefix)
 
 
 def finish(where: StorePath, *, dry_run: bool = False, progress: Progress = None) -> Edited:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
-from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, as_prefix, check_key, cut, listing
+from omnizarr.stores import verbs
+from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, answers, as_prefix, check_key, cut, listing
 
 
 class Overlay(Store):
@@ -39,16 +40,22 @@ class Overlay(Store):
         value = self.changed[key]
         return None if value is None else cut(value, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Return the value that was set, or else the value of the store below."""
-        return self.store.get_within(key, most) if key not in self.changed else super().get_within(key, most)
+        return (
+            verbs.get_within(self.store, key, most)
+            if key not in self.changed
+            else verbs.get_within.default(self, key, most)
+        )
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass calls on to the store, except for changed keys."""
         wanted = list(requests)
         yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(wanted) if key in self.changed)
         below = [number for number, (key, _) in enumerate(wanted) if key not in self.changed]
-        for number, value in self.store.get_many([wanted[number] for number in below]):
+        for number, value in verbs.get_many(self.store, [wanted[number] for number in below]):
             yield below[number], value
 
     def size(self, key: str) -> int | None:

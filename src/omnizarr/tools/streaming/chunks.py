@@ -24,7 +24,7 @@ from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.nodes import chunking, holdings
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
-from omnizarr.stores import Store, pool
+from omnizarr.stores import Store, pool, verbs
 from omnizarr.support.locks import RLock
 from omnizarr.tools.streaming.regions import Box, Regions
 
@@ -75,7 +75,7 @@ class Chunks:
 
         Raises StoreLimitError if it is larger than its metadata allow; then nothing is read.
         """
-        return self.store.get_within(self.key_of(coords), self.most_stored)
+        return verbs.get_within(self.store, self.key_of(coords), self.most_stored)
 
     @property
     def most_stored(self) -> int:
@@ -111,7 +111,7 @@ class Chunks:
                 if nbytes is not None:
                     yield at, nbytes
             return
-        for key, size in self.store.list_sizes(self.prefix):
+        for key, size in verbs.list_sizes(self.store, self.prefix):
             coords = self.coords_of(key)
             if coords is not None:
                 yield coords, size

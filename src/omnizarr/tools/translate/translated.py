@@ -13,13 +13,14 @@ from omnizarr.formats import dialects_for
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import detection
-from omnizarr.stores import Buffer, Listing, Request, Span, Store, pool
+from omnizarr.stores import Buffer, Listing, Request, Span, Store, pool, verbs
 from omnizarr.stores.base import (
     RESERVED,
     Buffers,
     Elsewhere,
     Reader,
     Stamped,
+    answers,
     as_prefix,
     check_key,
     cut,
@@ -226,20 +227,27 @@ class TranslatedStore(Store):
             return self._store.get(found, span)
         return None if found is None else self._value(found, span)
 
-    def get_within(self, key: str, most: int) -> Buffer | None:
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
         """Pass the request on, if the value is passed on."""
         found = self._find(key)
-        return self._store.get_within(found, most) if isinstance(found, str) else super().get_within(key, most)
+        return (
+            verbs.get_within(self._store, found, most)
+            if isinstance(found, str)
+            else verbs.get_within.default(self, key, most)
+        )
 
-    def get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Yield the values of `get_many`, which are of one version of each node."""
         asked = list(keys)
-        for position, value in self.get_many((key, None) for key in asked):
+        for position, value in verbs.get_many(self, ((key, None) for key in asked)):
             if value is not None:
-                self.check_limit(asked[position], len(value), most)
+                verbs.check_limit(self, asked[position], len(value), most)
             yield position, value
 
-    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Pass on what can be passed on, concurrently; then do the rest. A node's documents are of one version."""
         positions: list[int] = []
         others: list[tuple[int, _Document | _Chunk | None, Span | None]] = []
@@ -253,7 +261,7 @@ class TranslatedStore(Store):
                 else:
                     others.append((position, found, span))
 
-        for number, value in self._store.get_many(handed_on()):
+        for number, value in verbs.get_many(self._store, handed_on()):
             yield positions[number], value
         paths = dict.fromkeys(found.path for _, found, _ in others if isinstance(found, _Document))
         nodes = dict(pool.results(lambda path: (path, self._shown.look(path, again=True)), paths, self.concurrency))
@@ -267,19 +275,21 @@ class TranslatedStore(Store):
 
         yield from pool.results(answer, others, self.concurrency)
 
-    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Pass the request on, if the value is passed on; otherwise return parts of what a conversion would write."""
         found = self._find(key)
         if isinstance(found, str):
-            return self._store.get_spans(found, spans)
+            return verbs.get_spans(self._store, found, spans)
         value = None if found is None else self._value(found, None)
         return None if value is None else parts_of(value, spans)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Pass the request on, if the value is passed on; otherwise copy it."""
         found = self._find(key)
         if isinstance(found, str):
-            return self._store.read_into(found, out, start)
+            return verbs.read_into(self._store, found, out, start)
         value = None if found is None else self._value(found, (start, None))
         return None if value is None else fill(out, memoryview(value))
 
@@ -296,7 +306,8 @@ class TranslatedStore(Store):
                 return shown is not None and name in self._shown.names(shown)
         return False
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Return whether a conversion would write one of these keys."""
         prefix = as_prefix(prefix)
         keys = [prefix + name for name in names]
@@ -317,26 +328,30 @@ class TranslatedStore(Store):
         value = self._value(found, None)
         return None if value is None else len(value)
 
-    def stamp(self, key: str) -> Hashable | None:
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
         """Return the stamp of the source, if the value is passed on; otherwise None."""
         found = self._find(key)
-        return _stamp(found, self._store.stamp(found)) if isinstance(found, str) else None
+        return _stamp(found, verbs.stamp(self._store, found)) if isinstance(found, str) else None
 
-    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+    @answers(verbs.get_stamped)
+    def _get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Pass the request on, if the value is passed on."""
         found = self._find(key)
         if not isinstance(found, str):
             return Stamped(None if found is None else self._value(found, None), None)
         known = unless[1] if isinstance(unless, tuple) and unless[:1] == (found,) else None
-        answer = self._store.get_stamped(found, known)
+        answer = verbs.get_stamped(self._store, found, known)
         return None if answer is None else Stamped(answer.value, _stamp(found, answer.stamp))
 
-    def pinned(self, key: str) -> Reader | None:
+    @answers(verbs.pinned)
+    def _pinned(self, key: str) -> Reader | None:
         """Pass the request on, if the value is passed on."""
         found = self._find(key)
-        return self._store.pinned(found) if isinstance(found, str) else None
+        return verbs.pinned(self._store, found) if isinstance(found, str) else None
 
-    def elsewhere(self, prefix: str) -> Elsewhere | None:
+    @answers(verbs.elsewhere)
+    def _elsewhere(self, prefix: str) -> Elsewhere | None:
         """Return where the chunks of an array are in the source, if they are passed on."""
         path = as_prefix(prefix)[:-1]
         try:
@@ -385,7 +400,8 @@ class TranslatedStore(Store):
         if array is not None:
             yield from map(array.target.key_of, array.listed())
 
-    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Yield every key under `prefix` that has a value, with the size of its value."""
         prefix = as_prefix(prefix)
         sizes = itertools.chain.from_iterable(map(self._sizes, self._at(prefix)))

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from omnizarr import stores
 from omnizarr.nodes.location import StorePath as Place
-from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, check_key, is_key, listing
+from omnizarr.stores import threads, verbs
+from omnizarr.stores.base import Buffer, Listing, Span, answers, as_prefix, check_key, is_key, listing
 from omnizarr_as_zarr.abc.store import (
     ByteRequest,
     OffsetByteRequest,
@@ -69,7 +69,8 @@ class CalledStore(stores.Store):
         value = sync(self.outer.get(key, default_buffer_prototype(), _range_of(span)))
         return None if value is None else value.to_bytes()
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Ask for each until one is there; no values are read."""
         prefix = as_prefix(prefix)
         return any(self.exists(prefix + name) for name in names)

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from omnizarr import stores
 from omnizarr.nodes.location import normalize
-from omnizarr.stores import threads
+from omnizarr.stores import threads, verbs
 from omnizarr.stores.tasks import waited
 from omnizarr_as_zarr.abc.store import (
     ByteRequest,
@@ -123,7 +123,7 @@ class OwnStore(Store):
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         """Set a value, unless there is one."""
         self._check_writable()
-        await self._ask(self._inner.set_if_absent, key, value.as_buffer_like())
+        await self._ask(verbs.set_if_absent, self._inner, key, value.as_buffer_like())
 
     async def delete(self, key: str) -> None:
         """Remove a key; in a `LocalStore`, also every key below a directory."""
@@ -139,7 +139,7 @@ class OwnStore(Store):
     async def delete_dir(self, prefix: str) -> None:
         """Remove every key below a prefix."""
         self._check_writable()
-        await self._ask(self._inner.delete_prefix, prefix)
+        await self._ask(verbs.delete_prefix, self._inner, prefix)
 
     async def clear(self) -> None:
         """Remove every key."""
