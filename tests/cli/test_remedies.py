@@ -136,6 +136,7 @@ def test_wordings_are_found():
 IN_PYTHON = {
     "api/opening.py",  # modes, which no option sets
     "nodes/array.py",  # `copy=` of NumPy's protocol
+    "nodes/lazy/view.py",  # the same
     "nodes/config.py",  # keywords of `open`, which no option sets
     "stores/remote/object_errors.py",  # a keyword of PyTorch
     "tools/copy.py",  # `if_exists=`, which no option sets
