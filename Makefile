@@ -53,7 +53,7 @@ ABOVE := tests/engine tests/properties
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples in about ten minutes (ARGS=... goes to pytest; ENGINES=native, ENGINES=reference)"
-	@echo "make test-room ROOM=codecs the tests of one room in less than a minute: one engine, no server, nothing slow"
+	@echo "make test-room ROOM=codecs the tests of one room: one engine, no server, nothing slow"
 	@echo "make test-all all tests with both engines, slow ones included, and many more random cases"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
 	@echo "make test-free-threaded tests of threads in Python without the GIL (PYTHON=python3.14t)"

@@ -154,7 +154,7 @@ def test_what_is_remembered_is_right_while_threads_make_it_be_forgotten():
 
 
 def test_tables_of_codecs_and_clients_may_be_emptied_by_another_thread(monkeypatch):
-    monkeypatch.setattr(native, "_MOST_CODECS", 1)
+    monkeypatch.setattr(native, "_codecs", Memo(1, exact=True))
     arrays = [
         omnizarr.create_array({}, data=np.arange(8), chunks=(2,), compressors=omnizarr.codecs.GzipCodec(level=level))
         for level in range(1, 5)
