@@ -307,7 +307,7 @@ def test_store_of_zarr_python_that_pickles_pickles(tmp_path):
 def test_parts_are_cut_where_the_value_ends(request_, expected):
     store = to_zarr_python(MemoryStore({"a": b"0123"}))
     assert store.get_sync("a", byte_range=request_).to_bytes() == expected
-    values = sync(verbs.get_partial_values(store, default_buffer_prototype(), iter([("b", request_), ("a", request_)])))
+    values = sync(store.get_partial_values(default_buffer_prototype(), iter([("b", request_), ("a", request_)])))
     assert values[0] is None
     assert values[1].to_bytes() == expected
 

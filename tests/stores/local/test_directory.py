@@ -223,7 +223,8 @@ def test_a_subclass_sees_each_value_that_is_set(tmp_path):
 
     store = Told(tmp_path)
     store.has_root()
-    assert verbs.set_in_new_folder(store, "a/b", b"1")
+    assert verbs.set_in_new_folder(store, "a/b", b"1") == ""  # it would bypass `set`
+    assert verbs.set_if_absent(store, "a/b", b"1")
     assert store.told == ("a/b",)
 
 
