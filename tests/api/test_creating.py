@@ -154,7 +154,7 @@ class TestTheRest:
 
 
 def test_one_small_read_enters_few_functions(tmp_path, monkeypatch):
-    """At most 8 of ours on the way from `array[...]` to the file, and 20 entered in all."""
+    """At most 9 of ours on the way from `array[...]` to the file, and 20 entered in all."""
     monkeypatch.setattr(folders, "native", lambda: None)
     omnizarr.create_array(tmp_path, data=np.arange(10000).reshape(100, 100), chunks=(10, 10))
     with omnizarr.config.set({"engine": "reference"}):  # the other opens files where no hook sees it
@@ -179,7 +179,7 @@ def test_one_small_read_enters_few_functions(tmp_path, monkeypatch):
     finally:
         sys.setprofile(None)
     frames, functions = seen[0]
-    assert frames <= 8
+    assert frames <= 9
     assert functions <= 20
 
 

@@ -37,9 +37,22 @@ STORES = (
     "__import__('omnizarr.stores').stores.resolve('fsspec+file://{x}')[0]",
 )
 VERBS = """
+from functools import partial
+from omnizarr.stores import verbs
 store = {store}
+asked = (
+    *(partial(verb, store) for verb in (verbs.get, verbs.size, verbs.exists, verbs.stamp, verbs.delete, verbs.pinned)),
+    lambda key: verbs.get_spans(store, key, [(0, 1)]),
+    lambda key: verbs.get_within(store, key, 100),
+    lambda key: verbs.read_into(store, key, memoryview(bytearray(9))),
+    lambda key: verbs.set(store, key, b"evil"),
+    lambda key: verbs.set_if_absent(store, key, b"evil"),
+    lambda key: verbs.set_partial(store, key, 0, b"evil"),
+    lambda key: verbs.copy_value(store, key, "a"),
+    lambda key: verbs.copy_value(store, "zarr.json", key),
+)
 for name in {names!r}:
-    for verb in (store.get, store.size, store.exists, store.stamp, lambda key: store.set(key, b"evil"), store.delete):
+    for verb in asked:
         try:
             verb(name)
         except omnizarr.errors.OmnizarrError:

@@ -300,7 +300,7 @@ class TestModes:
         data = one(da.ones(4, chunks=2).map_blocks(fail, dtype=float, meta=np.ones(0)), "x").assign(w=("y", [1, 2]))
         with pytest.raises(ArithmeticError) as caught:
             to_zarr(data, tmp_path / "a.zarr")
-        assert "the arrays v, w are there" in caught.value.__notes__[0]
+        assert "the arrays v, w exist" in caught.value.__notes__[0]
 
 
 class TestConsolidatedMetadata:

@@ -268,7 +268,7 @@ OTHERWISE = {
         for name in SITUATIONS
         if "OME" in name
     },
-    (by_copy_node, "unlistable, named by NCZarr, one broken"): MetadataError,
+    (by_copy_node, "unlistable, named by NCZarr, one node is broken"): MetadataError,
     **{(verb, "unlistable, named by nothing"): StoreError for verb in VERBS},
     (by_du, "copies alone"): (set(), set()),
 }

@@ -22,6 +22,7 @@ SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
     "settings/__init__.py": "forgotten in a child",
     "engine/cache.py": "threads wait for it for some milliseconds at most",
+    "nodes/copying.py": "of one copy; a child does not go on with the copies of its parent",
     "netcdf/records.py": "of a session; a child makes its own",
     "netcdf/session.py": "a child makes its own for its records",
     "stores/local/archive.py": "a child may not write, and gets the error before it reaches the lock",

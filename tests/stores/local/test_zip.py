@@ -661,7 +661,7 @@ def test_archive_that_is_replaced_while_it_is_read_gives_no_wrong_value():
             with pytest.raises(StoreError, match="replaced"):
                 store.get("50", span)
         values.delete("data.zip")
-        with pytest.raises(StoreError, match="no more"):
+        with pytest.raises(StoreError, match="does not exist any more"):
             store.get("51")
 
 

@@ -226,8 +226,6 @@ class PrefixStore(WrapperStore):
                 check_key(as_prefix(args[0]) + name)
             return self._above(args[0]), names
         match verb.names:
-            case "key":
-                return self._full(args[0]), *args[1:]
             case "keys":
                 return map(self._full, args[0]), *args[1:]
             case "pairs":
@@ -242,6 +240,8 @@ class PrefixStore(WrapperStore):
 
     def handle(self, verb: Verb[..., Any], *args: Any) -> Any:
         """Pass the request on, below the prefix."""
+        if verb.names == "key":  # most requests
+            return super().handle(verb, self._full(args[0]), *args[1:])
         skip: Any = len(self.prefix)
         if verb is verbs.list:
             return self.list_prefix("")
