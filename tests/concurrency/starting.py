@@ -171,15 +171,19 @@ def in_child(work: Callable[[], str]) -> str:
         os.write(writing, work().encode())
         sys.exit()
     os.close(writing)
+    os.set_blocking(reading, False)
     until = time.monotonic() + PATIENCE
-    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-        if time.monotonic() > until:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return "the program does not end"
-        time.sleep(0.002)
-    with os.fdopen(reading) as said:
-        return said.read() if not ended[1] else f"ended with {ended[1]}"
+    with os.fdopen(reading, "rb") as pipe:
+        said = b""
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            said += pipe.read() or b""  # the child waits until there is room in the pipe
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "the program does not end"
+            time.sleep(0.002)
+        said += pipe.read() or b""
+    return said.decode() if not ended[1] else f"ended with {ended[1]}"
 
 
 def outcome(case: Case, verb: Callable[[], object], at: int) -> str:
