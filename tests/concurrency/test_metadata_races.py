@@ -171,14 +171,14 @@ def test_holder_of_the_lock_gives_way_to_a_node_that_appeared_without_it(tmp_pat
     def late(where):
         calls.append(where)
         if len(calls) == 1:
-            monkeypatch.setattr(LocalStore, "_set_in_new_folder", verbs.set_in_new_folder.default)
+            monkeypatch.setitem(LocalStore._direct, verbs.set_in_new_folder, verbs.set_in_new_folder.default)
             (tmp_path / "a" / "zarr.json").write_bytes((tmp_path / "b" / "zarr.json").read_bytes())
             return None
         return real(where)
 
     omnizarr.create_array(tmp_path / "b", shape=(7,), dtype="i4")
     monkeypatch.setattr(hierarchy, "occupant", late)
-    monkeypatch.setattr(LocalStore, "_set_in_new_folder", lambda *_: "")
+    monkeypatch.setitem(LocalStore._direct, verbs.set_in_new_folder, lambda *_: "")
     with pytest.raises(omnizarr.errors.ContainsArrayError):
         omnizarr.create_array(tmp_path / "a", shape=(3,), dtype="i4", zarr_format=zarr_format, attributes={"a": 1})
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["zarr.json"]

@@ -182,12 +182,13 @@ class Verb(Generic[P, T]):
         if kwargs:  # stores get positional arguments
             last = self.default.__code__.co_varnames[1 + len(args) : 1 + len(args) + len(kwargs)]
             args = (*args, *(kwargs.pop(name) for name in last))  # type: ignore[assignment]
-        own = type(store)
-        if own.handle is not Store.handle:
+        known = type(store)._direct  # noqa: SLF001 - two halves of one thing
+        if known is None:
             answer = store.handle(self, *args)
-        else:  # what `Store.handle` does, without a call of it
-            name = own._answers.get(self)  # noqa: SLF001 - two halves of one thing
-            answer = NotImplemented if name is None else getattr(store, name)(*args)
+        elif (method := known.get(self)) is not None:  # what `Store.handle` does, without a call of it
+            answer = method(store, *args)
+        else:
+            return self.default(store, *args, **kwargs)
         return self.default(store, *args, **kwargs) if answer is NotImplemented else answer
 
     def __repr__(self) -> str:
@@ -305,6 +306,9 @@ class Store(ABC):
     _answers: ClassVar[Mapping[Verb[..., Any], str]] = MappingProxyType({})
     """The methods that answer verbs, by name."""
 
+    _direct: ClassVar[Mapping[Verb[..., Any], Callable[..., Any]] | None] = MappingProxyType({})
+    """The same as functions; None if the class has its own `handle`."""
+
     def handle(self, verb: Verb[..., T], *args: Any) -> T:
         """Answer a verb of `omnizarr.stores.verbs`; NotImplemented if the store has no better way than its default.
 
@@ -324,6 +328,9 @@ class Store(ABC):
             if place is cls or not issubclass(place, Store):
                 answers.update((each.answered, name) for name, each in vars(place).items() if hasattr(each, "answered"))
         cls._answers = MappingProxyType(answers)
+        cls._direct = (
+            {verb: getattr(cls, name) for verb, name in answers.items()} if cls.handle is Store.handle else None
+        )
         if not own.isdisjoint({"get", "exists"}) and "lists_everything" not in vars(cls):
             cls.lists_everything = Store.lists_everything  # type: ignore[method-assign]
 

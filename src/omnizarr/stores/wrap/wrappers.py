@@ -218,6 +218,22 @@ class PrefixStore(WrapperStore):
         check_key(key)
         return self.store.get(self.prefix + key, span)
 
+    def exists(self, key: str) -> bool:
+        """Look below the prefix."""
+        check_key(key)
+        return self.store.exists(self.prefix + key)
+
+    def size(self, key: str) -> int | None:
+        """Look below the prefix."""
+        check_key(key)
+        return self.store.size(self.prefix + key)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Write below the prefix."""
+        self.check_writable()
+        check_key(key)
+        self.store.set(self.prefix + key, value)
+
     def _below(self, verb: Verb[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with the keys and prefixes of the wrapped store."""
         if verb is verbs.has_any:
@@ -226,6 +242,8 @@ class PrefixStore(WrapperStore):
                 check_key(as_prefix(args[0]) + name)
             return self._above(args[0]), names
         match verb.names:
+            case "key":
+                return self._full(args[0]), *args[1:]
             case "keys":
                 return map(self._full, args[0]), *args[1:]
             case "pairs":
@@ -240,8 +258,13 @@ class PrefixStore(WrapperStore):
 
     def handle(self, verb: Verb[..., Any], *args: Any) -> Any:
         """Pass the request on, below the prefix."""
-        if verb.names == "key":  # most requests
-            return super().handle(verb, self._full(args[0]), *args[1:])
+        if verb.names == "key" and type(self) is PrefixStore:  # most requests
+            if verb.bypasses:
+                return NotImplemented
+            if verb.writes:
+                self.check_writable()
+            check_key(args[0])
+            return verb(self.store, self.prefix + args[0], *args[1:])
         skip: Any = len(self.prefix)
         if verb is verbs.list:
             return self.list_prefix("")
