@@ -5,7 +5,7 @@ import obstore.store
 import pytest
 
 import omnizarr
-from omnizarr.stores import MemoryStore, ObjectStore
+from omnizarr.stores import MemoryStore, ObjectStore, verbs
 from tests.fakes import FaultyStore
 
 FAR = 32  # requests at once
@@ -146,15 +146,16 @@ def sharded():
         ((slice(0, 64, 16), slice(0, 128)), 4),  # gaps of half a MiB: left
     ],
 )
-def test_window_over_a_shard_is_its_index_and_coalesced_ranges(sharded, window, spans):
+def test_window_over_a_shard_is_its_index_and_coalesced_ranges(sharded, window, spans, monkeypatch):
     store = FaultyStore(sharded)
     array = omnizarr.open_array(store)
     store.reset()
     asked = []
-    original = store.store._pinned
+    known = type(store.store)._direct
+    original = known[verbs.pinned]
 
-    def pinned(key):
-        read = original(key)
+    def pinned(asked_store, key):
+        read = original(asked_store, key)
 
         def watched(parts):
             asked.append(parts)
@@ -162,11 +163,8 @@ def test_window_over_a_shard_is_its_index_and_coalesced_ranges(sharded, window, 
 
         return watched
 
-    store.store._pinned = pinned
-    try:
-        np.testing.assert_array_equal(array[window], SHARDED[window])
-    finally:
-        del store.store._pinned
+    monkeypatch.setitem(known, verbs.pinned, pinned)
+    np.testing.assert_array_equal(array[window], SHARDED[window])
     index, ranges = asked
     assert index == [(-(64 * 32 * 16 + 4), None)]
     assert len(ranges) == spans
