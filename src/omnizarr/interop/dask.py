@@ -14,14 +14,6 @@ and nothing is lost if chunks of dask do not end at chunks of the array. It is f
 >>> stored = to_zarr(da.arange(6, chunks=2) ** 2, {})
 >>> int(from_zarr(stored).sum().compute())
 55
-
-An `omnizarr.Array` is also what `dask.array.from_array` and `dask.array.store` take. Pickled it is a few hundred bytes:
-its documents, and where it is. Its name in a graph (``dask.base.tokenize``) is made of the place, without credentials,
-of its documents, and of how it was opened: an array that is opened twice, in any process, has one name, two
-arrays have two. Chunks are not part of it: later writes do not invalidate cached results.
-
-Writers of different parts of a chunk are kept apart by the store (see `Store.exclusion`), so that ``lock=False`` is
-right, and nothing is lost where chunks of dask do not end where those of the array do. What ends there is faster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The interface of stores, which hold keys and bytes.
 
-A store maps keys to values. Four methods make a store (`get`, `set`, `delete`, `list`). All other methods have
-default implementations based on these, and a store overrides those that it can do better.
+A store maps keys to values. Four methods make a store (`get`, `set`, `delete`, `list`). The other methods, and the
+functions of `omnizarr.stores.verbs`, have default implementations based on these; a store answers those that it can do
+better.
 
 A missing key is normal, and reads as None. A value becomes visible whole or not at all. A prefix is "" or ends
 with a slash (a missing one is added). Keys that break the rules (``..``, a leading slash, ...) raise

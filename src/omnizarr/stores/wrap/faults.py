@@ -143,7 +143,6 @@ class FaultyStore(ObservedStore):
                 time.sleep(pause + random.uniform(0, self.jitter))  # noqa: S311 - no secret
             if failing:
                 text = f"injected fault in request {this[1]} of {verb!r}"
-                text = f"injected fault in request {this[1]} of {verb!r}"
                 raise error or StoreError(text, store=repr(self), key=key)  # noqa: TRY301 - as the wrapped store would
         except BaseException:
             self._leave()
