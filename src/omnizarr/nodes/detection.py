@@ -72,6 +72,10 @@ _MAX_SEARCHED: Final = 1000
 _RENAME: Final = "rename it, or open it as a store of its own"
 
 _MAX_REMEMBERED: Final = 8000  # bytes
+_PREFERRING: Final = {
+    first.name: (first, *(dialect for dialect in DIALECTS if dialect is not first)) for first in DIALECTS
+}
+"""The dialects, by the name of the one to look for first."""
 _remembered: Final[Memo[Metadata | None]] = Memo(exact=True)
 """Metadata by the bytes of their documents (see `_question`), and by the texts of copies."""
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
@@ -338,7 +342,9 @@ def _look(
     error: type[NodeNotFoundError] | None = None,
 ) -> Found[Metadata] | None:
     """Like `look`. Raise the `error`, if there is one, in place of returning None."""
-    wanted = _preferring(prefer) if prefer else DIALECTS if zarr_format is None else dialects_for(zarr_format)
+    wanted = (
+        _PREFERRING.get(prefer, DIALECTS) if prefer else DIALECTS if zarr_format is None else dialects_for(zarr_format)
+    )
     found = here(where, wanted, kind)
     if found is not None:
         return found
@@ -794,7 +800,7 @@ def load_children(
     Everything else is skipped. Names that a format reserves or forbids are included, because other programs write
     them. `prefer` is the dialect to look for first.
     """
-    look = partial(_child_or_error, where, _preferring(prefer))
+    look = partial(_child_or_error, where, _PREFERRING.get(prefer, DIALECTS))
     arrived: dict[int, tuple[str, Found[Metadata] | OmnizarrError | None]] = {}
     first = 0
     for position, answer in pool.gather(look, names, where.store.concurrency):
@@ -804,10 +810,6 @@ def load_children(
             first += 1
             if found is not None:
                 yield name, found
-
-
-def _preferring(prefer: str) -> tuple[Dialect, ...]:
-    return tuple(sorted(DIALECTS, key=lambda dialect: dialect.name != prefer))
 
 
 def _child_or_error(
