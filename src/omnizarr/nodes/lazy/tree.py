@@ -91,10 +91,13 @@ class Unpack:
     scale: float | None
     offset: float | None
     missing: tuple[Any, ...]
+    kind: str = ""
+    """The kind of integers that the bits mean, "u" or "i", if the attribute ``_Unsigned`` says so."""
 
     def apply(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values, unpacked."""
-        result = values.astype(self.dtype)
+        meant = values.view(values.dtype.str[0] + self.kind + values.dtype.str[2:]) if self.kind else values
+        result = meant.astype(self.dtype)
         if self.scale is not None:
             result *= self.scale
         if self.offset is not None:

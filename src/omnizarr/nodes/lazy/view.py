@@ -178,7 +178,7 @@ class LazyArray:
         """Return ``stored * scale + offset``, with NaN for stored numbers that mean "missing".
 
         If none of `scale`, `offset` and `fill` is given, each source is unpacked by its own attributes
-        ``scale_factor``, ``add_offset``, ``_FillValue`` and ``missing_value``.
+        ``scale_factor``, ``add_offset``, ``_FillValue``, ``missing_value`` and ``_Unsigned``.
 
         Parameters
         ----------
@@ -447,7 +447,9 @@ def unpacked(node: Node, dtype: np.dtype[Any]) -> Node:
             attributes = getattr(each.source, "attrs", {})
             missing = [] if metadata is None else display.missing_values(metadata)
             scale, offset = (display.number(attributes, name) for name in ("scale_factor", "add_offset"))
-            return Converted(each, Unpack(dtype, scale, offset, tuple(missing)))
+            said = str(attributes.get("_Unsigned", "")).lower()
+            kind = {("i", "true"): "u", ("u", "false"): "i"}.get((each.dtype.kind, said), "")
+            return Converted(each, Unpack(dtype, scale, offset, tuple(missing), kind))
         if isinstance(each, Selected):
             return selected(below[0], each.transform)
         if isinstance(each, Joined):
