@@ -1,12 +1,17 @@
 """`omnizarr.settings`."""
 
+import os
 import pickle
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.settings import DEFAULTS, Config, config, engines
+from omnizarr.formats import DIALECTS
+from omnizarr.settings import DEFAULTS, RULES, Config, config, engines
 from omnizarr.stores import MemoryStore, trust
 
 
@@ -49,8 +54,8 @@ def test_trust_in_references_is_a_setting(given, covers):
 
 
 def test_unknown_trust_in_references_is_refused_and_named():
-    with config.set({"references.trust": "yes"}), pytest.raises(errors.SettingError, match="yes"):
-        trust.of(None)
+    with pytest.raises(errors.SettingError, match="yes"):
+        trust.of("yes")
 
 
 @pytest.mark.parametrize("name", ["async.concurrency", "threading.max_workers"])
@@ -102,19 +107,96 @@ def test_engine_counts_when_the_array_is_opened(chosen, later, monkeypatch):
         assert {array.engine for array in [*arrays, *copies]} == {chosen or unasked}
 
 
-def test_engine_that_does_not_exist_is_refused_by_the_array_opened_with_it():
+# For each setting, values that it cannot have, of a wrong type, a wrong word, or out of range.
+WRONG = {
+    "default_zarr_format": ["3", 4, "zarr", True, None],
+    "array.chunk_cache": [-1, "1 MB", 1.5, True, None],
+    "array.order": ["c", "K", 1],
+    "array.write_empty_chunks": ["yes", 1, None],
+    "array.read_missing_chunks": ["no", 0, None],
+    "array.target_shard_size_bytes": [0, "1 MB", 2.5],
+    "array.variable_chunk_bytes": [-1, "1 MB", 1.5, True, None],
+    "array.variable_element_bytes": [-1, "1 MB", None],
+    "attributes.nonfinite": ["null", None],
+    "bytes_in_flight": [-1, "1 MB", 1.5, True, None],
+    "concurrency": [-3, 0, "4", 2.0, True],
+    "display.thumbnails": ["yes", 1],
+    "documents.max_bytes": [-1, "1 MB"],
+    "engine": ["warp", "Native", True],
+    "fetch": ["curl", "natively", 1],
+    "references.max_bytes": [-1, None],
+    "references.max_count": [-1, 1.5],
+    "references.max_generated": [-1, "many"],
+    "references.trust": ["yes", 3, ["relative/path"], [], [1]],
+}
+
+
+def test_each_setting_has_a_rule_that_its_default_keeps():
+    assert RULES.keys() == DEFAULTS.keys() == WRONG.keys()
+    Config().set(DEFAULTS)
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_value_that_a_setting_cannot_have_is_refused_when_it_is_set(name, value):
+    config = Config()
+    with pytest.raises(errors.SettingError) as caught:
+        config.set({name: value, "array.order": "F"} if name != "array.order" else {name: value})
+    assert isinstance(caught.value, ValueError)
+    assert (name in str(caught.value), caught.value.found, bool(caught.value.expected)) == (True, repr(value), True)
+    assert config.asdict() == DEFAULTS
+
+
+def test_alias_of_zarr_python_is_checked_too():
+    with pytest.raises(errors.SettingError, match="concurrency"):
+        Config().set({"async": {"concurrency": -3}})
+
+
+def test_formats_of_new_nodes_are_those_that_there_are():
+    Config().set(default_zarr_format=2)
+    formats = {dialect.zarr_format for dialect in DIALECTS} - {0}
+    assert all(RULES["default_zarr_format"].allows(each) for each in formats)
+
+
+def test_integers_of_numpy_are_integers():
+    Config().set({"concurrency": np.int64(4), "array.chunk_cache": np.uint8(10)})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("concurrency", -3),
+        ("concurrency", "4"),
+        ("chunk_cache", -1),
+        ("order", "c"),
+        ("missing", "zero"),
+        ("allow_pickle", "yes"),
+        ("write_empty_chunks", "no"),
+        ("engine", "warp"),
+        ("bytes_in_flight", "1 MB"),
+        ("variable_chunk_bytes", -1),
+        ("variable_element_bytes", None),
+    ],
+)
+def test_value_that_an_array_cannot_have_is_refused_when_it_is_opened(name, value):
     store = {}
     omnizarr.create_array(store, data=[1, 2, 3])
-    with config.set({"engine": "warp"}):
-        array = omnizarr.open_array(store)
-    with pytest.raises(errors.SettingError, match="warp"):
-        array[...]
-    assert omnizarr.open_array(store)[0] == 1
+    with pytest.raises(errors.SettingError, match=name) as caught:
+        omnizarr.open_array(store, config={name: value})
+    assert caught.value.found == repr(value)
+    assert caught.value.expected
 
 
-def test_number_of_bytes_is_an_integer():
-    with config.set({"array.variable_chunk_bytes": "1 MB"}), pytest.raises(errors.SettingError, match="1 MB"):
-        omnizarr.create_array({}, shape=3, dtype="string")
+@pytest.mark.parametrize("variable", ["OMNIZARR_ENGINE", "OMNIZARR_FETCH"])
+def test_variable_of_the_environment_is_checked(variable):
+    done = subprocess.run(
+        [sys.executable, "-c", "import omnizarr; omnizarr.create_array({}, data=[1, 2, 3])"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, variable: "curl"},
+    )
+    said = done.stderr.splitlines()[-1]
+    assert ("SettingError" in said, "found curl" in said, "'native' or" in said, variable in said) == (True,) * 4
 
 
 def test_arrays_behave_as_the_settings_say_when_they_are_opened():

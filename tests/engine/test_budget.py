@@ -81,5 +81,5 @@ def test_chunks_of_unknown_size_are_treated_as_half_a_mebibyte():
 
 @pytest.mark.parametrize("value", [-1, "1 MB", 1.5, True, None])
 def test_setting_that_is_no_number_of_bytes_is_refused(value):
-    with omnizarr.config.set(bytes_in_flight=value), pytest.raises(ValueError, match="bytes_in_flight"):
-        omnizarr.create_array({}, shape=3, dtype="i4")[...]
+    with pytest.raises(ValueError, match="bytes_in_flight"):
+        omnizarr.config.set(bytes_in_flight=value)

@@ -18,9 +18,9 @@ from omnizarr.codecs.chain import describe_chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
-from omnizarr.errors import MissingDependencyError, OmnizarrError, Remedy, Setting, SettingError
+from omnizarr.errors import MissingDependencyError, OmnizarrError
 from omnizarr.indexing import Plan
-from omnizarr.settings import config, engines
+from omnizarr.settings import engines
 from omnizarr.stores import Store, conflicts, verbs
 from omnizarr.stores.access import Access, Client
 from omnizarr.stores.base import Request
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 else:
     object_errors = Lazy("omnizarr.stores.remote.object_errors")
 
-FETCHES: Final = ("native", "python")
-_FETCH_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_FETCH") or None
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
 """The key that is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
@@ -137,15 +135,7 @@ def fetches() -> bool:
 
     Raises SettingError.
     """
-    wanted = config.get("fetch") or _FETCH_FROM_ENVIRONMENT or "native"
-    if wanted not in FETCHES:
-        raise SettingError(
-            "there is no such way to fetch",
-            found=wanted,
-            expected=" or ".join(map(repr, FETCHES)),
-            remedy=Remedy("correct the variable OMNIZARR_FETCH") | Remedy("{setting}", setting=Setting("fetch")),
-        )
-    return bool(wanted == "native")
+    return engines.fetch() == "native"
 
 
 _Remote = tuple[Any, str, int, int, tuple[bool, float] | None]

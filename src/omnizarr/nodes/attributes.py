@@ -163,11 +163,8 @@ def to_json(attributes: Mapping[str, Any]) -> Attrs:
 
 
 def quotes_nonfinite() -> bool:
-    """Whether NaN and infinities become strings. Raises ValueError if the setting is not valid."""
-    wanted = config.get("attributes.nonfinite")
-    if wanted not in {"token", "string"}:
-        raise ValueError(f'the setting attributes.nonfinite is {wanted!r}; expected "token" or "string"')
-    return bool(wanted == "string")
+    """Whether NaN and infinities become strings."""
+    return bool(config.get("attributes.nonfinite") == "string")
 
 
 def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

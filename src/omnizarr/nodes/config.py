@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
@@ -10,7 +9,20 @@ from typing import Any, Final, Literal
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import SettingError
+from omnizarr.settings import check
 from omnizarr.settings import config as settings
+
+# The settings of the process that have the same values.
+_SETTINGS: Final[Mapping[str, str]] = {
+    "order": "array.order",
+    "write_empty_chunks": "array.write_empty_chunks",
+    "concurrency": "concurrency",
+    "chunk_cache": "array.chunk_cache",
+    "variable_chunk_bytes": "array.variable_chunk_bytes",
+    "variable_element_bytes": "array.variable_element_bytes",
+    "bytes_in_flight": "bytes_in_flight",
+    "engine": "engine",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +94,13 @@ class ArrayConfig:
 
     def __post_init__(self) -> None:
         if self.missing not in {"fill", "error"}:
-            raise ValueError(f"missing={self.missing!r}: expected 'fill' or 'error'")
-        if self.order not in {"C", "F", None}:
-            raise ValueError(f"order={self.order!r}: expected 'C' or 'F'")
-        for name in ("variable_chunk_bytes", "variable_element_bytes", "bytes_in_flight"):
+            raise SettingError("missing is not valid", found=repr(self.missing), expected="'fill' or 'error'")
+        if not isinstance(self.allow_pickle, bool):
+            raise SettingError("allow_pickle is not valid", found=repr(self.allow_pickle), expected="True or False")
+        for name, setting in _SETTINGS.items():
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise SettingError(f"{name} is not a number of bytes", found=repr(value), expected="an integer from 0")
-        if not isinstance(self.chunk_cache, ChunkCache) and operator.index(self.chunk_cache) < 0:
-            raise ValueError(f"chunk_cache={self.chunk_cache!r}: expected a number of bytes, or an omnizarr.ChunkCache")
+            if not isinstance(value, ChunkCache):
+                check(setting, value, name)
         policy = ChunkPolicy(
             self.write_empty_chunks,
             self.missing,

@@ -6,11 +6,13 @@ You can also pass most of them to a single call, which is usually better.
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from omnizarr.errors import SettingError
 from omnizarr.support import suggestions
 from omnizarr.support.locks import RLock
 
@@ -35,6 +37,70 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "references.max_generated": 200_000,
     "references.trust": None,
 }
+
+
+class Rule(NamedTuple):
+    """What a setting may be: in words, and as a test."""
+
+    expected: str
+    allows: Callable[[Any], bool]
+
+
+def _one_of(*values: Any) -> Rule:
+    return Rule(
+        " or ".join(map(repr, values)), lambda value: any(type(value) is type(v) and value == v for v in values)
+    )
+
+
+def _integer(least: int, *, or_none: bool = False, what: str = "an integer") -> Rule:
+    def allows(value: Any) -> bool:
+        if value is None:
+            return or_none
+        return hasattr(value, "__index__") and not isinstance(value, bool) and value.__index__() >= least
+
+    return Rule(f"{what} from {least}{', or None' if or_none else ''}", allows)
+
+
+def _is_trust(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and value in TRUST):
+        return True
+    roots = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return bool(roots) and all(isinstance(root, str | os.PathLike) and _is_place(os.fspath(root)) for root in roots)
+
+
+def _is_place(root: str) -> bool:
+    """Return whether a place is the same from every directory: an absolute path, or a URL."""
+    return re.match(r"[/\\~]|[A-Za-z]:[/\\]|[A-Za-z][A-Za-z0-9+.-]+:", root) is not None
+
+
+TRUST: Final = ("inside", "public", "trusted")
+_FLAG: Final = _one_of(True, False)  # noqa: FBT003 - the values
+_BYTES: Final = _integer(0, what="a number of bytes: an integer")
+ENGINES: Final = ("native", "reference")
+FETCHES: Final = ("native", "python")
+
+RULES: Final[Mapping[str, Rule]] = {
+    "default_zarr_format": _one_of(3, 2, 1, "3-draft2020", "3-draft2019"),
+    "array.chunk_cache": _BYTES,
+    "array.order": _one_of("C", "F", None),
+    "array.write_empty_chunks": _FLAG,
+    "array.read_missing_chunks": _FLAG,
+    "array.target_shard_size_bytes": _integer(1, or_none=True, what="a number of bytes: an integer"),
+    "array.variable_chunk_bytes": _BYTES,
+    "array.variable_element_bytes": _BYTES,
+    "attributes.nonfinite": _one_of("token", "string"),
+    "bytes_in_flight": _BYTES,
+    "concurrency": _integer(1, or_none=True),
+    "display.thumbnails": _FLAG,
+    "documents.max_bytes": _BYTES,
+    "engine": _one_of(*ENGINES, None),
+    "fetch": _one_of(*FETCHES, None),
+    "references.max_bytes": _BYTES,
+    "references.max_count": _integer(0),
+    "references.max_generated": _integer(0),
+    "references.trust": Rule("'inside', 'trusted', None, or a list of absolute paths and URLs", _is_trust),
+}
+"""What each setting may be."""
 
 # Two settings of zarr-python (tasks of an event loop, threads) that mean the same here: chunks in flight.
 _ALIASES: Final[Mapping[str, str]] = {"async.concurrency": "concurrency", "threading.max_workers": "concurrency"}
@@ -119,6 +185,8 @@ class Config:
         ------
         KeyError
             If a setting does not exist.
+        SettingError
+            If a value is not one that the setting can have. It is also a ValueError. Nothing is changed.
         """
         flat = _flatten(settings or {})
         flat.update({name.replace("__", "."): value for name, value in more.items()})
@@ -126,6 +194,8 @@ class Config:
         for key in changed:
             if key not in DEFAULTS and not key.startswith(_WITHOUT_EFFECT):
                 raise KeyError(_unknown(key))
+        for key, value in changed.items():
+            check(key, value)
         with _guard():
             before = {key: self._values.get(key, _MISSING) for key in changed}
             # A new dictionary each time, so that concurrent readers see the whole change or nothing of it.
@@ -153,6 +223,18 @@ class Config:
 
     def __repr__(self) -> str:
         return f"<Config {self._values}>"
+
+
+def check(name: str, value: Any, what: str = "the setting {}") -> None:
+    """Raise SettingError if a setting cannot have a value. `what` is how the message calls it.
+
+    >>> check("concurrency", -3)
+    Traceback (most recent call last):
+    omnizarr.errors.SettingError: the setting concurrency is not valid: found -3, expected an integer from 1, or None
+    """
+    rule = RULES.get(name)
+    if rule is not None and not rule.allows(value):
+        raise SettingError(f"{what.format(name)} is not valid", found=repr(value), expected=rule.expected)
 
 
 def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import Any, Final
 
 from omnizarr.errors import Remedy, Setting, SettingError
-from omnizarr.settings import config
+from omnizarr.settings import ENGINES, FETCHES, config
 
-CHOICES: Final = ("native", "reference")
 _MODULE: Final = "omnizarr._native"
 _FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # a lookup takes as long as a call
+_FETCH_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_FETCH") or None
 
 
 @cache
@@ -41,15 +41,33 @@ def choice(asked: str | None = None) -> str | None:
 
     `asked` is the value given when an array was opened. Raises SettingError.
     """
+    if _FETCH_FROM_ENVIRONMENT is not None:
+        fetch()  # a wrong variable is an error for every array, not only for those on a server
     wanted = asked or _FROM_ENVIRONMENT
-    if wanted is not None and wanted not in CHOICES:
-        raise SettingError(
-            "there is no such engine",
-            found=wanted,
-            expected=" or ".join(map(repr, CHOICES)),
-            remedy=Remedy("correct the variable OMNIZARR_ENGINE") | Remedy("{setting}", setting=Setting("engine")),
-        )
+    if wanted is not None and wanted not in ENGINES:
+        raise _no_such("engine", wanted, ENGINES)
     return wanted
+
+
+def fetch() -> str:
+    """Return what fetches from and stores to object stores and web servers, "native" or "python".
+
+    Raises SettingError.
+    """
+    wanted = config.get("fetch") or _FETCH_FROM_ENVIRONMENT or FETCHES[0]
+    if wanted not in FETCHES:
+        raise _no_such("fetch", wanted, FETCHES)
+    return str(wanted)
+
+
+def _no_such(setting: str, found: Any, known: tuple[str, ...]) -> SettingError:
+    variable = f"OMNIZARR_{setting.upper()}"
+    return SettingError(
+        f"there is no such {'engine' if setting == 'engine' else 'way to fetch'}",
+        found=found,
+        expected=" or ".join(map(repr, known)),
+        remedy=Remedy(f"correct the variable {variable}") | Remedy("{setting}", setting=Setting(setting)),
+    )
 
 
 def name() -> str:

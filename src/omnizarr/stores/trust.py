@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from omnizarr.errors import Remedy, SettingError, StorageOption, StoreAccessError
-from omnizarr.settings import config
+from omnizarr.errors import Remedy, StorageOption, StoreAccessError
+from omnizarr.settings import check, config
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.urls import LOCAL, parse, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
@@ -93,17 +93,11 @@ def of(references: Any, default: str = INSIDE) -> Trust:
     given = config.get("references.trust") if references is None else references
     if given is None:
         return Trust(default)
+    check("references.trust", given, "this trust in references")
     if isinstance(given, str) and given in {INSIDE, PUBLIC, TRUSTED}:
         return Trust(given)
-    roots = (given,) if isinstance(given, str | os.PathLike) else tuple(given) if _is_list(given) else ()
-    roots = tuple(os.fspath(root) for root in roots)
-    if not roots or not all(os.path.isabs(os.path.expanduser(root)) or scheme_of(root) for root in roots):
-        raise SettingError(
-            "no such trust in references",
-            found=given,
-            expected='"inside", "trusted", or a list of absolute paths and URLs',
-        )
-    return Trust(INSIDE, roots)
+    roots = tuple(given) if _is_list(given) else (given,)
+    return Trust(INSIDE, tuple(map(os.fspath, roots)))
 
 
 def _is_list(given: Any) -> bool:
