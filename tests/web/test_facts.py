@@ -201,6 +201,36 @@ class TestInfo:
         root.create_array("a", data=values)
         assert Dataset(root, "x").info("a")["array"]["show"] == show
 
+    @pytest.mark.parametrize("use", [None, False, True], ids=["default", "not used", "used"])
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_a_group_is_consolidated_if_its_members_come_from_elsewhere_or_not(self, zarr_format, use):
+        root = omnizarr.create_group({}, zarr_format=zarr_format)
+        root.create_group("a")
+        omnizarr.consolidate_metadata(root.store)
+        facts = dict(Dataset(omnizarr.open(root.store, use_consolidated=use), "x").info()["facts"])
+        assert facts["Consolidated"].partition(";")[0] == "yes"
+        assert ("own documents" in facts["Consolidated"]) == (use is False)
+
+    @pytest.mark.parametrize("zarr_format", FORMATS[1:])
+    def test_a_group_without_consolidated_metadata_is_not_consolidated(self, zarr_format):
+        root = omnizarr.create_group({}, zarr_format=zarr_format)
+        root.create_group("a")
+        assert dict(Dataset(root, "x").info()["facts"])["Consolidated"] == "no"
+
+    @pytest.mark.parametrize(("zarr_format", "key"), [(2, ".zmetadata"), (3, "zarr.json")])
+    def test_broken_consolidated_metadata_is_called_broken(self, zarr_format, key):
+        store = MemoryStore({})
+        omnizarr.create_group(store, zarr_format=zarr_format).create_group("a")
+        omnizarr.consolidate_metadata(store)
+        document = json.loads(bytes(store.get(key)))
+        if zarr_format == 3:
+            document["consolidated_metadata"]["metadata"] = 5
+        else:
+            document["metadata"] = 5
+        store.set(key, json.dumps(document).encode())
+        dataset = Dataset(omnizarr.open(store, use_consolidated=False), "x")
+        assert dict(dataset.info()["facts"])["Consolidated"].startswith("broken: ")
+
     def test_counting_ends_where_it_would_take_long(self, monkeypatch):
         monkeypatch.setattr("omnizarr.web.facts._MOST_COUNTED", 3)
         root = omnizarr.create_group({})

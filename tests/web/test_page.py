@@ -264,6 +264,55 @@ def test_the_address_reproduces_what_is_seen(page, server, numbers, browser):
     assert page.evaluate(picture) != once
 
 
+def test_a_click_on_the_array_that_is_shown_keeps_its_picture(page, server, numbers):
+    show(page, server, d=numbers["v2"], p="t")
+    page.locator("canvas[data-pane=first]").focus()
+    page.keyboard.press("+")
+    page.wait_for_url(re.compile("&z="))
+    page.wait_for_load_state("networkidle")
+    before = page.url, colours_of(page)
+    page.get_by_role("treeitem", selected=True).click()
+    page.locator(".crumbs [aria-current]").click()
+    page.wait_for_timeout(500)  # the address follows the view after a moment
+    assert (page.url, colours_of(page)) == before
+    assert before[1] > 5
+
+
+@pytest.mark.parametrize(
+    "look", [{"p": "t"}, {"d": "image", "ch": "0000ff;00ff00"}, {"p": "t", "d2": "warmer", "p2": "t"}]
+)
+def test_an_address_without_limits_is_drawn_over_one_with_them(page, server, numbers, look):
+    """As after a step back in the browser's history: nothing else differs, so no new samples arrive."""
+    look = {name: numbers.get(value, value) for name, value in ({"d": "v2"} | look).items()}
+    show(page, server, **look)
+    page.wait_for_load_state("networkidle")
+    drawn = {pane: colours_of(page, pane) for pane in panes_of(page)}
+    assert min(drawn.values()) > 5
+    page.evaluate("address => location.hash = address", "&".join(f"{name}={value}" for name, value in look.items()))
+    page.wait_for_function("() => /min=|ch=[0-9a-f]+:/.test(location.hash)")
+    page.wait_for_timeout(300)
+    assert {pane: colours_of(page, pane) for pane in panes_of(page)} == drawn
+
+
+def panes_of(page):
+    return page.locator("canvas[data-pane]").evaluate_all("all => all.map(one => one.dataset.pane)")
+
+
+def colours_of(page, pane="first"):
+    """Return how many colours a picture has. A blank one has few: those of its frame and its labels."""
+    return page.evaluate(
+        """pane => {
+            const canvas = document.querySelector(`canvas[data-pane=${pane}]`);
+            const [left, top] = [0.3, 0.3].map((part, k) => Math.floor(part * (k ? canvas.height : canvas.width)));
+            const { data } = canvas.getContext("2d").getImageData(left, top, left, top);
+            const found = new Set();
+            for (let i = 0; i < data.length; i += 4) found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+            return found.size;
+        }""",
+        pane,
+    )
+
+
 def test_the_map_of_chunks_shows_missing_and_broken_ones(page, server, numbers):
     page.goto(f"{server}/#d={numbers['broken']}&p=t&tab=chunks")
     page.get_by_role("button", name="Check all of them").click()

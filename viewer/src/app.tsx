@@ -71,7 +71,8 @@ function Page({ entries, version }: { entries: DatasetEntry[]; version: string }
   );
   const resolved = useMemo(() => (shown ? resolve(shown.info, look) : null), [shown, look]);
   const open = (dataset: number, path: string) => {
-    change({ ...FRESH, dataset, path });
+    // The node that is shown stays as it is.
+    if (dataset !== entry.number || path !== look.path) change({ ...FRESH, dataset, path });
     if (window.innerWidth <= 760) setTreeOpen(false);
   };
   const other = entries.find(({ number }) => number !== entry.number);

@@ -143,6 +143,8 @@ export class Scene {
     if (changedArray) this.#backdrops = [];
     this.#scenery = scenery;
     this.#view = view;
+    // Limits that are open wait for samples, also for those that were told before.
+    if (isOpen(scenery)) this.#told = "";
     this.resize();
   }
 
@@ -449,7 +451,7 @@ export class Scene {
     const key = JSON.stringify([plans.map(({ prefix, layer }) => [prefix, layer.meaning]), box, look, difference, holes]);
     const known = this.#painted.get(key);
     if (known) return known;
-    if ((style.kind === "map" ? style.range : style.channels) === null) return null;
+    if (isOpen(this.#scenery!)) return null;
     const parts = plans.map((plan) => this.#gather(plan, y, x));
     if (parts.some((part) => part === null)) return null;
     const values = difference ? [this.#subtract(parts as Float64Array[])] : (parts as Float64Array[]);
@@ -609,6 +611,9 @@ export class Scene {
     return { ...geometry.seen(frame), steps: plan?.factors ?? [1, 1] };
   }
 }
+
+/** Whether the values at the ends of the colours are still to be found. */
+const isOpen = ({ style }: Scenery) => (style.kind === "map" ? style.range : style.channels) === null;
 
 /** What the keys of all tiles of one slice begin with. */
 const prefixOf = (origin: string, at: number[], dims: number[]) => `${origin}@${at.map((index, k) => (dims.includes(k) ? "" : index)).join(",")}:`;

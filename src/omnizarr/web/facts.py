@@ -29,7 +29,7 @@ from omnizarr.formats.conventions import Nodes
 from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
-from omnizarr.nodes import detection, holdings, info, info_rows, wording
+from omnizarr.nodes import consolidated, detection, holdings, info, info_rows, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
@@ -311,7 +311,7 @@ class Dataset:
         image = meaning.image_of(path, self.nodes())
         is_implicit = not isinstance(metadata, ArrayMetadata) and metadata.implicit
         rows = [["Kind", "group without a document of its own" if is_implicit else "group"]]
-        rows.append(["Consolidated", "yes" if group.is_consolidated else "no, or not used"])
+        rows.append(["Consolidated", _consolidated(group)])
         if note := reaching.remark(group):
             rows.append(["Note", note])
         return {
@@ -602,6 +602,17 @@ def _array_model(array: Array) -> ArrayMetadata:
 
 def _kind(node: Array | Group | UnreadableNode) -> str:
     return "array" if isinstance(node, Array) else "group" if isinstance(node, Group) else "unreadable"
+
+
+def _consolidated(group: Group) -> str:
+    """Return whether a group has consolidated metadata, and where its members come from, in words."""
+    if reaching.source_of(group) == "consolidated":
+        return "yes"
+    try:
+        held = consolidated.held_at(group.store_path, None, prefer=_model(group).dialect)
+    except OmnizarrError as error:
+        return f"broken: {error.args[0]}"
+    return "no" if held is None else "yes; members are read from their own documents"
 
 
 def _documents(node: Array | Group | UnreadableNode) -> dict[str, str]:
