@@ -103,7 +103,7 @@ class TestCreate:
             "create", "a.zarr/g/x", "--shape", "6,4", "--dtype", "float32", "--chunks", "2,4", "--shards", "4,4",
             "--codecs", "zstd:3", "--fill-value", "NaN", "--dimension-names", "y,", "--attributes", '{"units": "K"}',
         )  # fmt: skip
-        assert (code, out) == (0, "<Array /g/x (6, 4) float32 local>\n")
+        assert (code, out) == (0, f"<Array /g/x (6, 4) float32 local {Path.cwd()}/a.zarr>\n")
         found = omnizarr.open("a.zarr")["g/x"]
         assert (found.chunks, found.shards, found.attrs["units"]) == ((2, 4), (4, 4), "K")
         assert found.metadata.dimension_names == ("y", None)

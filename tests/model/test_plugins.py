@@ -225,7 +225,7 @@ def test_all_of_them_in_one_array(installed, engine, tmp_path):
     array = created(tmp_path / "all.zarr", **options)
     assert np.array_equal(array[...], VALUES)
     assert np.array_equal(pickle.loads(pickle.dumps(array))[...], VALUES)
-    assert repr(array) == "<Array / (20, 3) uint16 local>"
+    assert repr(array) == f"<Array / (20, 3) uint16 local {tmp_path}/all.zarr>"
     shown = str(array.info)
     assert "uint16" in shown
     report = omnizarr.check(tmp_path / "all.zarr", data=True)

@@ -18,6 +18,7 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatype
 from omnizarr.nodes import chunking, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
+from omnizarr.support.text import visible
 
 Consolidated = Literal["none", "current", "stale", "broken", "not compared"]
 """State of the consolidated metadata of a group."""
@@ -235,10 +236,19 @@ def type_name(metadata: ArrayMetadata) -> str:
 
 
 def store_name(store: Store) -> str:
-    """Return a store as one word: its class without "Store"; for a part of a store, the class of that store."""
-    while isinstance(store, PrefixStore):
-        store = store.store
-    return type(store).__name__.removesuffix("Store").lower()
+    """Return what a store is in one word, and its place: ``local /data/era5.zarr``.
+
+    The word is its class without "Store"; for a part of a store, the class of that store.
+
+    >>> from omnizarr.stores import MemoryStore
+    >>> store_name(MemoryStore())
+    'memory'
+    """
+    inner = store
+    while isinstance(inner, PrefixStore):
+        inner = inner.store
+    word = type(inner).__name__.removesuffix("Store").lower()
+    return visible(f"{word} {store.place}".rstrip())
 
 
 def _item_size(metadata: ArrayMetadata) -> int | None:

@@ -451,6 +451,11 @@ class Store(ABC):
     ) -> None:
         self.close()
 
+    @property
+    def place(self) -> str:
+        """The path or URL of the data, without secrets, as messages show it; "" if it has none, as memory."""
+        return ""
+
     def origin(self) -> tuple[Hashable, str]:
         """Return an identity of the data, and the path in it at which this store begins.
 

@@ -214,6 +214,11 @@ class DatabaseStore(Store, Generic[Database]):
     def __hash__(self) -> int:
         return hash((self.kind, self.path))
 
+    @property
+    def place(self) -> str:
+        """The path of the database."""
+        return self.path
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path!r})"
 

@@ -995,5 +995,10 @@ class LocalStore(Store):
     def __hash__(self) -> int:
         return hash((LocalStore, self.root))
 
+    @property
+    def place(self) -> str:
+        """The path of the directory."""
+        return self.root
+
     def __repr__(self) -> str:
         return f"LocalStore({self.root!r})"

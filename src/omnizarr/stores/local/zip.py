@@ -255,6 +255,13 @@ class ZipStore(Store):
     def __hash__(self) -> int:
         return hash((ZipStore, self.path))
 
+    @property
+    def place(self) -> str:
+        """The path of the archive; within another store, below its place."""
+        path = self.path if isinstance(self.path, str) else ""
+        outer = "" if self.store is None else self.store.place
+        return f"{outer.rstrip('/')}/{path}" if outer else path
+
     def __repr__(self) -> str:
         store = "" if self.store is None else f"store={self.store!r}, "
         return f"ZipStore({self.path!r}, {store}mode={self.mode!r})"

@@ -565,9 +565,14 @@ class FsspecStore(Store):
     def __hash__(self) -> int:
         return hash((FsspecStore, self.fs, self.path))
 
-    def __repr__(self) -> str:
+    @property
+    def place(self) -> str:
+        """The URL, without secrets."""
         path = self.path if self._is_web else f"{self._protocol}://{self.path.removeprefix(self.fs.root_marker)}"
-        return f"FsspecStore({redact(path)!r})"
+        return redact(path)
+
+    def __repr__(self) -> str:
+        return f"FsspecStore({self.place!r})"
 
 
 # -- called by `omnizarr.stores.resolve` ------------------------------------------------

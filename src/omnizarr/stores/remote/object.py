@@ -932,8 +932,13 @@ class ObjectStore(Store):
     def __hash__(self) -> int:
         return hash((ObjectStore, self.origin()))
 
+    @property
+    def place(self) -> str:
+        """The URL, without secrets."""
+        return object_urls.shown(self._store, self._kind, self._prefix)
+
     def __repr__(self) -> str:
-        return f"ObjectStore({object_urls.shown(self._store, self._kind, self._prefix)!r})"
+        return f"ObjectStore({self.place!r})"
 
 
 def _copied(store: Any, path: str, target: str) -> bool:

@@ -415,8 +415,13 @@ class ReferenceStore(Store):
     def _refuse(self) -> NoReturn:
         raise cannot_write(repr(self))
 
+    @property
+    def place(self) -> str:
+        """The name of the references, without secrets."""
+        return redact(self._name)
+
     def __repr__(self) -> str:
-        return f"ReferenceStore({redact(self._name)!r})"
+        return f"ReferenceStore({self.place!r})"
 
 
 def _within(target: Target, span: Span) -> Span:

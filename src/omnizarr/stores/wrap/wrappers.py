@@ -129,6 +129,11 @@ class WrapperStore(Store):
         """Pass the request on."""
         return self._request(verbs.list_dir, prefix)
 
+    @property
+    def place(self) -> str:
+        """The value of the wrapped store."""
+        return self.store.place
+
     def origin(self) -> tuple[Hashable, str]:
         """Pass the request on."""
         return self.store.origin()
@@ -278,6 +283,12 @@ class PrefixStore(WrapperStore):
         elif verb is verbs.list_dir:
             answer = answer.below(self.prefix)
         return answer
+
+    @property
+    def place(self) -> str:
+        """The place of the store, with the prefix appended."""
+        place = self.store.place
+        return f"{place.rstrip('/')}/{self.prefix[:-1]}" if place else ""
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the origin of the store, with the prefix appended."""
