@@ -2,6 +2,8 @@
 
 import json
 import math
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -92,6 +94,108 @@ class TestTree:
     def test_other_paths_are_not_found(self, dataset, path):
         with pytest.raises(NodeNotFoundError):
             dataset.tree(path)
+
+
+class TestMembers:
+    def test_rows_of_a_table(self):
+        root = omnizarr.create_group({})
+        root.create_array(
+            "t", data=TEMP, dimension_names=["y", "x"], attributes={"units": "K", "long_name": "temperature"}
+        )
+        root.create_array("names", data=np.array(["a", "b"]))
+        root.create_group("deep/er")
+        answer = Dataset(root, "x").members()
+        rows = {row["name"]: row for row in answer["nodes"]}
+        assert (answer["total"], answer["next"]) == (3, None)
+        assert rows["t"] == {
+            "path": "t",
+            "name": "t",
+            "kind": "array",
+            "shape": [4, 6],
+            "dtype": "float32",
+            "title": "temperature",
+            "dimensions": ["y", "x"],
+            "units": "K",
+            "size": 96,
+            "is_picture": True,
+        }
+        assert not rows["names"]["is_picture"]
+        assert (rows["deep"]["kind"], rows["deep"]["is_picture"]) == ("group", False)
+
+    def test_what_is_no_node_keeps_its_place(self):
+        store = MemoryStore({})
+        omnizarr.create_group(store).create_group("b")
+        store.set("a/readme", b"text")
+        answer = opened(store).members()
+        assert [(row["name"], row["kind"]) for row in answer["nodes"]] == [("a", "nothing"), ("b", "group")]
+
+    def test_each_node_is_read_once_for_the_tree_and_the_table(self):
+        looked = []
+        store = MemoryStore({})
+        document = b'{"zarr_format": 3, "node_type": "group"}'
+        store.set("zarr.json", document)
+        for number in range(10_000):
+            store.set(f"n{number:05}/zarr.json", document)
+        dataset = opened(WatchedStore(store, lambda _, key: looked.append(key)))
+        looked.clear()
+        assert dataset.members("", 5000, 100)["nodes"][-1]["name"] == "n05099"
+        assert dataset.tree("", 5000, 100)["total"] == 10_000
+        read = [key for key in looked if key.endswith("/zarr.json")]
+        assert sorted(read) == [f"n{number:05}/zarr.json" for number in range(5000, 5100)]
+
+    def test_an_array_has_no_members(self, dataset):
+        with pytest.raises(SelectionError, match="no members"):
+            dataset.members("ocean/temp")
+
+
+class TestSmall:
+    def test_a_picture_has_the_proportions_of_its_array(self):
+        root = omnizarr.create_group({})
+        root["wide"] = np.eye(40, 400)
+        root["tall"] = np.eye(400, 100)
+        root["line"] = np.sin(np.arange(1000.0))
+        dataset = Dataset(root, "x")
+
+        def size(path):
+            return struct.unpack(">II", dataset.small(path)[16:24])
+
+        assert size("wide")[0] > 2 * size("wide")[1]
+        assert size("tall")[0] < size("tall")[1] <= 64
+        assert size("line") == (96, 64)
+
+    def test_few_chunks_are_read_however_many_there_are(self):
+        chunks = []
+        store = WatchedStore(MemoryStore({}), lambda _, key: chunks.append(key) if "/c/" in f"/{key}" else None)
+        root = omnizarr.create_group(store)
+        root.create_array("a", shape=(10**6, 10**6), chunks=(100, 100), dtype="u1")
+        root.create_array("b", shape=(10**12,), chunks=(1000,), dtype="u1")
+        root.create_array("whole", shape=(2**15, 2**15), chunks=(2**15, 2**15), dtype="u1")
+        dataset = Dataset(root, "x")
+        chunks.clear()
+        assert dataset.small("a") is not None
+        assert 1 < len(chunks) <= 64
+        chunks.clear()
+        assert dataset.small("b") is not None
+        assert 1 < len(chunks) <= 64
+        chunks.clear()
+        assert dataset.small("whole") is None  # one chunk of 1 GiB
+        assert chunks == []
+
+    @pytest.mark.parametrize("values", [np.float64(1), np.array(["a"]), np.zeros((0, 4)), np.zeros(2, "i4,f8")])
+    def test_what_is_no_picture(self, values):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=values)
+        root.create_group("g")
+        assert Dataset(root, "x").small("a") is None
+        assert Dataset(root, "x").small("g") is None
+
+    def test_the_picture_shows_the_values(self):
+        root = omnizarr.create_group({})
+        root["a"] = np.repeat([[0.0, 1.0]], 2, 0)
+        data = Dataset(root, "x").small("a")
+        rows = np.frombuffer(zlib.decompress(data[41:-16]), np.uint8).reshape(2, 9)[:, 1:].reshape(2, 2, 4)
+        assert rows[:, 0, :3].tolist() == [[0x44, 0x01, 0x54]] * 2  # both ends of viridis
+        assert rows[:, 1, :3].tolist() == [[0xFD, 0xE7, 0x25]] * 2
 
 
 class TestSearch:

@@ -313,6 +313,51 @@ def colours_of(page, pane="first"):
     )
 
 
+def test_a_group_is_a_table_of_its_members(page, server, numbers):
+    page.goto(f"{server}/#d={numbers['sharded']}")
+    row = page.locator(".member[data-path=t]")
+    row.locator("img").wait_for()
+    says(
+        page,
+        ".member[data-path=t]",
+        re.compile(r"temperature.*time 4 × lat 180 × lon 360.*float32.*K.*1012\.5 KiB", re.DOTALL),
+    )
+    assert page.locator(".member[data-path]").count() == 4
+    row.get_by_role("link").click()
+    page.wait_for_url(re.compile("p=t"))
+    page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
+    page.go_back()
+    page.locator(".member[data-path=t]").wait_for()
+    page.keyboard.press("2")
+    says(page, ".about", "Consolidated")
+
+
+def test_of_many_members_those_on_the_screen_are_read(page, tmp_path):
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    root.create_array("v00000", data=FIELD[0, ::6, ::6])
+    document = (tmp_path / "x.zarr" / "v00000" / "zarr.json").read_text()
+    for number in range(1, 10_000):
+        folder = tmp_path / "x.zarr" / f"v{number:05}"
+        folder.mkdir()
+        (folder / "zarr.json").write_text(document)
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        asked = []
+        page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+        page.goto(f"{url}/#d=0")
+        page.locator(".member[data-path=v00000] img").wait_for()
+        page.wait_for_load_state("networkidle")
+        assert asked.count("/api/0/members") == 1
+        assert asked.count("/api/0/tree") == 1
+        assert asked.count("/small/0") <= 30
+        assert page.locator("*").count() < 1500
+        page.locator(".contents .scroll").evaluate("one => one.scrollTop = one.scrollHeight")
+        page.locator(".member[data-path=v09999] img").wait_for()
+        page.wait_for_load_state("networkidle")
+        assert asked.count("/api/0/members") <= 3
+        assert asked.count("/small/0") <= 60
+        assert page.locator("*").count() < 1500
+
+
 def test_the_map_of_chunks_shows_missing_and_broken_ones(page, server, numbers):
     page.goto(f"{server}/#d={numbers['broken']}&p=t&tab=chunks")
     page.get_by_role("button", name="Check all of them").click()

@@ -345,6 +345,18 @@ class TestFarAway:
             assert get(url, "/tiles/0/2.2/temp/c/0/0")[0] == 200
 
 
+class TestMembers:
+    def test_a_table_and_its_pictures(self, url):
+        rows = asked(url, "/api/0/members?limit=1")
+        assert [row["name"] for row in rows["nodes"]] == ["names"]
+        assert (rows["total"], rows["next"]) == (2, 1)
+        status, headers, body = get(url, "/small/0?path=ocean/temp")
+        assert (status, headers["Content-Type"]) == (200, "image/png")
+        assert body.startswith(b"\x89PNG")
+        assert get(url, "/small/0?path=names")[0] == 204
+        assert get(url, "/small/0?path=nowhere")[0] == 404
+
+
 class TestView:
     def test_the_browser_is_opened(self, group, page, monkeypatch):
         opened, told = [], []

@@ -27,6 +27,17 @@ export interface Tree {
   note?: string | null;
 }
 
+/** A node in a table of members. */
+export interface Member extends Omit<TreeNode, "kind"> {
+  /** "nothing": a listed name that is no node. */
+  kind: TreeNode["kind"] | "nothing";
+  title?: string | null;
+  dimensions?: (string | null)[] | null;
+  units?: string | null;
+  size?: number | null;
+  is_picture?: boolean;
+}
+
 export interface Dimension {
   name: string | null;
   size: number;
@@ -117,11 +128,11 @@ type Query = Record<string, string | number>;
 /** A failed request, with the server's own words. */
 export class RequestError extends Error {}
 
-async function ask<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+async function request(path: string, query: Query, signal?: AbortSignal): Promise<Response> {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-  const address = `api/${path}${search.size ? `?${search}` : ""}`;
+  const address = `${path}${search.size ? `?${search}` : ""}`;
   const response = await fetch(address, signal ? { signal } : {});
-  if (response.ok) return (await response.json()) as T;
+  if (response.ok) return response;
   const words = await response.json().then(
     ({ error }: { error?: string }) => error,
     () => undefined,
@@ -129,10 +140,21 @@ async function ask<T>(path: string, query: Query = {}, signal?: AbortSignal): Pr
   throw new RequestError(words ?? `${address}: ${response.status} ${response.statusText}`);
 }
 
+const ask = async <T>(path: string, query: Query = {}, signal?: AbortSignal) => (await (await request(`api/${path}`, query, signal)).json()) as T;
+
 export const datasets = () => ask<{ version: string; datasets: DatasetEntry[] }>("datasets");
 
 export const tree = (d: number, path: string, offset = 0, limit = 500) =>
   ask<Tree>(`${d}/tree`, { path, offset, limit });
+
+export const members = (d: number, path: string, offset: number, limit: number) =>
+  ask<Omit<Tree, "nodes"> & { nodes: Member[] }>(`${d}/members`, { path, offset, limit });
+
+/** A small picture of a node; null if it has none. */
+export async function smallPicture(d: number, path: string, signal: AbortSignal): Promise<Blob | null> {
+  const response = await request(`small/${d}`, { path }, signal);
+  return response.status === 204 ? null : response.blob();
+}
 
 export const search = (d: number, q: string, signal?: AbortSignal) =>
   ask<{ nodes: TreeNode[]; more: boolean }>(`${d}/search`, { q, limit: 200 }, signal);

@@ -5,6 +5,7 @@ import * as api from "./api.ts";
 import type { DatasetEntry, Info } from "./api.ts";
 import { About } from "./about.tsx";
 import { ChunkMap } from "./chunkmap.tsx";
+import { Contents } from "./contents.tsx";
 import { NAMES } from "./colours.ts";
 import { Help } from "./help.tsx";
 import { Line } from "./line.tsx";
@@ -157,6 +158,7 @@ function Page({ entries, version }: { entries: DatasetEntry[]; version: string }
         {shown && resolved && first.answer && (
           <>
             <Tabs tabs={resolved.tabs} tab={resolved.tab} title={titleOf(shown)} onTab={(tab) => change({ tab })} />
+            {resolved.tab === "contents" && <Contents key={`${entry.number}:${look.path}`} dataset={entry.number} info={first.answer.info} onOpen={(path) => open(entry.number, path)} />}
             {resolved.tab === "picture" && <Picture key={`${entry.number}:${look.path}`} {...{ shown, beside, look, resolved, change, cache, actions }} />}
             {resolved.tab === "line" && <Line {...{ shown, beside, look, resolved, change }} />}
             {resolved.tab === "table" && <Values key={`${entry.number}:${look.path}`} {...{ shown, resolved, change }} />}
@@ -211,7 +213,7 @@ function Crumbs({ entry, path, onOpen }: { entry: DatasetEntry; path: string; on
   );
 }
 
-const WORDS: Record<Tab, string> = { picture: "Picture", line: "Line", table: "Table", chunks: "Chunks", about: "About" };
+const WORDS: Record<Tab, string> = { contents: "Contents", picture: "Picture", line: "Line", table: "Table", chunks: "Chunks", about: "About" };
 
 function Tabs({ tabs, tab, title, onTab }: { tabs: Tab[]; tab: Tab; title: string; onTab: (tab: Tab) => void }) {
   const move = (event: KeyboardEvent) => {

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 const KEYS: [string, string][] = [
   ["/", "search"],
   ["↑ ↓ ← →", "in the hierarchy: move, fold; Enter opens, b shows beside; in a picture: move"],
-  ["1 … 5", "picture, line, table, chunks, about"],
+  ["1 … 5", "the tabs: picture, line, table, chunks, about; of a group: contents, about"],
   ["+ −  0", "zoom; show all of it"],
   ["[  ]  p", "previous, next; play"],
   ["c  C  v", "next, previous colour map; reverse it"],

@@ -1,7 +1,7 @@
 // The state of the view, and its form in the page's address.
 import { NAMES } from "./colours.ts";
 
-export type Tab = "picture" | "line" | "table" | "chunks" | "about";
+export type Tab = "contents" | "picture" | "line" | "table" | "chunks" | "about";
 export type Part = "magnitude" | "phase" | "real" | "imaginary";
 export type Blend = "one" | "rgb" | "channels";
 export type Limits = "percentiles" | "range" | "manual";
@@ -93,7 +93,7 @@ export const FRESH: Partial<Look> = {
   view: null,
 };
 
-const TABS: readonly string[] = ["picture", "line", "table", "chunks", "about"];
+const TABS: readonly string[] = ["contents", "picture", "line", "table", "chunks", "about"];
 const PARTS: readonly string[] = ["magnitude", "phase", "real", "imaginary"];
 const BLENDS: readonly string[] = ["one", "rgb", "channels"];
 const LIMITS: readonly string[] = ["percentiles", "range", "manual"];

@@ -23,7 +23,7 @@ const PRIMARIES = ["ff0000", "00ff00", "0000ff"];
 
 export function tabsOf(info: Info): Tab[] {
   const array = info.array;
-  if (!array) return ["about"];
+  if (!array) return info.kind === "group" ? ["contents", "about"] : ["about"];
   const rank = array.shape.length;
   if (rank === 0) return ["table", "about"];
   if (array.show === "table" || array.shape.includes(0)) return ["table", "chunks", "about"];

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { search, tree, type DatasetEntry, type TreeNode } from "./api.ts";
 
-const PAGE = 500;
+const PAGE = 100;
 
 interface Props {
   entries: DatasetEntry[];
@@ -67,7 +67,10 @@ function Branch(props: BranchProps & { node: TreeNode; depth: number }) {
   const [rest, setRest] = useState(0);
   const [error, setError] = useState<string | null>(null);
 
+  const isReading = useRef(false);
   const more = async () => {
+    if (isReading.current) return;
+    isReading.current = true;
     try {
       const answer = await tree(entry.number, node.path, next, PAGE);
       setNodes([...(nodes ?? []), ...answer.nodes]);
@@ -77,6 +80,7 @@ function Branch(props: BranchProps & { node: TreeNode; depth: number }) {
     } catch (failure) {
       setError((failure as Error).message);
     }
+    isReading.current = false;
   };
   useEffect(() => {
     if (isOpen && node.kind === "group" && nodes === null) void more();
@@ -90,12 +94,23 @@ function Branch(props: BranchProps & { node: TreeNode; depth: number }) {
       <Row {...props} isOpen={node.kind === "group" ? isOpen : null} onFold={setOpen} />
       {isOpen && error && <p class="trouble small">{error}</p>}
       {isOpen && nodes?.map((child) => <Branch {...props} key={child.path} node={child} depth={depth + 1} />)}
-      {isOpen && rest > 0 && (
-        <button class="more" style={{ marginLeft: `${depth + 1}em` }} onClick={more}>
-          {rest} more …
-        </button>
-      )}
+      {isOpen && rest > 0 && <More key={next} depth={depth} rest={rest} onMore={more} />}
     </>
+  );
+}
+
+/** Reads on when it is scrolled to. */
+function More({ depth, rest, onMore }: { depth: number; rest: number; onMore: () => void }) {
+  const ref = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && onMore());
+    observer.observe(ref.current!);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <button ref={ref} class="more" style={{ marginLeft: `${depth + 1}em` }} onClick={onMore}>
+      {rest} more …
+    </button>
   );
 }
 

@@ -26,7 +26,7 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.conventions import Nodes
-from omnizarr.model import ArrayMetadata, Metadata, grids
+from omnizarr.model import ArrayMetadata, Metadata, dimensions, grids
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
 from omnizarr.nodes import consolidated, detection, holdings, info, info_rows, wording
@@ -40,7 +40,8 @@ from omnizarr.support.locks import RLock
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
-from omnizarr.web import meaning
+from omnizarr.web import meaning, small
+from omnizarr.web.members import Members
 from omnizarr.web.plain import json_text, numbers, plain, texts
 
 StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
@@ -111,6 +112,7 @@ class Dataset:
         self._cache = ChunkCache(_CACHE)
         self._guard = RLock()
         self._known: OrderedDict[str, tuple[float, Array | Group]] = OrderedDict()
+        self._members = Members()
         self._index: _Index | None = None
         self._stored: dict[str, tuple[float, StoredChunks | None]] = {}
 
@@ -146,25 +148,26 @@ class Dataset:
             known = self._known.get(path)
         if known is not None and now - known[0] < _FRESH:
             return known[1]
-        found = self._open(path)
+        return self._remember(path, self._open(path))
+
+    def _remember(self, path: str, node: Array | Group) -> Array | Group:
+        """Remember a node for a few seconds, and return it with the cache of this hierarchy."""
+        if isinstance(node, Array):
+            node = node.with_config(replace(node.config, chunk_cache=self._cache))
         with self._guard:
-            self._known[path] = now, found
+            self._known[path] = time.monotonic(), node
             self._known.move_to_end(path)
             if len(self._known) > _MOST_REMEMBERED:
                 self._known.popitem(last=False)
-        return found
+        return node
 
     def _open(self, path: str) -> Array | Group:
         root = self.root
         if isinstance(root, Array):
             if path:
                 raise NodeNotFoundError("there is nothing below an array", store=str(root.store), path=path)
-            found: Array | Group = Array.open(root.store_path, config=root.config)
-        else:
-            found = root[path]
-        if isinstance(found, Array):
-            return found.with_config(replace(found.config, chunk_cache=self._cache))
-        return found
+            return Array.open(root.store_path, config=root.config)
+        return root[path]
 
     def array(self, path: str) -> Array:
         """Return the array at a path.
@@ -196,22 +199,71 @@ class Dataset:
         group = self.node(path)
         if not isinstance(group, Group):
             return {"path": path, "kind": "array", "total": 0, "nodes": [], "next": None, "note": None}
+        page = self._page(group, offset, limit)
+        return page | {"nodes": [self.entry(node) for _, node in page["nodes"] if node is not None]}
+
+    def members(self, path: str = "", offset: int = 0, limit: int = 100) -> dict[str, Any]:
+        """Return a page of the nodes directly below a group, with what a table of them shows.
+
+        Like `tree`, but each listed name has its place: one that is not a node has the kind ``"nothing"``.
+        """
+        group = self.node(path)
+        if not isinstance(group, Group):
+            raise SelectionError("an array has no members", path=path)
+        page = self._page(group, offset, limit)
+        nodes = []
+        for name, node in page["nodes"]:
+            if node is None:
+                nodes.append({"path": f"{page['path']}/{name}".lstrip("/"), "name": name, "kind": "nothing"})
+                continue
+            if not isinstance(node, UnreadableNode):
+                self._remember(self.path_of(node.path), node)
+            nodes.append(self.entry(node) | self._row(node))
+        return page | {"nodes": nodes}
+
+    def _page(self, group: Group, offset: int, limit: int) -> dict[str, Any]:
+        """Return a page of members as the page asks for it, with names and nodes as ``nodes``."""
         if offset < 0 or not 0 < limit <= MOST_NODES:
             raise SelectionError("no page", found=f"{limit} from {offset}", expected=f"1 to {MOST_NODES} from 0 on")
         note = reaching.remark(group) or None
+        total, nodes = 0, []
         try:
-            names = group._names()  # noqa: SLF001 - without looking at the nodes
+            listing = self._members.of(group)
         except (StoreError, NotImplementedError) as error:
-            names, note = [], str(error) if note is None else note
+            note = str(error) if note is None else note
+        else:
+            total, nodes = len(listing.names), list(listing.page(offset, limit))
         following = offset + limit
         return {
             "path": self.path_of(group.path),
             "kind": "group",
-            "total": len(names),
-            "nodes": [self.entry(node) for _, node in group._members(names[offset:following])],  # noqa: SLF001 - a page
-            "next": following if following < len(names) else None,
+            "total": total,
+            "nodes": nodes,
+            "next": following if following < total else None,
             "note": note,
         }
+
+    def _row(self, node: Array | Group | UnreadableNode) -> dict[str, Any]:
+        """Return what a table of members shows of a node besides its entry."""
+        if isinstance(node, UnreadableNode):
+            return {}
+        attributes = _model(node).attributes
+        row: dict[str, Any] = {"title": meaning.title_of(attributes)}
+        if not isinstance(node, Array):
+            return row | {"is_picture": meaning.image_of(self.path_of(node.path), self.nodes()) is not None}
+        metadata = _array_model(node)
+        facts = info.of_array(node.store_path, metadata)
+        units, names = attributes.get("units"), dimensions.names_of(metadata)
+        return row | {
+            "dimensions": None if names is None else list(names),
+            "units": units if isinstance(units, str) else None,
+            "size": facts.bytes_logical,
+            "is_picture": bool(node.ndim) and 0 not in node.shape and shown_as(node) != "table",
+        }
+
+    def small(self, path: str = "") -> bytes | None:
+        """Return a small picture of a node in PNG; None if it has none."""
+        return small.picture_of(self.node(path))
 
     def entry(self, node: Array | Group | UnreadableNode) -> dict[str, Any]:
         """Return a node in a line."""

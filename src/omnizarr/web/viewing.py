@@ -208,6 +208,7 @@ def viewer(
     routes: list[Route | Mount] = [
         Route("/api/datasets", answers.datasets, middleware=compressed),
         Route("/api/{number:int}/{question}", answers.ask, middleware=compressed),
+        Route("/small/{number:int}", answers.small),
         Route("/tiles/{number:int}/{steps}/{rest:path}", answers.tile),
         *shown,
         Mount("/", Compressed(StaticFiles(directory=page, html=True))),
@@ -283,6 +284,20 @@ class _Answers:
                 return Response(status_code=_CLOSED_REQUEST)
             return await _answered(request, answer)
 
+    async def small(self, request: Request) -> Response:
+        """Return a small picture of a node; no content if it has none."""
+
+        def answer(_: Stop) -> Response:
+            picture = self._dataset(request).small(_Query(request.query_params).text("path"))
+            if picture is None:
+                return Response(status_code=HTTPStatus.NO_CONTENT)
+            return Response(picture, headers={"Cache-Control": _KEPT}, media_type="image/png")
+
+        async with self._room:
+            if await request.is_disconnected():
+                return Response(status_code=_CLOSED_REQUEST)
+            return await _answered(request, answer)
+
     def _dataset(self, request: Request) -> Dataset:
         number: int = request.path_params["number"]
         if number >= len(self._datasets):
@@ -330,6 +345,9 @@ _Question = Callable[[Dataset, _Query, Stop], dict[str, Any]]
 _QUESTIONS: Final[Mapping[str, _Question]] = {
     "tree": lambda data, query, _: data.tree(
         query.text("path"), query.integer("offset", 0), query.integer("limit", 500)
+    ),
+    "members": lambda data, query, _: data.members(
+        query.text("path"), query.integer("offset", 0), query.integer("limit", 100)
     ),
     "search": lambda data, query, stop: data.search(query.text("q"), query.integer("limit", 200), stop),
     "info": lambda data, query, _: data.info(query.text("path")),

@@ -23,7 +23,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.showing import meaning, slices
 from omnizarr.nodes.showing.slices import Slice
 from omnizarr.show.axes import Axis
-from omnizarr.show.contents import Light, Page, Style, Subject, content_of, proportion
+from omnizarr.show.contents import Content, Light, Page, Style, Subject, content_of, proportion
 from omnizarr.show.numbers import are_numbers
 from omnizarr.show.picture import Picture
 from omnizarr.stores import LocalStore
@@ -100,6 +100,26 @@ def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int]
         view = view.at_resolution(view.room_in(size))
         subject = view.subject()
     return Picture(Page(view.title, content_of(subject, style), tuple(view.remarks())), size)
+
+
+def small(array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: int, largest: int) -> Content | None:
+    """Return what a small picture of an array shows; None if it is a table, or if one chunk exceeds `largest` bytes.
+
+    It has fewer elements than there is room for if these were in more than `most_chunks` chunks, or in chunks of more
+    than `most_bytes` together.
+    """
+    view = _view_of(_in_its_group(array), (), rgb=None)
+    if not view.is_picture:
+        return None
+    room = size
+    while True:
+        found = view.at_resolution(view.room_in(room))
+        count, nbytes = found.chunks_read()
+        if count <= 1 and nbytes > largest:
+            return None
+        if count <= 1 or (count <= most_chunks and nbytes <= most_bytes) or max(room) == 1:
+            return content_of(found.subject(), Style())
+        room = (max(room[0] // 2, 1), max(room[1] // 2, 1))
 
 
 def chosen_in(array: Array, selection: Any, *, rgb: bool | None = None) -> Slice:
@@ -201,6 +221,16 @@ class _View:
             level, chosen = self.level._replace(number=number), _scaled(self.chosen, factors)
             found = _View(array, level, self.names, chosen, self.array, self.chosen, self.channels)
         return found
+
+    def chunks_read(self) -> tuple[int, int]:
+        """Return how many chunks the shown elements are in, and their bytes when they are decoded."""
+        facts = info.of_array(self.array.store_path, self.array.metadata)
+        chunks = facts.chunks or self.array.shape
+        count = 1
+        for axis, side in zip(map(slices.as_range, self.chosen.axes), chunks, strict=True):
+            ends = sorted((axis[0], axis[-1]))
+            count *= min(len(axis), ends[1] // side - ends[0] // side + 1)
+        return count, count * (facts.nbytes_of(chunks) or 0)
 
     def subject(self) -> Subject:
         """Read the data of an image or a line."""
