@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnizarr import metadata as metadata
     from omnizarr import model as model
     from omnizarr import netcdf as netcdf
+    from omnizarr.api.combining import combine
     from omnizarr.api.creating import (
         array,
         consolidate_metadata,
@@ -92,6 +93,7 @@ _NAMES: Final = {
             "zeros",
             "zeros_like",
         ),
+        "api.combining": ("combine",),
         "api.joining": (
             "block",
             "concat",
@@ -168,6 +170,7 @@ __all__ = [
     "block",
     "check",
     "codecs",
+    "combine",
     "concat",
     "config",
     "consolidate_metadata",

@@ -20,6 +20,7 @@ from omnizarr.stores import (
 )
 
 if TYPE_CHECKING:
+    from omnizarr.nodes.lazy.store import LazyStore
     from omnizarr.stores import (
         CacheStore,
         FsspecStore,
@@ -48,6 +49,7 @@ __all__ = [
     "CacheStore",
     "FsspecStore",
     "LMDBStore",
+    "LazyStore",
     "LocalStore",
     "LoggingStore",
     "MemoryStore",
@@ -71,6 +73,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # slow to import, and rarely used
         return import_module("omnizarr.stores.wrap.logged").LoggingStore
+    if name == "LazyStore":
+        return import_module("omnizarr.nodes.lazy.store").LazyStore
     if name == "TranslatedStore":
         return import_module("omnizarr.tools.translate.translated").TranslatedStore
     if name in __all__:

@@ -199,7 +199,8 @@ def test_natural_chunks_are_those_of_the_source():
     assert source.lazy[...].chunks == (4, 6)
     assert source.lazy[::2, 3].chunks == (2,)
     assert source.lazy.T.chunks == (6, 4)
-    assert omnizarr.concat([source, source.lazy[:2]]).chunks == (2, 6)
+    assert omnizarr.concat([source, source.lazy[:2]]).chunks == (4, 6)  # the last part may be short
+    assert omnizarr.concat([source, source.lazy[:2], source.lazy[:2]]).chunks == (2, 6)
 
 
 def test_dask_reads_it_piece_by_piece_and_knows_it_again():

@@ -184,7 +184,7 @@ def block(
                     found=f"{view.shape[first + level]} along axis {first + level} at {place}",
                     expected=str(known),
                 )
-    same, note = _same_packing(list(views.values()))
+    same, note = as_one_packing(list(views.values()))
     views = dict(zip(views, same, strict=True))
     common = np.dtype(dtype) if dtype is not None else _common_dtype(same)
     for place in tiles:
@@ -225,13 +225,23 @@ def _joined(views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None) -> L
     first = views[0]
     for view in views[1:]:
         _check_shapes(first, view, axis)
-        _check_names(first, view)
     notes = tuple(dict.fromkeys(note for view in views for note in view.notes))
-    views, note = _same_packing(views)
+    views, note = as_one_packing(views)
+    return join(views, axis, dtype, notes + note)
+
+
+def join(
+    views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None = None, notes: tuple[str, ...] = ()
+) -> LazyArray:
+    """Return arrays whose elements mean the same one behind the other. Raises JoinError if they do not fit together."""
+    first = views[0]
+    for view in views[1:]:
+        _check_shapes(first, view, axis)
+        _check_names(first, view)
     wanted = np.dtype(dtype) if dtype is not None else _common_dtype(views)
     names = next((view.dimension_names for view in views if view.dimension_names), None)
     nodes = [view._node for view in views]  # noqa: SLF001 - a part of LazyArray
-    return LazyArray(joined(nodes, axis, wanted), names, notes + note)
+    return LazyArray(joined(nodes, axis, wanted), names, notes)
 
 
 def _check_shapes(first: LazyArray, other: LazyArray, axis: int | None) -> None:
@@ -256,22 +266,28 @@ def _check_names(first: LazyArray, other: LazyArray) -> None:
         )
 
 
-def _same_packing(views: Sequence[LazyArray]) -> tuple[Sequence[LazyArray], tuple[str, ...]]:
-    """Return arrays whose elements mean the same: unpacked if they are packed in different ways."""
-    known = [view.attrs for view in views]
+def as_one_packing(
+    views: Sequence[LazyArray], attributes: Sequence[Mapping[str, Any]] | None = None
+) -> tuple[Sequence[LazyArray], tuple[str, ...]]:
+    """Return arrays whose elements mean the same: unpacked if they are packed in different ways.
+
+    `attributes` are what the arrays are known to have; the default is what they have. The result has a note if
+    they are unpacked.
+    """
+    known = [view.attrs for view in views] if attributes is None else attributes
     first = known[0]
-    for view, attributes in zip(views, known, strict=True):
+    for view, each in zip(views, known, strict=True):
         for name in _UNITS:
-            if name in first and name in attributes and attributes[name] != first[name]:
+            if name in first and name in each and each[name] != first[name]:
                 raise JoinError(
                     f"arrays have different {name}",
-                    found=f"{attributes[name]!r} ({_name(view)})",
+                    found=f"{each[name]!r} ({_name(view)})",
                     expected=f"{first[name]!r} ({_name(views[0])})",
                     remedy="convert one of them first",
                 )
     packings = [
-        {name: attributes[name] for name in PACKING if name in attributes}
-        for view, attributes in zip(views, known, strict=True)
+        {name: each[name] for name in PACKING if name in each}
+        for view, each in zip(views, known, strict=True)
         if view.nsources  # gaps are not packed
     ]
     if all(packing == packings[0] for packing in packings):

@@ -17,7 +17,7 @@ from xarray import Dataset, DataTree, Variable
 from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 
 from omnizarr import aio, netcdf
-from omnizarr.api import opening
+from omnizarr.api import combining, opening
 from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats.conventions import fill_values, nczarr_metadata
 from omnizarr.formats.conventions.nczarr import notes_of
@@ -27,6 +27,7 @@ from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.lazy import view
+from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import Store
@@ -71,6 +72,9 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         For programs that pass them to the engine ``zarr``. Reading needs no locks, and members are looked up once.
     chunk_store, store : optional
         None, or a TypeError says what to do.
+    combine : str or mapping, optional
+        The dimension along which to join many hierarchies, as `omnizarr.combine` does: ``filename_or_obj`` is a list of
+        paths, or a pattern of them. A mapping has its keywords: ``{"along": "time", "overlaps": "last"}``.
     use_zarr_fill_value_as_mask : bool, optional
         Whether elements that equal the fill value of their array are missing. Default: in Zarr v2 (and older formats,
         where dimensions have names) they are, in v3 they are not.
@@ -126,6 +130,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         cache_members: bool = True,
         chunk_store: Any = None,
         store: Any = None,
+        combine: str | Mapping[str, Any] | None = None,
     ) -> Dataset:
         """Return a group, or a single array, as a dataset; see `xarray.open_dataset`."""
         hierarchy = _Hierarchy(
@@ -140,6 +145,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
             cache_members=cache_members,
             chunk_store=chunk_store,
             store=store,
+            combine=combine,
         )
         with hierarchy.closed_on_error():
             return StoreBackendEntrypoint().open_dataset(
@@ -197,6 +203,7 @@ class _Hierarchy:
         cache_members: bool = True,
         chunk_store: Any = None,
         store: Any = None,
+        combine: str | Mapping[str, Any] | None = None,
     ) -> None:
         _check_reads(mode, chunk_store=chunk_store, store=store)
         if zarr_version is not None:
@@ -204,6 +211,9 @@ class _Hierarchy:
                 raise ValueError(f"zarr_version={zarr_version!r}, zarr_format={zarr_format!r}: leave out zarr_version")
             zarr_format = zarr_version
         options: dict[str, Any] = {"zarr_format": zarr_format, "storage_options": storage_options}
+        if combine is not None:
+            asked = {"along": combine} if isinstance(combine, str) else dict(combine)
+            place = combining.combine(place, **asked, storage_options=storage_options)
         is_open = isinstance(place, Array | Group)
         known = consolidated if has_consolidated(place) else False
         self.root = place if is_open else opening.open(place, mode="r", use_consolidated=known, **options)
@@ -453,7 +463,7 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
         if _FILL_VALUE in attributes:
             meant = fill_values.decode(attributes[_FILL_VALUE], array.dtype)
             attributes[_FILL_VALUE] = attributes[_FILL_VALUE] if meant is None else meant
-    wrapped = _ZarrArray(array)
+    wrapped = _LazyArray(view.as_lazy(array)) if isinstance(array.store, LazyStore) else _ZarrArray(array)
     if wrapped.dtype.kind == "T":
         encoding["dtype"] = wrapped.dtype
     return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)

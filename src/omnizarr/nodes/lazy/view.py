@@ -430,6 +430,10 @@ def as_lazy(source: Any) -> LazyArray:
         return source._view  # noqa: SLF001 - a part of LazyArray
     if not (hasattr(source, "shape") and hasattr(source, "dtype")):
         source = np.asarray(source)
+    view_of = getattr(getattr(source, "store", None), "view_of", None)
+    if view_of is not None:  # an array of a `LazyStore`
+        found: LazyArray = view_of(source.path.strip("/"))
+        return found
     names = getattr(source, "dimension_names", None)
     return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype)), names)
 
@@ -482,9 +486,9 @@ def _chunks(node: Node) -> tuple[int, ...]:
             return below[0]
         found = [max(1, length) for length in each.shape]
         if isinstance(each, Joined):
-            parts = [part.shape[each.axis] or 1 for part in each.parts]
+            parts = sorted(part.shape[each.axis] for part in each.parts)
             found = list(below[0])
-            found[each.axis] = max(1, min(found[each.axis], *parts))
+            found[each.axis] = max(1, min(found[each.axis], parts[len(parts) // 2]))  # the last part may be short
         elif isinstance(each, Selected):
             for output, length in zip(each.transform.outputs, below[0], strict=True):
                 if isinstance(output, Along):

@@ -1,0 +1,346 @@
+"""Many groups as one: order, overlaps, gaps, units, packing, and what makes it impossible. The reference is xarray."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import omnizarr
+from omnizarr.errors import JoinError, NodeNotFoundError, ReadOnlyError
+from omnizarr.interop.zarr_python import to_zarr_python
+from tests.repeats import runs
+
+pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part")
+
+
+def daily(start, days, **variables):
+    time = xr.date_range(start, periods=days, use_cftime=False)
+    numbers = (time - np.datetime64("1999-01-01")).days.to_numpy()
+    data = {"t": (("time", "x"), numbers[:, None] * 10.0 + np.arange(3)), **variables}
+    return xr.Dataset(data, coords={"time": time, "x": np.arange(3)}, attrs={"title": "t", "first": str(start)})
+
+
+def stored(dataset, path, **options):
+    dataset.to_zarr(path, **{"zarr_format": 3, **options})
+    return str(path)
+
+
+def years(tmp_path, *numbers, **options):
+    found = []
+    for number in numbers:
+        days = 366 if number % 4 == 0 else 365
+        found.append(stored(daily(f"{number}-01-01", days), tmp_path / f"{number}.zarr", **options))
+    return found
+
+
+def opened(group):
+    return xr.open_dataset(group, engine="omnizarr").load()
+
+
+# ---- along the dimension
+
+
+def test_groups_are_joined_in_the_order_of_their_coordinate_also_in_leap_years(tmp_path):
+    paths = years(tmp_path, 1999, 2000, 2001)
+    both = opened(omnizarr.combine([paths[1], paths[2], paths[0]], "time"))
+    expected = daily("1999-01-01", 365 + 366 + 365).drop_attrs(deep=False)
+    xr.testing.assert_equal(both, expected)
+    assert both.attrs == {"title": "t"}
+
+
+@settings(max_examples=runs(15))  # each writes several files
+@given(data=st.data())
+def test_any_division_of_a_dataset_is_joined_to_it_again(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("parts")
+    whole = daily("1999-12-20", 40)
+    whole["t"] = whole["t"].round().astype("i2")
+    whole["fixed"] = ("x", [1.5, np.nan, 2.5])
+    cuts = data.draw(st.lists(st.integers(1, 39), max_size=4, unique=True).map(sorted))
+    edges = [0, *cuts, 40]
+    paths = []
+    for number, (start, stop) in enumerate(pairwise(edges)):
+        unit = data.draw(st.sampled_from(["days", "hours", "seconds"]))
+        since = data.draw(st.sampled_from(["1999-12-01", "1950-01-01 12:00:00", "2000-03-01"]))
+        scale = data.draw(st.sampled_from([None, 0.5, 0.25]))
+        encoding = {"time": {"units": f"{unit} since {since}", "dtype": data.draw(st.sampled_from(["f8", "i8"]))}}
+        if unit == "days":
+            encoding["time"]["dtype"] = "f8"  # days since noon
+        if scale:
+            encoding["t"] = {"scale_factor": scale, "dtype": "i4", "_FillValue": -1}
+        part = whole.isel(time=slice(start, stop)).chunk(time=data.draw(st.integers(1, 40)))
+        paths.append(
+            stored(part, folder / str(number), zarr_format=data.draw(st.sampled_from([2, 3])), encoding=encoding)
+        )
+    order = data.draw(st.permutations(paths))
+    joined = opened(omnizarr.combine(order, "time"))
+    xr.testing.assert_equal(joined, whole)
+
+
+def test_a_missing_file_is_an_error_that_names_both_neighbours(tmp_path):
+    paths = years(tmp_path, 1999, 2001)
+    with pytest.raises(JoinError, match=r"gap along 'time'.*2001\.zarr.*2001-01-01.*1999-12-31.*1999\.zarr"):
+        omnizarr.combine(paths, "time")
+    kept = opened(omnizarr.combine(paths, "time", gaps="keep"))
+    assert kept.sizes["time"] == 730
+    filled = omnizarr.combine(paths, "time", gaps="fill")
+    xr.testing.assert_equal(opened(filled), kept.reindex(time=daily("1999-01-01", 1096).time))
+    assert "366 places after time=1999-12-31 are filled with missing values" in filled.store.notes
+
+
+def test_months_of_different_lengths_have_no_gaps():
+    def month(number):
+        group = omnizarr.create_group({})
+        group.create_array(
+            "time", data=np.array([f"2001-{number:02}"], "M8[M]").astype("M8[D]"), dimension_names=["time"]
+        )
+        group.create_array("t", data=[number], dimension_names=["time"])
+        return group
+
+    months = [month(number) for number in range(1, 13)]
+    assert omnizarr.combine(months[::-1], "time")["t"][...].tolist() == list(range(1, 13))
+    with pytest.raises(JoinError, match="gap"):
+        omnizarr.combine([*months[:4], *months[5:]], "time")
+
+
+def numbered(values, **attributes):
+    group = omnizarr.create_group({})
+    group.create_array("z", data=values, dimension_names=["z"], attributes=attributes)
+    group.create_array("v", data=np.asarray(values, "f8") * 10, dimension_names=["z"])
+    return group
+
+
+def test_overlaps_are_an_error_unless_you_say_whose_elements_to_take():
+    first, second = numbered([0, 1, 2]), numbered([2, 3])
+    second["v"][...] = [-2, -3]
+    with pytest.raises(JoinError, match=r"overlap along 'z'.*begins at z=2.*after z=2"):
+        omnizarr.combine([first, second], "z")
+    for overlaps, given_order, expected in (
+        ("first", (first, second), [0, 10, 20, -3]),
+        ("last", (first, second), [0, 10, -2, -3]),
+        ("first", (second, first), [0, 10, -2, -3]),
+    ):
+        joined = omnizarr.combine(given_order, "z", overlaps=overlaps)
+        assert joined["v"][...].tolist() == expected
+        assert joined["z"][...].tolist() == [0, 1, 2, 3]
+        assert f"1 places along 'z' are in several sources: taken from the {overlaps} one" in joined.store.notes
+
+
+def test_sources_that_lie_within_each_other_are_interleaved_only_when_asked():
+    outer, inner = numbered([0, 1, 4, 5]), numbered([2, 3])
+    with pytest.raises(JoinError, match="overlap"):
+        omnizarr.combine([outer, inner], "z")
+    assert omnizarr.combine([outer, inner], "z", overlaps="first")["v"][...].tolist() == [0, 10, 20, 30, 40, 50]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u8", "f4"])
+def test_descending_coordinates_stay_descending(dtype):
+    parts = [numbered(np.array(values, dtype)) for values in ([3, 2], [9, 8, 7], [6, 5, 4])]
+    assert omnizarr.combine(parts, "z")["z"][...].tolist() == [9, 8, 7, 6, 5, 4, 3, 2]
+
+
+def test_what_has_no_order_is_refused_or_kept():
+    parts = [numbered([5, 1, 3]), numbered([2])]
+    with pytest.raises(JoinError, match="neither ascends nor descends"):
+        omnizarr.combine(parts, "z")
+    assert omnizarr.combine(parts, "z", sort=False)["z"][...].tolist() == [5, 1, 3, 2]
+    with pytest.raises(JoinError, match="ascends in some sources and descends in others"):
+        omnizarr.combine([numbered([0, 1]), numbered([5, 4])], "z")
+    with pytest.raises(JoinError, match="missing values"):
+        omnizarr.combine([numbered([0.0, np.nan]), numbered([5.0])], "z")
+
+
+def test_without_a_coordinate_the_order_is_that_of_the_sources():
+    def part(value):
+        group = omnizarr.create_group({})
+        group.create_array("v", data=[value], dimension_names=["n"])
+        return group
+
+    assert omnizarr.combine([part(3), part(1)], "n")["v"][...].tolist() == [3, 1]
+
+
+def test_texts_are_places_as_well():
+    parts = []
+    for name in ("ssp585", "ssp126"):
+        group = omnizarr.create_group({})
+        group.create_array("scenario", data=[name], dtype="string", dimension_names=["scenario"])
+        group.create_array("t", data=[float(name[3:])], dimension_names=["scenario"])
+        parts.append(group)
+    both = omnizarr.combine(parts, "scenario")
+    assert both["t"][...].tolist() == [126.0, 585.0]
+    assert both["scenario"][...].tolist() == ["ssp126", "ssp585"]
+
+
+def test_an_empty_source_adds_nothing():
+    assert omnizarr.combine([numbered([1, 2]), numbered(np.zeros(0, int))], "z")["v"][...].tolist() == [10, 20]
+    assert omnizarr.combine([numbered(np.zeros(0, int))], "z")["v"].shape == (0,)
+
+
+# ---- units and packing
+
+
+def test_bounds_follow_the_units_of_their_coordinate(tmp_path):
+    paths = []
+    for year in (2000, 2001):
+        part = daily(f"{year}-01-01", 365 + (year == 2000))
+        part["time_bnds"] = (("time", "nv"), np.stack([part.time, part.time + np.timedelta64(1, "D")], 1))
+        part.time.attrs["bounds"] = "time_bnds"
+        paths.append(stored(part, tmp_path / str(year), encoding={"time": {"units": f"days since {year}-01-01"}}))
+    both = opened(omnizarr.combine(paths, "time"))
+    np.testing.assert_array_equal(both.time_bnds[:, 0], both.time)
+    np.testing.assert_array_equal(both.time_bnds[:, 1], both.time + np.timedelta64(1, "D"))
+
+
+def test_units_that_are_not_those_of_a_time_must_agree():
+    with pytest.raises(JoinError, match=r"different units.*'km'.*'m'"):
+        omnizarr.combine([numbered([0], units="m"), numbered([1], units="km")], "z")
+    with pytest.raises(JoinError, match="different calendar"):
+        omnizarr.combine(
+            [
+                numbered([0], units="days since 2000-01-01", calendar="360_day"),
+                numbered([1], units="days since 2000-01-01", calendar="noleap"),
+            ],
+            "z",
+        )
+
+
+def test_packing_that_changes_from_source_to_source_gives_no_wrong_value(tmp_path):
+    generator = np.random.default_rng(1)
+    paths, expected = [], []
+    for number in range(12):
+        part = daily(np.datetime64("2000-01-01") + 3 * number, 3)
+        part["t"] = part["t"] + generator.normal(size=(3, 3))
+        part["t"][0, 1] = np.nan
+        encoding = {"dtype": "i2", "scale_factor": generator.uniform(0.1, 9), "_FillValue": -(number % 3) - 1}
+        paths.append(stored(part, tmp_path / str(number), encoding={"t": encoding}, zarr_format=2 + number % 2))
+        expected.append(xr.open_dataset(paths[-1], engine="zarr")["t"].to_numpy())
+    both = omnizarr.combine(paths, "time")
+    np.testing.assert_array_equal(opened(both)["t"].to_numpy(), np.concatenate(expected))
+    assert any("unpacked" in note for note in both.store.notes)
+    assert "scale_factor" not in both["t"].attrs
+
+
+def test_equal_packing_is_kept_also_if_formats_write_it_differently(tmp_path):
+    paths = [
+        stored(daily(start, 5), tmp_path / start, zarr_format=number, encoding={"t": {"dtype": "i2", "_FillValue": -7}})
+        for number, start in ((2, "2000-01-01"), (3, "2000-01-06"))
+    ]
+    both = omnizarr.combine(paths, "time")
+    assert (both["t"].dtype, both["t"].attrs["_FillValue"]) == (np.dtype("i2"), -7)
+
+
+# ---- variables
+
+
+def test_a_variable_that_appears_late(tmp_path):
+    early = stored(daily("2000-01-01", 4), tmp_path / "early")
+    late = daily("2000-01-05", 4)
+    late["new"] = ("time", np.arange(4.0))
+    late = stored(late, tmp_path / "late")
+    with pytest.raises(JoinError, match=r"lacks an array that others have.*early.*'new', as in .*late"):
+        omnizarr.combine([early, late], "time")
+    assert "new" not in omnizarr.combine([early, late], "time", absent="drop")
+    filled = opened(omnizarr.combine([early, late], "time", absent="fill"))
+    np.testing.assert_array_equal(filled["new"], [np.nan] * 4 + [0, 1, 2, 3])
+
+
+def test_integers_without_a_missing_value_cannot_be_filled():
+    early, late = numbered([0]), numbered([1])
+    late.create_array("count", data=[5], dimension_names=["z"])
+    with pytest.raises(JoinError, match=r"nothing in an array means that an element is missing.*'count', int64"):
+        omnizarr.combine([early, late], "z", absent="fill")
+    late["count"].attrs["_FillValue"] = -1
+    assert omnizarr.combine([early, late], "z", absent="fill")["count"][...].tolist() == [-1, 5]
+
+
+def test_variables_without_the_dimension_are_compared():
+    parts = [numbered([0]), numbered([1])]
+    for part, value in zip(parts, (1.0, 2.0), strict=True):
+        part.create_array("area", data=[value, np.nan], dimension_names=["x"])
+    with pytest.raises(JoinError, match=r"'area' of .*, expected the same"):
+        omnizarr.combine(parts, "z")
+    assert omnizarr.combine(parts, "z", compat="override")["area"][0] == 1
+    parts[1]["area"][0] = 1.0
+    assert omnizarr.combine(parts, "z")["area"].shape == (2,)
+
+
+def test_groups_within_groups_are_joined_by_the_coordinate_above():
+    parts = []
+    for value in (1, 0):
+        root = numbered([value])
+        root.create_group("deep/er").create_array("w", data=[[value, 5]], dimension_names=["z", "x"])
+        root["deep"].attrs["level"] = 2
+        parts.append(root)
+    both = omnizarr.combine(parts, "z")
+    assert both["deep/er/w"][...].tolist() == [[0, 5], [1, 5]]
+    assert both["deep"].attrs["level"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda group: group.create_array("w", data=[1, 2], dimension_names=["z"]), "different lengths along 'z'"),
+        (lambda group: group.create_group("x"), "a group in one source is an array in another"),
+        (lambda group: group.create_array("y", data=[[1]], dimension_names=["z", "a"]), "different dimensions"),
+    ],
+)
+def test_groups_that_do_not_fit_together(change, match):
+    first, second = numbered([0]), numbered([1])
+    for group in (first,):
+        group.create_array("x", data=[1], dimension_names=["z"])
+        group.create_array("y", data=[[1]], dimension_names=["a", "z"])
+    if "group in one" not in match:
+        second.create_array("x", data=[1], dimension_names=["z"])
+    if "different dimensions" not in match:
+        second.create_array("y", data=[[1]], dimension_names=["a", "z"])
+    change(second)
+    with pytest.raises(JoinError, match=match):
+        omnizarr.combine([first, second], "z")
+
+
+def test_bad_arguments(tmp_path):
+    with pytest.raises(JoinError, match="nothing to join"):
+        omnizarr.combine([], "z")
+    with pytest.raises(JoinError, match="no path matches"):
+        omnizarr.combine(str(tmp_path / "*.zarr"), "z")
+    with pytest.raises(NodeNotFoundError):
+        omnizarr.combine([tmp_path / "x"], "z")
+    with pytest.raises(ValueError, match="gaps='ignore': expected one of 'error', 'keep', 'fill'"):
+        omnizarr.combine([numbered([0])], "z", gaps="ignore")
+    with pytest.raises(JoinError, match="no array has the dimension 'time'"):
+        omnizarr.combine([numbered([0])], "time")
+
+
+# ---- the result is a hierarchy
+
+
+def test_a_pattern_and_the_engine_of_xarray_open_it(tmp_path):
+    paths = years(tmp_path, 2000, 2001)
+    by_pattern = xr.open_dataset(str(tmp_path / "*.zarr"), engine="omnizarr", combine="time")
+    by_list = xr.open_dataset(paths, engine="omnizarr", combine={"along": "time"}, chunks={})
+    expected = xr.open_mfdataset(paths, engine="zarr", data_vars="minimal", combine_attrs="drop_conflicts")
+    xr.testing.assert_identical(by_pattern.load(), expected.load())
+    xr.testing.assert_identical(by_list.load(), expected)
+
+
+def test_other_programs_read_it(tmp_path):
+    both = omnizarr.combine(years(tmp_path, 2000, 2001), "time")
+    theirs = to_zarr_python(both)
+    np.testing.assert_array_equal(theirs["t"][...], both["t"][...])
+    np.testing.assert_array_equal(theirs["t"][300:400:7, 1:], both["t"][300:400:7, 1:])
+
+
+def test_it_is_converted_compared_checked_and_pickled(tmp_path):
+    both = omnizarr.combine(years(tmp_path, 2000, 2001), "time")
+    omnizarr.convert(both, tmp_path / "out.zarr")
+    assert omnizarr.diff(both, tmp_path / "out.zarr").equal
+    assert not omnizarr.check(both).findings
+    again = pickle.loads(pickle.dumps(both))
+    np.testing.assert_array_equal(again["t"][...], both["t"][...])
+    with pytest.raises(ReadOnlyError, match="made of others"):
+        both.store.set("zarr.json", b"{}")
+    with pytest.raises(ReadOnlyError):
+        both["t"][0] = 1
