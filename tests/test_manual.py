@@ -1,34 +1,33 @@
 """The examples in README, CONTRIBUTING and the manual run, those of the command line too."""
 
 import ast
-import doctest
-import itertools
+import contextlib
 import json
 import os
 import re
 import runpy
-import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from importlib.util import find_spec
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from click import Context, Option
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import omnizarr
 from omnizarr import settings
 from omnizarr.cli.commands import COMMANDS
 from omnizarr.cli.commands import omnizarr as omnizarr_command
 from tests import tables
+from tests.pages import ROOT, installs, name_of, run
+from tests.servers import s3_client
 
-ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)])
 # Pages that change what modules are found, or the environment, with the libraries that they show.
 ALONE = {
@@ -39,64 +38,36 @@ ALONE = {
 AS_ZARR = ROOT / "packages" / "omnizarr-as-zarr" / "src"
 # A page that needs servers.
 OBJECT_STORES = "docs/howto/object-stores.md"
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-BLOCKS = re.compile(r"^```(python|pycon|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# Files that a page tells the reader to write: a block with the name of the file as its caption.
-FILES = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-ASSIGNMENT = re.compile(r"[A-Z_]+=.*")
 
 
-def session(text: str) -> str:
-    """Return the interactive examples of a page, each on the line where the page has it."""
-
-    def blank(prose: str) -> str:
-        return "\n" * prose.count("\n")
-
-    result, end = "", 0
-    for block in BLOCKS.finditer(text):
-        kind, body = block[1], block[2]
-        result += blank(text[end : block.start(2)])
-        if kind == "console":
-            result += as_python(body)
-        else:
-            result += body if ">>>" in body else blank(body)
-        end = block.end(2)
-    return result
-
-
-def as_python(console: str) -> str:
-    """Return examples of the command line as interactive ones: `$ omnizarr ...`, and what it prints."""
-    lines = []
-    for line in console.splitlines():
-        if line.startswith("$ "):
-            lines.append(f">>> shell({line[2:]!r})")
-        else:
-            lines.append(line or "<BLANKLINE>")
-    return "\n".join(lines) + "\n"
-
-
-def shell(line: str) -> None:
-    """Run a command, behind variables of its environment if there are some, and print what it says."""
-    words = shlex.split(line)
-    variables = list(itertools.takewhile(ASSIGNMENT.fullmatch, words))
-    program, *arguments = words[len(variables) :]
-    assert program in {"omnizarr", "python"}, "only omnizarr and the files of the page are run"
-    command = [sys.executable, *(["-m", "omnizarr"] if program == "omnizarr" else []), *arguments]
-    environment = {**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
-    environment |= dict(variable.split("=", 1) for variable in variables)
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
-    sys.stdout.write(done.stdout + done.stderr)
-
-
-def name_of(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
+# What the reader of a page has before it begins.
+READERS = {
+    "docs/cli.md": (
+        "era5.zarr",
+        "before.zarr",
+        "after.zarr",
+        "s3://era5/v1.zarr",
+        "s3://bucket/era5.zarr",
+        "s3://bucket/image.ome.zarr",
+        "s3://public-bucket/era5.zarr",
+        "https://example.org/data/v1.zarr",
+    ),
+    "docs/converting.md": ("s3://era5/v2.zarr", "s3://era5/days.zarr"),
+    "docs/howto/dask-s3.md": ("s3://era5/v1.zarr",),
+    "docs/howto/migrate-v2-to-v3.md": ("s3://era5/v2.zarr",),
+    "docs/howto/serve.md": ("era5.zarr", "s3://bucket/era5.zarr"),
+    "docs/howto/view.md": ("era5.zarr", "before.zarr", "after.zarr", "s3://bucket/image.ome.zarr"),
+    "docs/stores.md": ("s3://era5/v1.zarr", "s3://bucket/refs.parq", "https://example.org/data/temp.zarr"),
+    "docs/tutorials/ten-minutes.md": ("mine.nc", "mine-of-2015.zarr"),
+}
 
 
 def how_often(name: str) -> Any:
     """Return the marks of a page; that of the command line takes half a minute."""
+    marks = [pytest.mark.server] if any("://" in place for place in READERS.get(name, ())) else []
     if name == "docs/cli.md":
-        return pytest.mark.slow
-    return () if name in FIRST else pytest.mark.sampled(3)
+        return [*marks, pytest.mark.slow]
+    return marks if name in FIRST else [*marks, pytest.mark.sampled(3)]
 
 
 FIRST = {"README.md", "CONTRIBUTING.md", "docs/tutorials/ten-minutes.md"}
@@ -109,9 +80,80 @@ HERE = [
 
 
 @pytest.mark.parametrize("page", HERE)
-def test_examples_of_page_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run(page)
+def test_examples_of_page_run(page, tmp_path, monkeypatch, request):
+    directory = tmp_path / "here"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    text, places = page.read_text("utf-8"), {}
+    needs = READERS.get(name_of(page), ())
+    if buckets := {place.split("/")[2] for place in needs if place.startswith("s3://")}:
+        endpoint = request.getfixturevalue("moto_server").endpoint
+        for bucket in buckets:
+            make_empty(endpoint, bucket)
+            make_public(endpoint, bucket)
+        variables = {"ENDPOINT_URL": endpoint, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1"}
+        for name, value in variables.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        if "http://127.0.0.1:9000" in text:
+            places["http://127.0.0.1:9000"] = endpoint
+    for place in needs:
+        if place.startswith("https://"):
+            web = request.getfixturevalue("http_server").fresh()
+            url, _, name = place.rpartition("/")
+            places[url] = web.url
+            provide(str(web.directory / name))
+        else:
+            provide(place)
+    with contextlib.ExitStack() as stack:
+        if "tcp://10.0.0.1:8786" in text:
+            distributed = pytest.importorskip("distributed", reason="omnizarr[dask] is not installed")
+            cluster = distributed.LocalCluster(1, processes=False, protocol="tcp", dashboard_address=":0")
+            places["tcp://10.0.0.1:8786"] = stack.enter_context(cluster).scheduler_address
+        run(page, places)
+
+
+def make_empty(endpoint: str, bucket: str) -> None:
+    """Make an empty bucket, in the place of that of another page."""
+    with s3_client(endpoint) as client:
+        client.create_bucket(Bucket=bucket)
+        for each in client.list_objects_v2(Bucket=bucket).get("Contents", ()):
+            client.delete_object(Bucket=bucket, Key=each["Key"])
+
+
+def make_public(endpoint: str, bucket: str) -> None:
+    """Let everybody read a bucket."""
+    resource = f"arn:aws:s3:::{bucket}"
+    allowed = {"Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject"], "Resource": f"{resource}/*"}
+    listed = {**allowed, "Action": ["s3:ListBucket"], "Resource": resource}
+    with s3_client(endpoint) as client:
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed, listed]})
+        client.put_bucket_policy(Bucket=bucket, Policy=policy)
+
+
+def provide(place: str) -> None:
+    """Make an example hierarchy or file where the reader of a page has one."""
+    values = np.arange(40 * 20 * 20, dtype="float32").reshape(40, 20, 20)
+    if place.endswith(".nc"):
+        netcdf = pytest.importorskip("netCDF4", reason="omnizarr[netcdf] is not installed")
+        with netcdf.Dataset(place, "w") as file:
+            file.createDimension("x", 20)
+            file.createVariable("t2m", "f4", ("x",))[:] = values[0, 0]
+    elif place.endswith(".parq"):
+        dataframes = pytest.importorskip("kerchunk.df", reason="kerchunk is not installed")
+        dataframes.refs_to_dataframe({".zgroup": '{"zarr_format": 2}'}, place)
+    elif place.endswith("image.ome.zarr"):
+        image = omnizarr.create_group(place)
+        _ = image.create_array("0", data=values[0].astype("uint8"), dimension_names=("y", "x"))
+        _ = omnizarr.pyramid(f"{place}/0")
+    elif place.endswith(("temp.zarr", "days.zarr")):
+        _ = omnizarr.create_array(place, data=values, chunks=(10, 20, 20))
+    else:
+        root = omnizarr.create_group(place, zarr_format=2 if "v2" in place else 3)
+        for name in ("t2m", "temp"):
+            dims = ["time", "lat", "lon"]
+            named = {"attributes": {"_ARRAY_DIMENSIONS": dims}} if "v2" in place else {"dimension_names": dims}
+            _ = root.create_array(name, data=values, chunks=(10, 20, 20), **named)
+        _ = omnizarr.consolidate_metadata(place)
 
 
 def test_examples_of_object_stores_run_on_servers(
@@ -126,7 +168,10 @@ def test_examples_of_object_stores_run_on_servers(
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", gcs.endpoint)
     array = omnizarr.create_array(http.directory / "heights.zarr", data=np.arange(12.0).reshape(3, 4), chunks=(2, 2))
     assert array.shape == (3, 4)
-    urls = {"s3://weather": s3.url, "gs://weather": gcs.url, "az://weather": azure.url}
+    public = s3_server.fresh()
+    make_public(public.endpoint, public.name)
+    _ = omnizarr.create_array(f"{public.url}/data.zarr", data=np.arange(3), storage_options=public.options)
+    urls = {"s3://bucket": public.url, "s3://weather": s3.url, "gs://weather": gcs.url, "az://weather": azure.url}
     run(ROOT / OBJECT_STORES, {**urls, "https://data.example.org": http.url})
 
 
@@ -135,26 +180,50 @@ def test_examples_of_page_run_in_a_process_of_its_own(name, tmp_path):
     missing = [library for library in ALONE[name] if find_spec(library) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    program = f"from tests.test_manual import ROOT, run; run(ROOT / {name!r})"
+    program = f"from tests.pages import ROOT, run; run(ROOT / {name!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "src", AS_ZARR)))}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def run(page: Path, places: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write the files of a page and run its examples here, with these URLs in the places of others."""
-    name, text = name_of(page), page.read_text(encoding="utf-8")
-    for url, place in places.items():
-        assert url in text, f"{name} does not show {url}"
-        text = text.replace(url, place)
-    for file, content in FILES.findall(text):
-        Path(file).write_text(content, encoding="utf-8")
-    names = {"shell": shell}
-    test = doctest.DocTestParser().get_doctest(session(text), names, name, str(page), 0)
-    report: list[str] = []
-    results = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
-    assert not results.failed, "".join(report)
+def test_lessons_and_guides_install_what_they_import():
+    """What a page imports and types comes with what it installs, and with `omnizarr[all]` if it installs nothing."""
+    provided = packages_distributions()
+    missing = []
+    for page in [*(ROOT / "docs" / "howto").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]:
+        text = page.read_text("utf-8")
+        lines = re.findall(r"(?m)^pip install .*$", text)
+        installed = closure([word for line in lines for word in installs(line)] or [".[all]"])
+        needed = set(re.findall(r"(?m)^(?:>>> |\.\.\. |    )?(?:import|from) (\w+)", typed_python(text)))
+        needed |= {"click"} if re.search(r"(?m)^(\$ )?omnizarr ", text) else set()
+        missing += [
+            f"{name_of(page)}: {module}"
+            for module in sorted(needed - sys.stdlib_module_names - {"omnizarr"})
+            if not installed & {canonicalize_name(name) for name in provided.get(module, [module])}
+        ]
+    assert not missing, "\n".join(missing)
+
+
+def typed_python(text: str) -> str:
+    """Return the blocks of a page that are Python."""
+    return "\n".join(re.findall(r"(?ms)^```(?:python|\{code-block\} python)\n(.*?)^```$", text))
+
+
+def closure(words: list[str]) -> set[str]:
+    """Return the names of what these bring with them, as far as it is installed here; `.` is omnizarr."""
+    ours = {"./packages/omnizarr-as-zarr": "omnizarr-as-zarr"}
+    waiting = [Requirement(ours.get(word, re.sub(r"^\.", "omnizarr", word))) for word in words]
+    names = {("omnizarr-as-zarr", ""), ("zarr", "")} if set(words) & ours.keys() else set()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        for extra in {"", *requirement.extras} - {extra for each, extra in names if each == name}:
+            names.add((name, extra))
+            with contextlib.suppress(PackageNotFoundError):
+                below = map(Requirement, requires(name) or ())
+                waiting += [each for each in below if not each.marker or each.marker.evaluate({"extra": extra})]
+    return {name for name, _ in names}
 
 
 @pytest.mark.parametrize(("page", "text"), tables.pages().items(), ids=lambda each: getattr(each, "name", ""))

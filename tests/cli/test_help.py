@@ -16,7 +16,7 @@ from omnizarr.cli import help as pages
 from omnizarr.cli import main
 from omnizarr.cli.commands import _ELSEWHERE, COMMANDS
 from omnizarr.cli.commands import omnizarr as program
-from tests.test_manual import ROOT
+from tests.pages import ROOT
 
 SUMMARIES = {name: summary for group in COMMANDS.values() for name, (_, summary) in group.items()}
 CDL = "netcdf tides { dimensions: time = 2 ; variables: double time(time) ; data: time = 0, 1 ; }"

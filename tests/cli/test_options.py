@@ -12,7 +12,7 @@ import omnizarr
 from omnizarr.cli import main, options
 from omnizarr.cli.commands import COMMANDS
 from omnizarr.cli.commands import omnizarr as program
-from tests.test_manual import ROOT
+from tests.pages import ROOT
 
 
 @pytest.fixture
