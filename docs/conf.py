@@ -20,6 +20,7 @@ extensions = [
     "sphinx_design",
     "commands",  # docs/extensions: the reference of the command line
     "speed",  # docs/extensions: the picture of the front page
+    "captions",  # docs/extensions: those of the sidebar
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
