@@ -1,10 +1,11 @@
+import asyncio
 import time
 
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import engine
+from omnizarr import aio, engine
 from omnizarr.errors import ChunkError, SelectionError, ShapeError
 from omnizarr.nodes import reading
 from omnizarr.stores import MemoryStore
@@ -44,6 +45,14 @@ def test_nothing_asked_for_is_nothing_read():
 
 
 @needs_native
+@pytest.mark.parametrize("read", [omnizarr.read_many, lambda wanted: asyncio.run(aio.read_many(wanted))])
+def test_arrays_without_selections_are_refused_with_how_to_write_it(read):
+    array = omnizarr.create_array({}, data=np.arange(3))
+    for wanted in ([array, array], [(array,)], ["ab"], [(array, 0, 1)]):
+        with pytest.raises(TypeError, match=r"not a pair of an array and a selection: .*write \(array, \.\.\.\)"):
+            read(wanted)
+
+
 def test_selections_of_one_array_share_decoded_chunks(tmp_path, monkeypatch):
     caches = []
 

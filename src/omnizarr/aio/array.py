@@ -23,7 +23,7 @@ from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.reading import prepare_many
+from omnizarr.nodes.reading import pair_of, prepare_many
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores.tasks import run, turn, waited
 
@@ -311,7 +311,8 @@ async def read_many(
         Number of chunks of each selection to process at once. The store limits the number of requests.
     """
     wanted = [
-        (array if isinstance(array, AsyncArray) else AsyncArray(array), selection) for array, selection in requests
+        (array if isinstance(array, AsyncArray) else AsyncArray(array), selection)
+        for array, selection in map(pair_of, requests)
     ]
     await run(lambda array: array._bind(), {id(array): array for array, _ in wanted}.values(), budget.MOST_REQUESTS)  # noqa: SLF001
     jobs = prepare_many([(array.array, selection) for array, selection in wanted], out)

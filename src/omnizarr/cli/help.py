@@ -7,12 +7,13 @@ line ("Examples:", "Exit codes:"). Blocks are printed below the options.
 from __future__ import annotations
 
 import inspect
-import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import click
+
+from omnizarr.support import terminals
 
 _COMMON: Final = frozenset({"--quiet", "--no-color", "--help", "--trace"})
 _RANGE: Final = re.compile(r"  \[[^\[\]:]*[<>][^\[\]]*\]$|; [^\[\];]*[<>][^\[\]]*(?=\]$)")
@@ -80,7 +81,7 @@ class Helped(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse what is typed; ``--no-color`` holds for help pages too, wherever it stands."""
-        if "--no-color" in args or os.environ.get("NO_COLOR"):
+        if "--no-color" in args or not terminals.wants_colors():
             ctx.color = False
         return super().parse_args(ctx, args)
 

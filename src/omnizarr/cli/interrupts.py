@@ -15,6 +15,7 @@ from typing import Final
 
 from omnizarr.cli import progress
 from omnizarr.errors import OmnizarrError
+from omnizarr.support import terminals
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
 
@@ -56,7 +57,7 @@ def twice(words: Sequence[str]) -> Iterator[None]:
 def _stop(_: int, __: FrameType | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if progress.so_far() is not None:
-        begin = "\r\x1b[2K" if sys.stderr is not None and sys.stderr.isatty() else ""
+        begin = "\r\x1b[2K" if terminals.understands_escapes(sys.stderr) else ""
         with suppress(OSError):
             os.write(2, f"{begin}{_STOPPING}".encode())
     raise KeyboardInterrupt

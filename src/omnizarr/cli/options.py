@@ -22,7 +22,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +35,7 @@ from omnizarr.cli import help  # noqa: A004 - what a command calls it
 from omnizarr.settings import config
 from omnizarr.stores import trust
 from omnizarr.stores.urls import scheme_of
+from omnizarr.support import amounts
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[str]
@@ -226,11 +227,10 @@ def parse_bytes(text: str) -> int:
     >>> parse_bytes("500MB"), parse_bytes("2 GiB"), parse_bytes("4096")
     (500000000, 2147483648, 4096)
     """
-    found = re.fullmatch(r"([0-9]+)\s*([kMGT]?)(i)?B?", text.strip(), re.IGNORECASE)
-    if found is None or not int(found[1]):
-        raise click.BadParameter(f"{text!r}: expected a number of bytes, as in 500MB or 2GiB")
-    unit = 1024 if found[3] else 1000
-    return int(found[1]) * int(unit ** " KMGT".index(found[2].upper() or " "))
+    with suppress(ValueError):
+        if number := amounts.nbytes(text):
+            return number
+    raise click.BadParameter(f"{text!r}: expected {amounts.EXPECTED}")
 
 
 def _schedulers(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

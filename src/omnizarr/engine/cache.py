@@ -12,7 +12,6 @@ cache: if it is in use, they continue without it.
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -28,6 +27,7 @@ from omnizarr.errors import SettingError
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Stamped, Store, answers_itself
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.support import amounts
 from omnizarr.support.locks import RLock
 
 Place: TypeAlias = tuple[int, ...]
@@ -44,8 +44,9 @@ class ChunkCache:
 
     Parameters
     ----------
-    limit : int
-        Number of bytes of decoded chunks to keep. The least recently used chunks are dropped first.
+    limit : int or str
+        Number of bytes of decoded chunks to keep, also as text: ``"500MB"``. The least recently used chunks are
+        dropped first.
 
     Notes
     -----
@@ -66,8 +67,8 @@ class ChunkCache:
 
     __slots__ = ("_count", "_kept", "_numbers", "limit")
 
-    def __init__(self, limit: SupportsIndex) -> None:
-        self.limit = operator.index(limit)
+    def __init__(self, limit: SupportsIndex | str) -> None:
+        self.limit = amounts.nbytes(limit)
         if self.limit < 0:
             raise SettingError("a cache cannot have less than no bytes", found=self.limit, expected="0 or more")
         self._kept: _Keeper = _Kept(self.limit)

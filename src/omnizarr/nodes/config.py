@@ -100,7 +100,9 @@ class ArrayConfig:
         for name, setting in _SETTINGS.items():
             value = getattr(self, name)
             if not isinstance(value, ChunkCache):
-                check(setting, value, name)
+                meant = check(setting, value, name)
+                if meant is not value:  # text such as "500MB"
+                    object.__setattr__(self, name, meant)
         policy = ChunkPolicy(
             self.write_empty_chunks,
             self.missing,

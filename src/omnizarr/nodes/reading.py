@@ -121,9 +121,19 @@ def _overlaps_itself(out: AnyArray) -> bool:
     return False
 
 
+def pair_of(request: Any) -> tuple[Any, Any]:
+    """Return the array and the selection of a request. Raises TypeError for anything else, such as a lone array."""
+    if isinstance(request, (tuple, list)) and len(request) == 2 and hasattr(request[0], "dtype"):
+        return request[0], request[1]
+    shown = repr(request) if hasattr(request, "dtype") else f"{type(request).__name__} {request!r}"
+    raise TypeError(
+        f"not a pair of an array and a selection: found {shown}; write (array, ...) to read all of an array"
+    )
+
+
 def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any] | None] | None) -> list[Prepared]:
     """Return what to read for each (array, selection). Raises the errors of `read_many`, before anything is read."""
-    wanted = list(requests)
+    wanted = [pair_of(request) for request in requests]
     outs = [None] * len(wanted) if out is None else list(out)
     if len(outs) != len(wanted):
         raise ShapeError("out must have one array, or None, for each selection", found=len(outs), expected=len(wanted))

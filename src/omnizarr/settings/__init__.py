@@ -9,11 +9,12 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import SettingError
-from omnizarr.support import suggestions
+from omnizarr.support import amounts, suggestions
 from omnizarr.support.locks import RLock
 
 DEFAULTS: Final[Mapping[str, Any]] = {
@@ -44,6 +45,8 @@ class Rule(NamedTuple):
 
     expected: str
     allows: Callable[[Any], bool]
+    is_size: bool = False
+    """Whether it is a number of bytes, which may be text with a unit."""
 
 
 def _one_of(*values: Any) -> Rule:
@@ -61,6 +64,11 @@ def _integer(least: int, *, or_none: bool = False, what: str = "an integer") -> 
     return Rule(f"{what} from {least}{', or None' if or_none else ''}", allows)
 
 
+def _bytes(least: int, *, or_none: bool = False) -> Rule:
+    rule = _integer(least, or_none=or_none, what="a number of bytes, such as 500MB: an integer")
+    return rule._replace(is_size=True)
+
+
 def _is_trust(value: Any) -> bool:
     if value is None or (isinstance(value, str) and value in TRUST):
         return True
@@ -75,7 +83,7 @@ def _is_place(root: str) -> bool:
 
 TRUST: Final = ("inside", "public", "trusted")
 _FLAG: Final = _one_of(True, False)  # noqa: FBT003 - the values
-_BYTES: Final = _integer(0, what="a number of bytes: an integer")
+_BYTES: Final = _bytes(0)
 ENGINES: Final = ("native", "reference")
 FETCHES: Final = ("native", "python")
 
@@ -85,7 +93,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "array.order": _one_of("C", "F", None),
     "array.write_empty_chunks": _FLAG,
     "array.read_missing_chunks": _FLAG,
-    "array.target_shard_size_bytes": _integer(1, or_none=True, what="a number of bytes: an integer"),
+    "array.target_shard_size_bytes": _bytes(1, or_none=True),
     "array.variable_chunk_bytes": _BYTES,
     "array.variable_element_bytes": _BYTES,
     "attributes.nonfinite": _one_of("token", "string"),
@@ -194,8 +202,7 @@ class Config:
         for key in changed:
             if key not in DEFAULTS and not key.startswith(_WITHOUT_EFFECT):
                 raise KeyError(_unknown(key))
-        for key, value in changed.items():
-            check(key, value)
+        changed = {key: check(key, value) for key, value in changed.items()}
         with _guard():
             before = {key: self._values.get(key, _MISSING) for key in changed}
             # A new dictionary each time, so that concurrent readers see the whole change or nothing of it.
@@ -225,16 +232,28 @@ class Config:
         return f"<Config {self._values}>"
 
 
-def check(name: str, value: Any, what: str = "the setting {}") -> None:
-    """Raise SettingError if a setting cannot have a value. `what` is how the message calls it.
+def check(name: str, value: Any, what: str = "the setting {}") -> Any:
+    """Return the value of a setting: a number of bytes, if it is text with a unit.
+
+    Raises SettingError if the setting cannot have this value. `what` is how the message calls it.
+
+    >>> check("bytes_in_flight", "2KiB")
+    2048
 
     >>> check("concurrency", -3)
     Traceback (most recent call last):
     omnizarr.errors.SettingError: the setting concurrency is not valid: found -3, expected an integer from 1, or None
     """
     rule = RULES.get(name)
-    if rule is not None and not rule.allows(value):
+    if rule is None:
+        return value
+    meant = value
+    if rule.is_size and isinstance(value, str):
+        with suppress(ValueError):
+            meant = amounts.nbytes(value)
+    if not rule.allows(meant):
         raise SettingError(f"{what.format(name)} is not valid", found=repr(value), expected=rule.expected)
+    return meant
 
 
 def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from omnizarr.show import paper, svg, terminal
 from omnizarr.show.contents import Page, Table
 from omnizarr.show.figure import Figure, figure_of
 from omnizarr.show.terminal import Protocol, Terminal, detection
+from omnizarr.support import terminals
 
 SUFFIXES: Final = (".png", ".svg", ".html")
 """Files that a picture can be saved as."""
@@ -82,5 +82,5 @@ class Picture:
         # Colours only in a terminal. No protocols for images: a program may process a repr before it prints it.
         stream = sys.stdout
         is_seen = stream is not None and stream.isatty()
-        protocol: Protocol = "text" if os.environ.get("NO_COLOR") else "blocks"
+        protocol: Protocol = "blocks" if terminals.wants_colors() else "text"
         return self.to_text(detection.terminal_of(stream, protocol=protocol) if is_seen else None).rstrip("\n")

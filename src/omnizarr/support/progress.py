@@ -17,7 +17,7 @@ from importlib import import_module
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol, Self, TextIO, TypeAlias, TypeVar
 
-from omnizarr.support import text, workers
+from omnizarr.support import terminals, text, workers
 from omnizarr.support.locks import RLock
 
 T = TypeVar("T")
@@ -300,8 +300,7 @@ def shown(stream: TextIO | None = None) -> _Shown | None:
     stream = sys.stderr if stream is None else stream
     if stream is None or getattr(stream, "closed", False):
         return None
-    is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
-    return Terminal(stream) if is_terminal else Lines(stream)
+    return Terminal(stream) if terminals.understands_escapes(stream) else Lines(stream)
 
 
 class Showing:

@@ -340,6 +340,24 @@ def test_temporary_file_goes_also_when_closing_it_fails(path, monkeypatch):
     assert list(path.parent.iterdir()) == []
 
 
+def test_archive_that_nobody_closed_and_that_cannot_be_written_is_one_warning(path):
+    code = """
+        import errno
+        from omnizarr.stores.local import archive
+        store = ZipStore(sys.argv[1], mode="w")
+        store.set("a", b"1")
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        archive.os.fsync = full
+    """
+    process = run(code, path, stderr=subprocess.PIPE, text=True)
+    said = process.communicate(timeout=60)[1]
+    assert "RuntimeWarning: the changes of an archive that was not closed are lost" in said
+    assert f"{path}: cannot be written: No space left on device; make room on the disk" in said
+    assert "Exception ignored" not in said
+    assert "Traceback" not in said
+
+
 def test_file_object_is_read_and_written(path):
     file = io.BytesIO()
     with ZipStore(file, mode="a") as store:

@@ -184,7 +184,7 @@ class DatabaseStore(Store, Generic[Database]):
         folder, name = os.path.split(os.path.realpath(self.path))
         digest = sha256(f"{name}/{key}".encode()).hexdigest()[:40]
         file = os.path.join(folder, f"{RESERVED}{digest}{filelocks.SUFFIX}")
-        return filelocks.lock(file, lambda: os.makedirs(folder, exist_ok=True))
+        return filelocks.lock(file, lambda: os.makedirs(folder, exist_ok=True), store=self, key=key)
 
     # -- the store itself ---------------------------------------------------------
 

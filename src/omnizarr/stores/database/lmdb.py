@@ -20,7 +20,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import verbs
+from omnizarr.stores import system, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -40,6 +40,7 @@ from omnizarr.stores.base import (
 from omnizarr.stores.database.base import PAGE, DatabaseStore, Record
 from omnizarr.stores.database.lmdb_pages import check_pages
 from omnizarr.stores.fork_locks import Gate
+from omnizarr.support import amounts
 from omnizarr.support.locks import RLock
 
 T = TypeVar("T")
@@ -66,8 +67,8 @@ class LMDBStore(DatabaseStore["_Environment"]):
         its first value.
     read_only : bool, default False
         Whether to refuse to write.
-    map_size : int, optional
-        Initial size of the memory map in bytes. It grows automatically.
+    map_size : int or str, optional
+        Initial size of the memory map in bytes, also as text: ``"10GiB"``. It grows automatically.
     subdir : bool, default True
         Whether a new database is a directory, or (False) a file with its lock file beside it. An existing
         database does not change.
@@ -111,7 +112,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         path: str | os.PathLike[str],
         *,
         read_only: bool = False,
-        map_size: int = MAP_SIZE,
+        map_size: int | str = MAP_SIZE,
         subdir: bool = True,
         fsync: bool = False,
         check: bool = True,
@@ -119,6 +120,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         path = os.fspath(path)
         if not path:
             raise ValueError("the path of a database cannot be empty")
+        map_size = amounts.nbytes(map_size)
         if map_size <= 0:
             raise ValueError(f"map_size is {map_size}, must be positive")
         self.path = os.path.abspath(path)
@@ -469,7 +471,7 @@ class _Environment:
         if not hasattr(os, "posix_fallocate") or (os.path.exists(folder) and not os.access(folder, os.W_OK)):
             return
         if is_new and _room(os.path.dirname(self.path)) < _LEAST_ROOM:  # half of the first page is not a database
-            raise _full()
+            raise system.full()
         try:
             os.makedirs(folder, exist_ok=True)
             name = os.path.join(self.path, "lock.mdb") if self._is_directory() else f"{self.path}-lock"
@@ -481,7 +483,7 @@ class _Environment:
                 os.close(file)
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                raise _full() from error
+                raise system.full() from error
 
     def _is_directory(self) -> bool:
         return os.path.isdir(self.path) or (self._subdir and not os.path.exists(self.path))
@@ -547,13 +549,13 @@ class _Environment:
         # LMDB reports a short write as a device error.
         is_broken_off = "Input/output error" in str(error) and _room(os.path.dirname(self._file())) < size + _LEAST_ROOM
         if is_broken_off or "No space left" in str(error):
-            return _full()
+            return system.full()
         if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
             return StoreError(f"not an LMDB database of this version: {error}", remedy="is it of another format?")
         if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
             return StoreError(f"the database is damaged: {error}", remedy="take a copy")
         if isinstance(error, lmdb.ReadonlyError | lmdb.LockError):
-            return StoreAccessError(f"the database cannot be opened: {error}")
+            return StoreAccessError(f"the database cannot be opened: {error}", remedy=system.DENIED)
         if isinstance(error, lmdb.BadValsizeError | lmdb.ReadersFullError):
             return StoreLimitError(f"LMDB cannot do it: {error}")
         return StoreError(f"LMDB cannot do it: {error}")
@@ -603,12 +605,6 @@ def _room(folder: str) -> int:
     except (AttributeError, OSError):  # Windows
         return 2**62
     return status.f_bavail * status.f_frsize
-
-
-def _full() -> StoreError:
-    failure = StoreError(os.strerror(errno.ENOSPC), remedy="make room on the disk; what was stored is as it was")
-    failure.errno = errno.ENOSPC
-    return failure
 
 
 def _library() -> Any:

@@ -8,7 +8,6 @@ two values the same number, has happened.
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import time
@@ -26,7 +25,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import verbs
+from omnizarr.stores import system, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -725,13 +724,12 @@ def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
     if code == sqlite3.SQLITE_NOTADB:
         return StoreError("not an SQLite database", remedy="is it of another format?")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StoreAccessError(f"the database cannot be written: {error}")
+        return StoreAccessError(f"the database cannot be written: {error}", remedy=system.DENIED)
     if code == sqlite3.SQLITE_TOOBIG:
         return StoreLimitError(f"SQLite cannot keep a value of this size: {error}", remedy="choose smaller chunks")
-    failure = StoreError(f"SQLite cannot do it: {error}")
     if code == sqlite3.SQLITE_FULL:
-        failure.errno = errno.ENOSPC
-    return failure
+        return system.full()
+    return StoreError(f"SQLite cannot do it: {error}")
 
 
 open_place = SQLiteStore.open_place

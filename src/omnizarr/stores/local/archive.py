@@ -47,7 +47,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import threads, verbs
+from omnizarr.stores import system, threads, verbs
 from omnizarr.stores.base import RESERVED, Buffer, Buffers, Identity, Parts, Reader, Span, Store, bounds, parts_of
 from omnizarr.stores.local import files
 from omnizarr.support.locks import RLock
@@ -489,7 +489,7 @@ class Archive:
         try:
             file = self._target or open(self.path or "", "rb")  # noqa: SIM115 - open as long as the archive
         except OSError as error:
-            raise StoreError(f"cannot be opened: {error.strerror}", store=self.path) from error
+            raise system.failure(error, "cannot be opened: {}", store=self.path) from error
         try:
             self._add_old(_Part(file, "r", self._how))
         except _BROKEN as error:
@@ -719,9 +719,7 @@ class Archive:
         except OmnizarrError:
             raise
         except OSError as error:
-            failure = StoreError(f"cannot be written: {error.strerror}", store=self.path)
-            failure.errno = error.errno
-            raise failure from error
+            raise system.failure(error, "cannot be written: {}", store=self.path) from error
 
     def _check_open(self) -> None:
         if self._closed:

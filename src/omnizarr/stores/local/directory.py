@@ -32,8 +32,8 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreAccessError, StoreError, StoreLimitError
-from omnizarr.stores import verbs
+from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
+from omnizarr.stores import system, verbs
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -636,7 +636,9 @@ class LocalStore(Store):
         try:
             if parent not in self._known:
                 make_parent()
-            with filelocks.lock(path, make_parent, lambda: entered(partial(self._open_in, parent))):
+            with filelocks.lock(
+                path, make_parent, lambda: entered(partial(self._open_in, parent)), store=self, key=key
+            ):
                 yield
         finally:
             # Directories that `delete` could not remove because of the lock file, or that were created for it.
@@ -945,20 +947,22 @@ class LocalStore(Store):
 
     def _failure(self, error: OSError, key: str) -> StoreError:
         """Return the error of omnizarr for one of the operating system."""
-        remedy = None
-        kind: type[StoreError] = StoreError
+        where: dict[str, object] = {"store": repr(self), "key": key or None}
         if error.errno in (errno.EISDIR, errno.ENOTEMPTY):
-            remedy = "there are keys below it; a file system has either a file or a directory of one name"
+            where["remedy"] = "there are keys below it; a file system has either a file or a directory of one name"
         elif error.errno in (errno.ENOTDIR, errno.EEXIST):
-            remedy = "a parent of the key is a key itself; a file system has either a file or a directory of one name"
+            if not key:
+                return system.failure(error, **where, found=error.filename)
+            where["remedy"] = (
+                "a parent of the key is a key itself; a file system has either a file or a directory of one name"
+            )
         elif error.errno == errno.ENAMETOOLONG:
-            kind = InvalidKeyError
-        elif isinstance(error, PermissionError):
-            kind = StoreAccessError
-            remedy = filelocks.DENIED
-        failure = kind(error.strerror or type(error).__name__, store=repr(self), key=key, remedy=remedy)
-        failure.errno = error.errno
-        return failure
+            too_long = InvalidKeyError(
+                error.strerror or "the name is too long", **where, remedy="choose a shorter name"
+            )
+            too_long.errno = error.errno
+            return too_long
+        return system.failure(error, **where)
 
     def _too_large(self, key: str, file: int) -> StoreLimitError:
         """Return the error for a file that does not fit into memory, or claims not to."""

@@ -29,8 +29,8 @@ from functools import partial
 from importlib import import_module
 from typing import Protocol
 
-from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
-from omnizarr.stores import threads
+from omnizarr.errors import OmnizarrError, StoreAccessError
+from omnizarr.stores import system, threads
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.interrupts import contextmanager
 
@@ -67,9 +67,6 @@ if hasattr(os, "register_at_fork"):
 _held = threading.local()  # paths of lock files that this thread holds
 
 
-DENIED = "change the permissions of the directory, or the rules of the sandbox that this program runs in"
-"""What to do about a PermissionError."""
-
 SUFFIX = ".lock"
 """How the names of lock files end, so that functions that clear a directory recognise them."""
 
@@ -99,11 +96,17 @@ class _Named:
 
 @contextmanager
 def lock(
-    path: str, make_parent: Callable[[], None], opened: Callable[[], AbstractContextManager[Opened]] | None = None
+    path: str,
+    make_parent: Callable[[], None],
+    opened: Callable[[], AbstractContextManager[Opened]] | None = None,
+    *,
+    store: object = None,
+    key: str | None = None,
 ) -> Iterator[None]:
     """Hold the lock file `path` while the ``with`` block runs. The same thread may enter twice.
 
-    `make_parent` is called if the directory of `path` is missing. `opened` opens it, with no link on the way.
+    `make_parent` is called if the directory of `path` is missing. `opened` opens it, with no link on the way. Errors
+    name `store` and `key`.
     """
     paths: set[str] = _held.__dict__.setdefault("paths", set())
     if path in paths:
@@ -111,7 +114,7 @@ def lock(
         return
     taken = _Taken(path, opened)
     try:
-        if _is_acquired(taken, make_parent):
+        if _is_acquired(taken, make_parent, store, key):
             paths.add(path)
             yield
         else:  # the file system has no locks; at least threads exclude each other
@@ -144,26 +147,30 @@ class _Taken:
         self.is_locked = False
 
 
-def _is_acquired(taken: _Taken, make_parent: Callable[[], None]) -> bool:
+def _is_acquired(taken: _Taken, make_parent: Callable[[], None], store: object, key: str | None) -> bool:
     """Open and lock the file. Return False if the file system does not support locks."""
+    where = {"store": None if store is None else repr(store), "key": key}
     try:
         return _acquire(taken, make_parent)
-    except OmnizarrError:
-        raise
+    except OmnizarrError as error:
+        raise error.add(**where)
     except PermissionError as error:
         if os.path.lexists(taken.path):
             remedy = f"remove it, if no program of {_owner(taken.path)} is writing here"
             refused = StoreAccessError(
-                "there is a lock file that only its owner may open", found=taken.path, remedy=remedy
+                "there is a lock file that only its owner may open", **where, found=taken.path, remedy=remedy
             )
         else:
-            refused = StoreAccessError(f"cannot be locked: {error.strerror}", found=taken.path, remedy=DENIED)
+            # The lock is only what is written first: it says nothing to those who want to write a value.
+            folder = os.path.dirname(taken.path)
+            raise system.failure(error, "nothing can be written here: {}", **where, found=folder) from error
         refused.errno = error.errno
         raise refused from error
     except OSError as error:
-        failure = StoreError(f"cannot be locked: {error.strerror}", found=taken.path)
-        failure.errno = error.errno
-        raise failure from error
+        if os.path.lexists(taken.path):
+            raise system.failure(error, "cannot be locked: {}", **where, found=taken.path) from error
+        folder = os.path.dirname(taken.path)
+        raise system.failure(error, "nothing can be written here: {}", **where, found=folder) from error
 
 
 def _owner(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
@@ -113,7 +114,7 @@ class ZipStore(Store):
         place = self.path if self.store is None else Value(self.store, str(self.path))
         self._archive = Archive(place, self.mode, self._compression, allow_zip64=self._allow_zip64)
         # also when the program ends, or the store is no longer referenced
-        self._finalizer = weakref.finalize(self, self._archive.close)
+        self._finalizer = weakref.finalize(self, _close_at_the_end, self._archive)
 
     @property
     def concurrency(self) -> int:
@@ -230,12 +231,13 @@ class ZipStore(Store):
 
     def close(self) -> None:
         """Write the archive, if anything changed."""
-        self._finalizer()
+        self._finalizer.detach()
+        self._archive.close()
 
     def discard(self) -> None:
         """Close the archive without writing changes. The file stays as it was."""
+        self._finalizer.detach()
         self._archive.discard()
-        self._finalizer()
 
     def __getstate__(self) -> dict[str, Any]:
         if self.mode != "r" or not isinstance(self.path, str):
@@ -265,6 +267,14 @@ class ZipStore(Store):
     def __repr__(self) -> str:
         store = "" if self.store is None else f"store={self.store!r}, "
         return f"ZipStore({self.path!r}, {store}mode={self.mode!r})"
+
+
+def _close_at_the_end(archive: Archive) -> None:
+    """Write an archive that the program did not close. An error cannot be caught any more, and becomes a warning."""
+    try:
+        archive.close()
+    except (OmnizarrError, OSError) as error:
+        warnings.warn(f"the changes of an archive that was not closed are lost: {error}", RuntimeWarning, stacklevel=2)
 
 
 def _mode(mode: str) -> Mode:

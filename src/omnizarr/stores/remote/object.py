@@ -64,6 +64,7 @@ from omnizarr.stores.remote.object_answers import (
     grouped,
     max_value_bytes_of_machine,
 )
+from omnizarr.support import amounts
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class ObjectStore(Store):
         prefix: str = "",
         read_only: bool = False,
         concurrency: int | None = None,
-        max_value_bytes: int | None = None,
+        max_value_bytes: int | str | None = None,
         max_keys: int = MAX_KEYS,
         list_timeout: float = 60,
     ) -> None:
@@ -207,7 +208,7 @@ class ObjectStore(Store):
         self._asked_concurrency = concurrency
         default = 1 if self._kind == "MemoryStore" else CONCURRENCY
         self._concurrency = default if concurrency is None else concurrency
-        self._max_value_bytes = max_value_bytes_of_machine() if max_value_bytes is None else max_value_bytes
+        self._max_value_bytes = amounts.limit(max_value_bytes, "max_value_bytes") or max_value_bytes_of_machine()
         self._max_keys = max_keys
         self._list_timeout = list_timeout
         backoff = (getattr(store, "retry_config", None) or {}).get("backoff") or {}

@@ -20,7 +20,6 @@ Writers
 from __future__ import annotations
 
 import math
-import operator
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -47,6 +46,7 @@ from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.wrap.cache_backends import CacheBackend, Entry, MemoryBackend, Name, StoreBackend, namespace_of
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.support import amounts
 
 Place: TypeAlias = "Store | str | os.PathLike[str] | None"
 
@@ -79,7 +79,7 @@ class CacheStore(WrapperStore):
     cache : path or Store, optional
         A directory or another store for the cached values. Several processes, and caches of several stores, can
         share it. By default, values are cached in memory, only for this store and its read-only views.
-    max_bytes : int or None, default 256 MiB
+    max_bytes : int, str or None, default 256 MiB
         Maximum size of the cache; None: no limit. A shared directory may exceed it by an eighth for each process.
     max_age : float, default 0
         Seconds for which the store is not asked again; ``math.inf`` for data that others never change.
@@ -111,16 +111,17 @@ class CacheStore(WrapperStore):
         store: Store,
         cache: Place = None,
         *,
-        max_bytes: int | None = DEFAULT_MAX_BYTES,
+        max_bytes: int | str | None = DEFAULT_MAX_BYTES,
         max_age: float = 0.0,
         cache_set_data: bool = True,
         cache_store: Store | None = None,
-        max_size: int | None = None,
+        max_size: int | str | None = None,
         max_age_seconds: float | Literal["infinity"] | None = None,
     ) -> None:
         super().__init__(store)
-        self.max_bytes = max_bytes if max_size is None else max_size
-        if self.max_bytes is not None and operator.index(self.max_bytes) < 0:
+        given = max_bytes if max_size is None else max_size
+        self.max_bytes = None if given is None else amounts.nbytes(given)
+        if self.max_bytes is not None and self.max_bytes < 0:
             raise SettingError("a cache cannot have less than no bytes", found=self.max_bytes, expected="0 or more")
         self.max_age = _seconds(max_age if max_age_seconds is None else max_age_seconds)
         self.cache_set_data = cache_set_data

@@ -24,7 +24,7 @@ def check(
     digest: Any = None,
     concurrency: int | None = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     progress: Progress = None,
 ) -> CheckReport:
     """Return what is wrong with an array, or with a group and everything below it. Nothing is changed.
@@ -54,8 +54,9 @@ def check(
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers decode the chunks (with `data` or `digest`), as a client or an address;
         as for `convert`.
-    max_memory : int, optional
-        Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
+    max_memory : int or str, optional
+        A number, or text such as ``"500MB"`` or ``"2GiB"``:
+        bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
         cluster, this applies to each task.
     progress : bool, callable or bar, optional
         As for `convert`; it counts chunks. Several threads call it, one after the other.

@@ -15,6 +15,7 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool, verbs
 from omnizarr.stores.base import Buffer
+from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.check import (
     chunks,
@@ -48,10 +49,10 @@ def run(
     progress: Progress,
     digest: Any = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
 ) -> CheckReport:
     """Return what is wrong at a place and below it; see `omnizarr.check`."""
-    effort = Effort(max_memory, concurrency)
+    effort = Effort(amounts.limit(max_memory, "max_memory"), concurrency)
     expected = {} if digest is None else digests.expected(digest)
     where, _ = opening.locate(store, path, "r", None)
     given = where
@@ -100,7 +101,7 @@ def run(
         is_complete=can_list or data,
     )
     with executor(scheduler) as workers:
-        most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), max_memory)
+        most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), effort.max_memory)
         if data and not isinstance(workers, Local):
             looked = _check_elsewhere(findings, keys, workers, most, progress)
         else:

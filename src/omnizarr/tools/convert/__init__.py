@@ -40,7 +40,7 @@ def convert(
     allow_pickle: bool = False,
     concurrency: int | None = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     temporary: Any = None,
     progress: Progress = None,
     storage_options: Any = None,
@@ -104,8 +104,9 @@ def convert(
         (``"tcp://10.0.0.1:8786"``); they must reach both stores, by the same names. No two tasks write the same
         chunk (or shard) of the target, and the work of a worker that died is repeated. The default is threads
         of this process.
-    max_memory : int, optional
-        Bytes of elements in memory at once, in addition to chunks that are being decoded or encoded. The
+    max_memory : int or str, optional
+        A number, or text such as ``"500MB"`` or ``"2GiB"``:
+        bytes of elements in memory at once, in addition to chunks that are being decoded or encoded. The
         default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task; a worker runs as
         many tasks at once as it has threads. If this memory would require reading the source more than twice,
         the elements go through temporary objects, which together are as large as the array in memory.
@@ -184,7 +185,7 @@ def rechunk(
     dry_run: bool = False,
     concurrency: int | None = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     temporary: Any = None,
     progress: Progress = None,
     storage_options: Any = None,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from omnizarr.errors import Wording
 from omnizarr.settings import config as settings
+from omnizarr.support import amounts
 from omnizarr.support.progress import Progress
 from omnizarr.tools.translate.coding import KEEP, PORTABLE, Encoding
 
@@ -43,6 +44,9 @@ class Task:
     progress: Progress = None
     storage_options: Any = None
     references: Literal["inside", "trusted"] | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))
 
     @property
     def encoding(self) -> Encoding:
@@ -88,10 +92,6 @@ class Task:
             )
         if self.resume and self.in_place:
             raise ValueError("in place there is nothing to resume: convert again")
-        if self.max_memory is not None and self.max_memory < 1:
-            raise ValueError(
-                Wording("{max_memory}: expected a number of bytes, of at least 1", max_memory=self.max_memory)
-            )
         if self.in_place:
             self._check_in_place()
 

@@ -24,7 +24,7 @@ def diff(
     allow_pickle: bool = False,
     concurrency: int | None = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Diff:
@@ -53,8 +53,9 @@ def diff(
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
         As for `convert`.
-    max_memory : int, optional
-        Bytes of elements in memory at once, of both together, in addition to chunks that are being decoded. The
+    max_memory : int or str, optional
+        A number, or text such as ``"500MB"`` or ``"2GiB"``:
+        bytes of elements in memory at once, of both together, in addition to chunks that are being decoded. The
         default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task.
 
     Returns

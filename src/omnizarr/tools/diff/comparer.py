@@ -20,6 +20,7 @@ from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.detection import Found
 from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
+from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.diff.report import Diff, Difference, Kind, Unequal
@@ -49,12 +50,12 @@ def run(
     allow_pickle: bool,
     concurrency: int | None,
     scheduler: Any,
-    max_memory: int | None,
+    max_memory: int | str | None,
     progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Diff:
     """Return the differences of two hierarchies; see `omnizarr.diff`."""
-    effort = Effort(max_memory, concurrency, allow_pickle)
+    effort = Effort(amounts.limit(max_memory, "max_memory"), concurrency, allow_pickle)
     if not (rtol >= 0 and atol >= 0):
         raise ValueError(Wording("{rtol}, {atol}: expected numbers that are not negative", rtol=rtol, atol=atol))
     with ExitStack() as opened:

@@ -23,7 +23,7 @@ def digest(
     allow_pickle: bool = False,
     concurrency: int | None = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Digest:
@@ -47,8 +47,9 @@ def digest(
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
         As for `convert`.
-    max_memory : int, optional
-        Bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
+    max_memory : int or str, optional
+        A number, or text such as ``"500MB"`` or ``"2GiB"``:
+        bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
         MiB, unless one chunk has more. On a cluster, this applies to each task.
 
     Returns

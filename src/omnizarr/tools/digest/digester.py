@@ -21,6 +21,7 @@ from omnizarr.model import grids
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
+from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.digest.hash_tree import SIZE, HashTree, block_shape, hashing
@@ -45,12 +46,12 @@ def run(
     allow_pickle: bool,
     concurrency: int | None,
     scheduler: Any,
-    max_memory: int | None,
+    max_memory: int | str | None,
     progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Digest:
     """Return the digests of a hierarchy; see `omnizarr.digest`."""
-    effort = Effort(max_memory, concurrency, allow_pickle)
+    effort = Effort(amounts.limit(max_memory, "max_memory"), concurrency, allow_pickle)
     hashing(algorithm)
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)

@@ -24,7 +24,7 @@ from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.renewing import renew
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, system
 from omnizarr.support.progress import Progress
 from omnizarr.tools.edit import cp, mentions, places, rm, unfinished
 from omnizarr.tools.edit.cp import Copy
@@ -169,9 +169,8 @@ def _rename(old: StorePath, new: StorePath) -> None:
     except OmnizarrError:
         raise
     except OSError as error:
-        failure = StoreError(f"cannot be renamed to {new}: {error.strerror}", store=str(old.store), path=old.path)
-        failure.errno = error.errno
-        raise failure from error
+        said = f"cannot be renamed to {new}: {error.strerror}".replace("{", "{{").replace("}", "}}")
+        raise system.failure(error, said, store=str(old.store), path=old.path) from error
     finally:  # open stores remember directories
         old.store.forget()
         new.store.forget()

@@ -26,7 +26,7 @@ def pyramid(
     resume: bool = False,
     dry_run: bool = False,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Pyramid:
@@ -69,8 +69,9 @@ def pyramid(
         Whether to write nothing, and only return what would be made.
     scheduler, progress, storage_options
         As for `convert`.
-    max_memory : int, optional
-        Bytes of elements in memory at once, but at least what one chunk (or shard) of a level takes. The
+    max_memory : int or str, optional
+        A number, or text such as ``"500MB"`` or ``"2GiB"``:
+        bytes of elements in memory at once, but at least what one chunk (or shard) of a level takes. The
         default is 96 MiB.
 
     Returns

@@ -21,6 +21,7 @@ from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import pool
+from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools.convert import journal
 from omnizarr.tools.convert.journal import Journal
@@ -111,6 +112,9 @@ class Task:
     max_memory: int | None
     progress: Progress
     storage_options: Mapping[str, Any] | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))
 
     def factors(self, image: Image) -> tuple[int, ...]:
         """Return the factors of all axes: 1 for axes that are not spatial."""

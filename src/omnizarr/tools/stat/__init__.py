@@ -20,7 +20,7 @@ def stat(
     allow_pickle: bool = False,
     concurrency: int | None = None,
     scheduler: Any = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Stat:
@@ -44,8 +44,9 @@ def stat(
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
         As for `convert`.
-    max_memory : int, optional
-        Bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
+    max_memory : int or str, optional
+        A number, or text such as ``"500MB"`` or ``"2GiB"``:
+        bytes of elements in memory at once, in addition to chunks that are being decoded. The default is 96
         MiB, unless one chunk has more. On a cluster, this applies to each task.
 
     Returns

@@ -14,6 +14,7 @@ import numpy as np
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.nodes.detection import Found
+from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.stat.moments import Fields, Moments, of_elements
 from omnizarr.tools.stat.report import ArrayStat, Stat, Statistics
@@ -33,12 +34,12 @@ def run(
     allow_pickle: bool,
     concurrency: int | None,
     scheduler: Any,
-    max_memory: int | None,
+    max_memory: int | str | None,
     progress: Progress,
     storage_options: Mapping[str, Any] | None,
 ) -> Stat:
     """Return statistics of the arrays of a hierarchy; see `omnizarr.stat`."""
-    effort = Effort(max_memory, concurrency, allow_pickle)
+    effort = Effort(amounts.limit(max_memory, "max_memory"), concurrency, allow_pickle)
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)
         workers = opened.enter_context(executor(scheduler))
