@@ -14,8 +14,6 @@ from benchmarks import reports, running
 from benchmarks.peers import PEERS
 from benchmarks.workloads import BY_NAME, WORKLOADS, Workload
 
-MANUAL = running.ROOT / "docs"
-
 
 @dataclass(frozen=True)
 class Size:
@@ -49,8 +47,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="save the tables")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw")
     parser.add_argument(
-        "--docs", action="store_true", help="put the tables into docs/benchmarks.md; if quick, draw docs/benchmarks.png"
-    )
+        "--docs", action="store_true",
+        help="save all figures in docs/benchmarks.json, and write the pages of the manual that show them",
+    )  # fmt: skip
     parser.add_argument("--load", type=Path, metavar="FILE", help="report on figures saved before instead of measuring")
     return parser.parse_args()
 
@@ -100,8 +99,9 @@ def main() -> None:
     """Measure, print, save."""
     arguments = parse()
     if arguments.list:
-        print("\n".join(f"{one.name:<22}{one.group}: {one.title}" for one in WORKLOADS))
-        print("\n" + "\n".join(f"{key:<22}{entry.label}" for key, entry in PEERS.items()))
+        scale = (QUICK if arguments.quick else FULL).scale
+        print("\n".join(f"{one.name:<25}{one.group_at(scale)}: {one.title_at(scale)}" for one in WORKLOADS))
+        print("\n" + "\n".join(f"{key:<25}{entry.label}" for key, entry in PEERS.items()))
         return
     if arguments.load:
         report = running.Report.from_json(json.loads(arguments.load.read_text(encoding="utf-8")))
@@ -113,18 +113,17 @@ def main() -> None:
     for key, reason in report.absent.items():
         print(f"absent: {PEERS[key].label} ({reason})")
     save(report, arguments)
-    is_full = report.about["scale"] == "1/1"
     if arguments.markdown:
         arguments.markdown.write_text(reports.markdown(report), encoding="utf-8")
-    if arguments.plot or arguments.docs:
+    if arguments.plot:
         from benchmarks.plotting import plot
 
-        for path in [arguments.plot, MANUAL / "benchmarks.png" if arguments.docs and not is_full else None]:
-            if path:
-                plot(report, path)
+        plot(report, arguments.plot)
     if arguments.docs:
-        marks = reports.FULL_SIZE if is_full else (reports.BEGIN, reports.END)
-        reports.into_page(MANUAL / "benchmarks.md", reports.markdown(report), *marks)
+        from benchmarks import pages
+
+        pages.save("local", reports.details(report))
+        pages.main()
 
 
 if __name__ == "__main__":

@@ -276,7 +276,7 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, help="where to make files; default: a temporary directory")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
     parser.add_argument("--load", type=Path, metavar="FILE", help="report on figures saved before")
-    parser.add_argument("--docs", action="store_true", help="renew docs/benchmarks.md and docs/growth.png")
+    parser.add_argument("--docs", action="store_true", help="renew docs/benchmarks-data.md and docs/growth.png")
     options = parser.parse_args()
     if options.load:
         document = json.loads(options.load.read_text(encoding="utf-8"))
@@ -291,7 +291,7 @@ def main() -> None:
     if options.docs:
         from benchmarks.growth_plot import plot
 
-        reports.into_page(MANUAL / "benchmarks.md", text, BEGIN, END)
+        reports.into_page(reports.PAGE, text, BEGIN, END)
         plot(curves(points), MANUAL / "growth.png")
 
 

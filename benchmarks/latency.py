@@ -32,8 +32,6 @@ from benchmarks.peers.contract import Unsupported
 from benchmarks.remote import PEERS, Entry, Place, Remote
 from benchmarks.workloads import AnyArray
 
-BEGIN, END = "<!-- latency: begin -->", "<!-- latency: end -->"
-MANUAL: Final = running.ROOT / "docs" / "benchmarks.md"
 PATIENCE: Final = 300.0  # seconds for one process
 SLOW: Final = 4.0  # seconds: what takes longer is done once per process
 GROUP: Final = "consolidated"
@@ -235,6 +233,15 @@ class Row:
             "summary": found,
         }  # fmt: skip
 
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Row | None:
+        """Take what `to_json` returned; None if there is no such case any more."""
+        for case, transport in itertools.product(CASES, ("http", "s3")):
+            row = cls(case, transport, document["seconds"], document["processor"], document["reasons"])
+            if row.title == document["title"]:
+                return row
+        return None
+
 
 def ask(python: str, request: dict[str, Any], entry: Entry) -> dict[str, Any]:
     """Let a process measure."""
@@ -330,12 +337,16 @@ def label_of(peer: str) -> str:
     return bare_client.LABEL if peer == BARE else PEERS[peer].label
 
 
+def how(peer: str) -> str:
+    """Return with which settings a peer takes part; nothing: as it comes."""
+    return "" if peer == BARE else PEERS[peer].how
+
+
 def terminal(row: Row) -> None:
     """Print a row, fastest first."""
     ratios = {"the best of others": ratio(row), bare_client.LABEL: bare_ratio(row)}
     print(f"\n{row.title}" + "".join(f", {found:.2f} × {name}" for name, found in ratios.items() if found is not None))
     for peer in sorted(row.seconds, key=row.median):
-        how = "" if peer == BARE else PEERS[peer].how
         cells = [row.median(peer), min(row.seconds[peer]), statistics.median(row.processor[peer])]
         print(
             f"  {label_of(peer) + (f' ({how})' if how else ''):<42}"
@@ -361,6 +372,16 @@ def markdown(rows: list[Row], about: str, versions: dict[str, str]) -> str:
         ratios = ["" if found is None else f"{found:.2f} ×" for found in (ratio(row), bare_ratio(row))]
         lines.append("| " + " | ".join([row.title, *cells, ratios[0], bare, ratios[1]]) + " |")
     return "\n".join(lines) + "\n"
+
+
+def rows_of(document: dict[str, Any]) -> list[Row]:
+    """Return the rows of a run that was saved."""
+    return [row for one in document["rows"].values() if (row := Row.from_json(one)) is not None]
+
+
+def markdown_of(document: dict[str, Any]) -> str:
+    """Return the table of a run that was saved."""
+    return markdown(rows_of(document), document["about"], document["versions"])
 
 
 def _cell(row: Row, label: str, first: str | None) -> str:
@@ -393,7 +414,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable, help="the interpreter in which libraries are")
     parser.add_argument("--directory", type=Path, help="where to make files; default: a temporary directory")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument(
+        "--docs",
+        action="store_true",
+        help="save all figures in docs/benchmarks.json, and write the pages that show them",
+    )
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -406,8 +431,8 @@ def chosen(words: list[str], places: dict[str, Place]) -> Iterator[tuple[int, st
                 yield number, transport
 
 
-def measure(options: argparse.Namespace, home: Path) -> tuple[list[Row], str, dict[str, str]]:
-    """Start servers, store, measure."""
+def measure(options: argparse.Namespace, home: Path) -> dict[str, Any]:
+    """Start servers, store, measure, and return everything as JSON."""
     from benchmarks import delayed
 
     values = home / "values"
@@ -436,7 +461,7 @@ def measure(options: argparse.Namespace, home: Path) -> tuple[list[Row], str, di
         facts = running.about(home)
         about = (
             f"Measured {facts['date']} on {facts['processor']}, {facts['system']}, CPython {facts['python']}, "
-            f"{options.seconds * 1e3:g} ms per request ({servers.about}), "
+            f"{options.seconds * 1e3:g} ms per request ({servers.about}), load {facts['load']} before it began, "
             f"medians of {bench.rounds} processes with {bench.runs} runs each."
         )
         print(about)
@@ -445,10 +470,13 @@ def measure(options: argparse.Namespace, home: Path) -> tuple[list[Row], str, di
             versions |= found
             rows.append(row)
             terminal(row)
+            document = {
+                "about": about, "seconds per request": options.seconds, "versions": versions,
+                "rows": {one.title: one.to_json() for one in rows},
+            }  # fmt: skip
             if options.json:
-                document = {"about": about, "versions": versions, "rows": [one.to_json() for one in rows]}
                 options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return rows, about, versions
+    return document
 
 
 def main() -> None:
@@ -458,10 +486,13 @@ def main() -> None:
         print(json.dumps(work(options.work)), flush=True)
         os._exit(0)  # whatever threads libraries have
     with tempfile.TemporaryDirectory(prefix="latency-", dir=options.directory) as place:
-        text = markdown(*measure(options, Path(place)))
-    print("\n" + text)
+        document = measure(options, Path(place))
+    print("\n" + markdown_of(document))
     if options.docs:
-        reports.into_page(MANUAL, text, BEGIN, END)
+        from benchmarks import pages
+
+        pages.save("remote", document)
+        pages.main()
 
 
 if __name__ == "__main__":

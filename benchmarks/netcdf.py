@@ -28,7 +28,6 @@ import numpy as np
 from benchmarks import reports, running
 
 LIBRARIES: Final = {"omnizarr": "omnizarr.netcdf", "netCDF4": "netCDF4", "HDF5": "netCDF4"}
-MANUAL: Final = running.ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- netcdf: begin -->", "<!-- netcdf: end -->"
 PATIENCE: Final = 600.0  # seconds for one process
 FEWEST: Final = 2  # rounds that everybody takes part in, however slow
@@ -416,7 +415,7 @@ def main() -> None:
         "--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, 4.9.3 or later (default: on the path)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks-data.md")
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -454,7 +453,7 @@ def main() -> None:
             if options.json:
                 options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if options.docs:
-        reports.into_page(MANUAL, markdown(document, workloads), BEGIN, END)
+        reports.into_page(reports.PAGE, markdown(document, workloads), BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -37,12 +37,12 @@ INK, FAINT = "#222222", "#e6e6e6"
 LOW, HIGH = 0.25, 100.0  # what is beyond stands at the edge
 
 
-def plot(report: Report, path: Path) -> None:
-    """Draw a run."""
+def plot(report: Report, path: Path, digest: str = "") -> None:
+    """Draw a run; the picture says of which one it is by its `digest`."""
     rows: list[Result | str] = []
     for result in report.results:
-        if not rows or result.workload.group != _group(rows):
-            rows.append(result.workload.group)
+        if not rows or result.group != _group(rows):
+            rows.append(result.group)
         rows.append(result)
     height = 0.235 * len(rows) + 1.7
     with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 8.5, "text.color": INK}):
@@ -58,20 +58,18 @@ def plot(report: Report, path: Path) -> None:
                 _row(axes, report, row, place)
         _frame(axes)
         _legend(figure, report, height)
-        figure.savefig(path, dpi=130)
+        figure.savefig(path, dpi=130, metadata={"Source": digest})
         plt.close(figure)
 
 
 def _group(rows: list[Result | str]) -> str:
     last = rows[-1]
-    return last if isinstance(last, str) else last.workload.group
+    return last if isinstance(last, str) else last.group
 
 
 def _row(axes: Axes, report: Report, result: Result, place: int) -> None:
     axes.axhline(place, color=FAINT, linewidth=0.8, zorder=0)
-    axes.text(
-        -0.012, place, result.workload.title, transform=axes.get_yaxis_transform(), ha="right", va="center", color=INK
-    )
+    axes.text(-0.012, place, result.title, transform=axes.get_yaxis_transform(), ha="right", va="center", color=INK)
     best, ours = fastest_peer(result), result.median(report.ours)
     base = best[1] if best else ours
     if base is None:

@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has rechunker, dask, TensorStore")
     parser.add_argument("--directory", type=Path, help="where to make files; default: a temporary directory")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks-data.md")
     options = parser.parse_args()
     lines = ["| | " + " | ".join(f"{size:,} MiB" for size in options.megabytes) + " |"]
     lines.append("|---|" + "--:|" * len(options.megabytes))
@@ -195,7 +195,7 @@ def main() -> None:
     text = "\n".join([measured, "", *lines, ""])
     print(text)
     if options.docs:
-        reports.into_page(running.ROOT / "docs" / "benchmarks.md", text, *MARKS[options.s3])
+        reports.into_page(reports.PAGE, text, *MARKS[options.s3])
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers import PEERS
-from benchmarks.running import Report, Result
+from benchmarks.running import ROOT, Report, Result
 from benchmarks.targets import fastest_peer, verdict
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-FULL_SIZE = "<!-- measured at full size: begin -->", "<!-- measured at full size: end -->"
+PAGE = ROOT / "docs" / "benchmarks-data.md"
+"""Where tables of all benchmarks are."""
 MARKS = {True: "reached", False: "missed", None: "unknown"}
 
 
@@ -42,7 +42,7 @@ def terminal(report: Report, result: Result) -> None:
             ratio(median, best[1] if best else None), ratio(median, floor),
         ])  # fmt: skip
     words, reached = verdict(report, result)
-    title = f"{workload.group}: {workload.title}"
+    title = f"{result.group}: {result.title}"
     caption = f"{MARKS[reached]}: {words}"
     reasons = "; ".join(f"{PEERS[key].label}: {reason}" for key, reason in result.reasons.items())
     heads = ["", "median", "least", "fastest peer", "floor"]
@@ -68,15 +68,25 @@ def terminal(report: Report, result: Result) -> None:
     console.print()
 
 
+def label(key: str) -> str:
+    """Return the name of a peer that readers see."""
+    return PEERS[key].label
+
+
+def where(report: Report) -> str:
+    """Return when and where a run was measured, in a sentence."""
+    about = report.about
+    return (
+        f"Measured {about['date']} with {about['rounds']} rounds on {about['processor']}, {about['system']}, "
+        f"{about['file system']}, CPython {about['python']}, load {about['load']} before it began"
+        + ("." if about["scale"] == "1/1" else f", at {about['scale']} of the full size.")
+    )
+
+
 def markdown(report: Report) -> str:
     """Return all of a run: where it was measured, who took part, and a table per group."""
-    about = report.about
     lines = [
-        f"Measured {about['date']} with {about['rounds']} rounds on {about['processor']}, {about['system']}, "
-        f"{about['file system']}, CPython {about['python']}"
-        + (f", load {about['load']} before it began" if "load" in about else "")
-        + ("" if about["scale"] == "1/1" else f", at {about['scale']} of the size")
-        + f". {summary(report)}",
+        f"{where(report)} {summary(report)}",
         "",
         "Took part: "
         + "; ".join(f"{PEERS[key].label} ({version})" for key, version in report.versions.items())
@@ -87,7 +97,7 @@ def markdown(report: Report) -> str:
             else "All libraries took part."
         ),
     ]
-    for group, found in itertools.groupby(report.results, key=lambda result: result.workload.group):
+    for group, found in itertools.groupby(report.results, key=lambda result: result.group):
         lines += ["", f"### {group}", "", *_table(report, list(found))]
     return "\n".join(lines) + "\n"
 
@@ -108,7 +118,7 @@ def _table(report: Report, results: list[Result]) -> list[str]:
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * (len(keys) + 2) + "---|---|"]
     for result in results:
         best, ours = fastest_peer(result), result.median(report.ours)
-        cells = [result.workload.title]
+        cells = [result.title]
         for key in keys:
             median = result.median(key)
             cell = "" if median is None else amount(median, result.workload.unit).replace(" ", "\N{NO-BREAK SPACE}")
@@ -122,7 +132,7 @@ def _table(report: Report, results: list[Result]) -> list[str]:
     return lines
 
 
-def into_page(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
+def into_page(page: Path, text: str, begin: str, end: str) -> None:
     """Put what was measured between the marks of a page of the manual."""
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, mark, after = rest.partition(end)

@@ -111,8 +111,15 @@ class Result:
 
     workload: Workload
     dataset: Dataset  # as large as it was
+    title: str  # which names the size that it had
+    group: str
     values: dict[str, list[float]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, workload: Workload, scale: int) -> Result:
+        """Return one without figures, for a workload at this scale."""
+        return cls(workload, workload.dataset.scaled(scale), workload.title_at(scale), workload.group_at(scale))
 
     def median(self, key: str) -> float | None:
         return statistics.median(self.values[key]) if key in self.values else None
@@ -135,7 +142,13 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON."""
         results = {
-            found.workload.name: {"shape": found.dataset.shape, "values": found.values, "reasons": found.reasons}
+            found.workload.name: {
+                "title": found.title,
+                "group": found.group,
+                "shape": found.dataset.shape,
+                "values": found.values,
+                "reasons": found.reasons,
+            }
             for found in self.results
         }
         return {"about": self.about, "versions": self.versions, "absent": self.absent, "results": results}
@@ -149,7 +162,7 @@ class Report:
                 continue
             workload = BY_NAME[name]
             dataset = Dataset(**{**vars(workload.dataset), "shape": tuple(found["shape"])})
-            results.append(Result(workload, dataset, found["values"], found["reasons"]))
+            results.append(Result(workload, dataset, found["title"], found["group"], found["values"], found["reasons"]))
         return cls(document["about"], document["versions"], document["absent"], results)
 
 
@@ -180,7 +193,7 @@ class Bench:
 
     def measure(self, workload: Workload) -> Result:
         """Run one workload."""
-        result = Result(workload, workload.dataset.scaled(self._scale))
+        result = Result.of(workload, self._scale)
         if workload.verb == "import":
             self._import(result)
         else:

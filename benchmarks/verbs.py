@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--whole", type=int, default=1024, help="up to this size for tools that hold all in memory")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has zarr-python, dask, zarrsum")
     parser.add_argument("--directory", type=Path, help="where to make files; default: a temporary directory")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks-data.md")
     options = parser.parse_args()
     load = os.getloadavg()[0]
     lines = ["| | | seconds, CPU time, peak of memory |", "|---|---|--:|"]
@@ -164,7 +164,7 @@ def main() -> None:
     text = "\n".join([measured, "", *lines, ""])
     print(text)
     if options.docs:
-        reports.into_page(running.ROOT / "docs" / "benchmarks.md", text, BEGIN, END)
+        reports.into_page(reports.PAGE, text, BEGIN, END)
 
 
 if __name__ == "__main__":

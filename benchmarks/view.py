@@ -22,7 +22,6 @@ import zarr
 
 import omnizarr
 from benchmarks import reports, running
-from benchmarks.__main__ import MANUAL
 from omnizarr.interop.zarr_python import accelerate, to_zarr_python
 from omnizarr.storage import TranslatedStore
 
@@ -116,7 +115,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15, help="how many times each reads")
     parser.add_argument("--megabytes", type=int, default=16, help="size of the array")
     parser.add_argument("--directory", type=Path, help="where to make files; default: a temporary directory")
-    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks-data.md")
     options = parser.parse_args()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="bench-", dir=options.directory) as folder:
@@ -128,7 +127,7 @@ def main() -> None:
         text = markdown(rows, Path(folder), load)
     print(text)
     if options.docs:
-        reports.into_page(MANUAL / "benchmarks.md", text, BEGIN, END)
+        reports.into_page(reports.PAGE, text, BEGIN, END)
 
 
 if __name__ == "__main__":

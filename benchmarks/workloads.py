@@ -1,13 +1,14 @@
 """What is measured: arrays, what is done with them, and in which order. A new workload is one entry of `WORKLOADS`.
 
 At scale 1 sizes are those of the targets. A larger scale divides the number of elements (`Dataset.scaled`), never the
-shape of a chunk.
+shape of a chunk. What rows are called follows from the data: `Workload.title` and `Workload.group` have the names of
+`Workload.facts` in braces, so a row of a small run cannot have the sizes of a large one in its name.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -211,6 +212,27 @@ def some_chunks(count: int) -> Select:
     return select
 
 
+def in_units(nbytes: int) -> str:
+    """Return a number of bytes in the largest unit of which there is one.
+
+    >>> in_units(2**14), in_units(3 * 2**29)
+    ('16 KiB', '1.5 GiB')
+    """
+    power, name = next(one for one in ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")) if nbytes >= 2 ** one[0])
+    return f"{nbytes / 2**power:.4g} {name}"
+
+
+def in_dimensions(lengths: Sequence[int]) -> str:
+    """Return a shape as people write it.
+
+    >>> in_dimensions((40, 40, 40)), in_dimensions((512, 256))
+    ('40³', '512 × 256')
+    """
+    if len(lengths) == 3 and len(set(lengths)) == 1:
+        return f"{lengths[0]}³"
+    return " × ".join(map(str, lengths))
+
+
 @dataclass(frozen=True)
 class Workload:
     """One row of the report: `verb` on `dataset`.
@@ -231,19 +253,49 @@ class Workload:
     def unit(self) -> str:
         return "B" if self.verb in {"memory", "stream"} else "s"
 
+    def facts(self, scale: int) -> dict[str, str]:
+        """Return what is known of the array and of what is read from it at this scale, for titles."""
+        dataset = self.dataset.scaled(scale)
+        selections = self.select(dataset, scale)
+        first, count = selections[0], len(selections)
+        part: list[int] = []  # lengths along those dimensions that a region has
+        if isinstance(first, Region):
+            lengths = [len(range(*one.indices(n))) for one, n in zip(first.slices, dataset.shape, strict=True)]
+            part = [length for length in lengths if length > 1]
+        elif isinstance(first, Rows):
+            count = len(first.indices)
+        else:
+            count = len(first.coordinates[0])
+        return {
+            "size": in_units(dataset.nbytes),
+            "chunk": in_units(dataset.chunk_nbytes),
+            "chunk_shape": in_dimensions(dataset.chunks),
+            "chunks": f"{dataset.nchunks:,}",
+            "nodes": f"{dataset.shape[0]:,}",
+            "count": f"{count:,}",
+            "part": in_dimensions(part),
+            "rows": f"{part[0] if part else count:,}",
+        }
+
+    def title_at(self, scale: int) -> str:
+        """Return what the row is called at this scale."""
+        return self.title.format(**self.facts(scale))
+
+    def group_at(self, scale: int) -> str:
+        """Return what the rows around it are called at this scale."""
+        return self.group.format(**self.facts(scale))
+
 
 def _large(codec: Codec, zarr_format: int = 3) -> Dataset:
     name = f"large-v{zarr_format}-{codec}"
-    return Dataset(name, (16384, 8192), (128, 8192), codec, zarr_format=zarr_format)  # 512 MiB in chunks of 4 MiB
+    return Dataset(name, (16384, 8192), (128, 8192), codec, zarr_format=zarr_format)
 
 
 LARGE = {codec: _large(codec) for codec in ("raw", "blosc", "zstd", "gzip", "zstd+crc32c")}
 SQUARE = Dataset("large-square", (16384, 8192), (1024, 1024))  # its rows are apart in the result
 LARGE_V2 = {codec: _large(codec, 2) for codec in ("raw", "blosc", "zstd")}
-SMALL = {  # 16,384 chunks of 16 KiB
-    codec: Dataset(f"small-{codec}", (8192, 8192), (64, 64), codec) for codec in ("raw", "zstd")
-}
-TINY = Dataset("tiny", (4096, 256), (1, 256))  # 4,096 chunks of 1 KiB
+SMALL = {codec: Dataset(f"small-{codec}", (8192, 8192), (64, 64), codec) for codec in ("raw", "zstd")}
+TINY = Dataset("tiny", (4096, 256), (1, 256))
 SHARDS = {
     codec: Dataset(f"shards-{codec}", (512, 512, 512), (32, 32, 32), codec, "uint16", shards=(128, 128, 128))
     for codec in ("zstd", "raw")
@@ -252,61 +304,67 @@ MATRIX = Dataset("matrix", (4096, 4096), (256, 256), "zstd")
 LATENCY = Dataset("latency", (1024, 1024), (64, 64))
 NODES = Dataset("nodes", (1000, 100), (1, 10))  # a group of 1,000 arrays of 100 elements
 
-LARGE_CHUNKS = "Large chunks: 512 MiB in chunks of 4 MiB"
+LARGE_CHUNKS = "Large chunks: {chunk} each"
 SMALL_CHUNKS = "Small chunks"
-SHARDED = "Shards: 256 MiB, inner chunks of 32 × 32 × 32"
-SELECTIONS = "Selections: 64 MiB in chunks of 256 KiB, zstd"
-THREADS = "Threads of one process: 2,000 chunks of 16 KiB, zstd, one call each"
-METADATA = "Metadata of 1,000 arrays"
-PROCESS = "Beginning, and memory"
+SHARDED = "Shards: {size}, inner chunks of {chunk_shape}"
+SELECTIONS = "Selections from {size} in chunks of {chunk}, zstd"
+THREADS = "Threads of one process: zstd, one call for each chunk"
+METADATA = "Metadata"
+PROCESS = "Start, and memory"
 
 
-def _bulk(datasets: dict[Any, Dataset], group: str, name: str, suffix: str = "") -> list[Workload]:
+def _bulk(datasets: dict[Any, Dataset], group: str, name: str, what: str = "{size}") -> list[Workload]:
     """Return a whole read and a whole write of each."""
     return [
-        Workload(f"{verb}-{name}-{codec}", f"{verb} whole{suffix}, {codec}", group, verb, dataset)
+        Workload(f"{verb}-{name}-{codec}", f"{verb} {what}, {codec}", group, verb, dataset)
         for codec, dataset in datasets.items()
         for verb in ("read", "write")
     ]
 
 
 _SHARDS_CACHE = 512 * ONE_MIB
+_CHUNKS = "{chunks} chunks of {chunk}"
+_WINDOWS = "{count} random windows of {part}"
 WORKLOADS = [
     *_bulk(LARGE, LARGE_CHUNKS, "large"),
-    Workload("read-square-raw", "read whole, chunks of 1024 × 1024, raw", LARGE_CHUNKS, "read", SQUARE),
-    *_bulk(LARGE_V2, LARGE_CHUNKS, "v2", ", Zarr v2"),
-    *_bulk(SMALL, SMALL_CHUNKS, "small", ", 16,384 chunks of 16 KiB"),
-    *_bulk({"raw": TINY}, SMALL_CHUNKS, "tiny", ", 4,096 chunks of 1 KiB"),
-    Workload("read-shards-zstd", "read whole, zstd", SHARDED, "read", SHARDS["zstd"]),
-    Workload("windows", "200 random windows of 40³, zstd", SHARDED, "read", SHARDS["zstd"], windows(200, (40, 40, 40))),
-    Workload("plane", "a plane across all rows, zstd", SHARDED, "read", SHARDS["zstd"], plane(0)),
+    Workload("read-square-raw", "read {size}, chunks of {chunk_shape}, raw", LARGE_CHUNKS, "read", SQUARE),
+    *_bulk(LARGE_V2, LARGE_CHUNKS, "v2", "{size}, Zarr v2"),
+    *_bulk(SMALL, SMALL_CHUNKS, "small", _CHUNKS),
+    *_bulk({"raw": TINY}, SMALL_CHUNKS, "tiny", _CHUNKS),
+    Workload("read-shards-zstd", "read {size}, zstd", SHARDED, "read", SHARDS["zstd"]),
+    Workload("windows", f"{_WINDOWS}, zstd", SHARDED, "read", SHARDS["zstd"], windows(200, (40, 40, 40))),
+    Workload("plane", "a plane of {part}, zstd", SHARDED, "read", SHARDS["zstd"], plane(0)),
     Workload(
-        "windows-cached", "200 windows, chunks cached", SHARDED, "read", SHARDS["zstd"], windows(200, (40, 40, 40)),
+        "windows-cached", f"{_WINDOWS}, cached", SHARDED, "read", SHARDS["zstd"], windows(200, (40, 40, 40)),
         cache=_SHARDS_CACHE,
     ),
-    Workload("plane-cached", "a plane, chunks cached", SHARDED, "read", SHARDS["zstd"], plane(0), cache=_SHARDS_CACHE),
+    Workload(
+        "plane-cached", "a plane of {part}, cached", SHARDED, "read", SHARDS["zstd"], plane(0), cache=_SHARDS_CACHE
+    ),
     *_bulk({"raw": SHARDS["raw"]}, SHARDED, "shards"),
-    Workload("rows", "1,000 rows (orthogonal)", SELECTIONS, "read", MATRIX, rows(1000)),
-    Workload("points", "10,000 points", SELECTIONS, "read", MATRIX, points(10_000)),
-    Workload("strides", "every fifth along both", SELECTIONS, "read", MATRIX, strides(5)),
-    Workload("elements", "1,000 elements, one by one", SELECTIONS, "read", MATRIX, windows(1000, (1, 1))),
-    Workload("rows-slice", "rows off the grid, as a slice", SELECTIONS, "read", MATRIX, some_rows(as_list=False)),
-    Workload("rows-list", "the same rows, as a list", SELECTIONS, "read", MATRIX, some_rows(as_list=True)),
+    Workload("rows", "{count} rows (orthogonal)", SELECTIONS, "read", MATRIX, rows(1000)),
+    Workload("points", "{count} points", SELECTIONS, "read", MATRIX, points(10_000)),
+    Workload("strides", "every fifth along both: {part}", SELECTIONS, "read", MATRIX, strides(5)),
+    Workload("elements", "{count} elements, one by one", SELECTIONS, "read", MATRIX, windows(1000, (1, 1))),
+    Workload("rows-slice", "{rows} rows off the grid, a slice", SELECTIONS, "read", MATRIX, some_rows(as_list=False)),
+    Workload("rows-list", "the same {rows} rows, as a list", SELECTIONS, "read", MATRIX, some_rows(as_list=True)),
     *(
         Workload(
-            f"threads-{count}", f"read from {count} thread{'s'[: count > 1]}", THREADS, "read in threads",
-            SMALL["zstd"], some_chunks(2000), threads=count,
+            f"threads-{count}", f"read {{count}} chunks of {{chunk}} from {count} thread{'s'[: count > 1]}", THREADS,
+            "read in threads", SMALL["zstd"], some_chunks(2000), threads=count,
         )
         for count in (1, 2, 4)
     ),
-    Workload("create-nodes", "create", METADATA, "create", NODES),
-    Workload("open-nodes", "open each", METADATA, "open", NODES),
-    Workload("list-nodes", "list with shapes", METADATA, "list", NODES),
-    Workload("consolidated", "open all, consolidated", METADATA, "consolidated", NODES),
-    Workload("latency", "open an array, read one chunk of 16 KiB", PROCESS, "open and read", LATENCY, one_chunk),
+    Workload("create-nodes", "create {nodes} arrays", METADATA, "create", NODES),
+    Workload("open-nodes", "open {nodes} arrays by name", METADATA, "open", NODES),
+    Workload("list-nodes", "list {nodes} arrays with shapes", METADATA, "list", NODES),
+    Workload("consolidated", "open {nodes} arrays, consolidated", METADATA, "consolidated", NODES),
+    Workload("latency", "open an array, read one chunk of {chunk}", PROCESS, "open and read", LATENCY, one_chunk),
     Workload("import", "import, over NumPy", PROCESS, "import", LATENCY),
-    Workload("memory-raw", "peak of memory, read 512 MiB, raw", PROCESS, "memory", LARGE["raw"]),
-    Workload("memory-zstd", "peak of memory, read 512 MiB, zstd", PROCESS, "memory", LARGE["zstd"]),
-    Workload("memory-stream", "peak of memory, chunk by chunk, zstd", PROCESS, "stream", LARGE["zstd"], chunk_by_chunk),
+    Workload("memory-raw", "peak of memory, read {size}, raw", PROCESS, "memory", LARGE["raw"]),
+    Workload("memory-zstd", "peak of memory, read {size}, zstd", PROCESS, "memory", LARGE["zstd"]),
+    Workload(
+        "memory-stream", "peak, read {size} by chunks, zstd", PROCESS, "stream", LARGE["zstd"], chunk_by_chunk
+    ),
 ]  # fmt: skip
 BY_NAME = {workload.name: workload for workload in WORKLOADS}

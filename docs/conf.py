@@ -4,7 +4,7 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+sys.path[:0] = [str(Path(__file__).parent / "extensions"), str(Path(__file__).parents[1])]
 
 project = "omnizarr"
 author = project_copyright = "omnizarr contributors"

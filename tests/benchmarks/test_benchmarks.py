@@ -1,6 +1,8 @@
 """The benchmarks run: a tiny workload of each kind, with libraries that are installed; figures are not looked at."""
 
+import itertools
 import json
+import re
 import sys
 
 import numpy as np
@@ -31,7 +33,8 @@ def report(tmp_path_factory):
 
 def by_hand(medians, ours="omnizarr-reference", name="read-large-raw"):
     """Return a report of one workload with these medians."""
-    result = running.Result(BY_NAME[name], BY_NAME[name].dataset, {key: [value] for key, value in medians.items()})
+    result = running.Result.of(BY_NAME[name], 1)
+    result.values.update({key: [value] for key, value in medians.items()})
     return running.Report({}, {ours: "1"}, {}, [result]), result
 
 
@@ -59,6 +62,47 @@ def test_workload_is_done_and_right_in_each_library(report, name):
 def test_everything_is_tidied_up_but_the_last_dataset(tmp_path):
     running.run([BY_NAME["write-large-raw"]], tmp_path, scale=TINY, rounds=1, peers=["omnizarr-reference"])
     assert {path.name for path in tmp_path.iterdir()} == {"values.npy", "zarr.json"}
+
+
+NUMBER = re.compile(r"\d[\d,]*\.?\d*")
+NAMES = re.compile(r"Zarr v\d|crc32c|from \d threads?$")  # numbers that are no sizes
+
+
+def sizes(workload, scale):
+    """Return the numbers that a title may name: lengths, numbers of chunks and requests, and bytes in each unit."""
+    dataset = workload.dataset.scaled(scale)
+    selections = workload.select(dataset, scale)
+    counts = {*dataset.shape, *dataset.chunks, np.prod(dataset.shape) / np.prod(dataset.chunks), len(selections)}
+    some = selections[0]
+    if isinstance(some, workloads.Rows):
+        counts.add(len(some.indices))
+    elif isinstance(some, workloads.Points):
+        counts.add(len(some.coordinates[0]))
+    else:
+        counts |= set(np.empty(dataset.shape, "i1")[some.slices].shape)
+    bytes_of = [np.empty(shape, dataset.dtype).nbytes for shape in (dataset.shape, dataset.chunks)]
+    return counts | {nbytes / 2**power for nbytes in bytes_of for power in (10, 20, 30)}
+
+
+@pytest.mark.parametrize("scale", [1, 16, TINY])
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+def test_each_number_in_a_title_is_a_size_of_what_is_run(workload, scale):
+    told = f"{workload.group_at(scale)}: {workload.title_at(scale)}"
+    numbers = {float(found.replace(",", "")) for found in NUMBER.findall(NAMES.sub("", told).replace("³", ""))}
+    assert numbers <= sizes(workload, scale), told
+
+
+@pytest.mark.parametrize("scale", [1, 16])
+def test_what_is_smaller_has_another_title(scale):
+    """Among the rows of one run, and beside those of a run of another size."""
+    titles = [(workload.group_at(scale), workload.title_at(scale)) for workload in WORKLOADS]
+    assert len(set(titles)) == len(titles)
+    groups = [group for group, _ in titles]
+    assert len(set(groups)) == len([1 for one, other in itertools.pairwise([*groups, ""]) if one != other])
+    unscaled = {"latency", "import"}  # one chunk, and none
+    for workload, told in zip(WORKLOADS, titles, strict=True):
+        same = told == (workload.group_at(scale * 2), workload.title_at(scale * 2))
+        assert same == (workload.name in unscaled), told
 
 
 def test_absent_library_is_named(monkeypatch):
@@ -103,18 +147,19 @@ def test_worker_that_died_is_started_again(tmp_path):
 def test_report_renders_as_text_markdown_and_json(report, capsys):
     for result in report.results:
         reports.terminal(report, result)
-        assert result.workload.title.split()[0] in capsys.readouterr().out
+        assert result.title.split()[0] in capsys.readouterr().out
     text = reports.markdown(report)
-    assert all(BY_NAME[name].title in text for name in KINDS)
+    assert all(BY_NAME[name].title_at(TINY) in text for name in KINDS)
     again = running.Report.from_json(json.loads(json.dumps(reports.details(report))))
     assert reports.markdown(again) == text
 
 
 def test_report_goes_between_the_marks_of_a_page(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{reports.BEGIN}\nold\n{reports.END}\nafter\n")
-    reports.into_page(page, "new")
-    assert page.read_text() == f"before\n{reports.BEGIN}\n\nnew\n{reports.END}\nafter\n"
+    begin, end = "<!-- some: begin -->", "<!-- some: end -->"
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+    reports.into_page(page, "new", begin, end)
+    assert page.read_text() == f"before\n{begin}\n\nnew\n{end}\nafter\n"
 
 
 def test_picture_is_drawn(report, tmp_path):

@@ -1,6 +1,8 @@
 """The benchmark of latency: what it stores, asks and prints; figures are not looked at."""
 
 import importlib.util
+import json
+import re
 
 import numpy as np
 import pytest
@@ -68,6 +70,30 @@ def test_bytes_that_must_be_stored_are_those_that_zarr_python_stores(tmp_path):
 
 def test_every_case_has_data():
     assert {case.data for case in CASES} <= DATA.keys() | latency.NODES.keys()
+
+
+def test_each_number_in_a_title_is_a_size_of_what_is_done():
+    for case in CASES:
+        if case.data in latency.NODES:
+            sizes = {latency.NODES[case.data]}
+        else:
+            data = DATA[case.data]
+            chunk = np.prod(data.chunks)
+            wanted = np.zeros(data.shape, bool)
+            wanted[case.slices] = True
+            rows, columns = (np.arange(length) // side for length, side in zip(data.shape, data.chunks, strict=True))
+            files = [length // side for length, side in zip(wanted.shape, data.shards or data.chunks, strict=True)]
+            sizes = {len(set(rows[wanted.any(1)])) * len(set(columns[wanted.any(0)])), chunk * 4 // 2**10, *files}
+            sizes.add(np.prod(files))
+        numbers = {int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", case.title)}
+        assert numbers <= sizes, case.title
+
+
+def test_row_is_read_again_from_json():
+    found = row(omnizarr=0.3, tensorstore=0.9)
+    again = Row.from_json(json.loads(json.dumps(found.to_json())))
+    assert again == found
+    assert Row.from_json({**found.to_json(), "title": "HTTP: what is not measured any more"}) is None
 
 
 def test_rows_are_chosen_by_words_of_their_titles():
