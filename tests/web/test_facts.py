@@ -658,6 +658,40 @@ class TestChunks:
         assert Dataset(array, "x").chunks("")["sizes"] == {"0": 4}
 
 
+class TestNearest:
+    def sparse(self, *stored, shape=(50, 20, 20), chunks=(1, 5, 5)):
+        root = omnizarr.create_group({})
+        array = root.create_array("a", shape=shape, chunks=chunks, dtype="f4", fill_value=0)
+        for place in stored:
+            array[place] = 1
+        return Dataset(root, "x")
+
+    def test_the_nearest_plane_comes_before_the_nearest_chunk(self):
+        dataset = self.sparse((31, 17, 17), (40, 0, 0))
+        answer = dataset.nearest("a", [30, 0, 0], [1, 2])
+        assert answer == {"known": 2, "in_plane": False, "start": [31, 15, 15], "stop": [32, 20, 20]}
+        assert dataset.nearest("a", [39, 0, 0], [1, 2])["start"] == [40, 0, 0]
+
+    def test_the_chunk_of_the_plane_that_is_nearest(self):
+        dataset = self.sparse((3, 0, 0), (3, 19, 19))
+        answer = dataset.nearest("a", [3, 12, 12], [1, 2])
+        assert (answer["in_plane"], answer["start"]) == (True, [3, 15, 15])
+
+    def test_a_chunk_at_the_edge_ends_with_the_array(self):
+        dataset = self.sparse((6, 6), shape=(7, 7), chunks=(5, 5))
+        assert dataset.nearest("a", [0, 0], [0, 1])["stop"] == [7, 7]
+
+    def test_nothing_is_stored(self):
+        assert self.sparse().nearest("a", [0, 0, 0], [1, 2])["known"] == 0
+
+    @pytest.mark.parametrize(
+        ("at", "drawn"), [([0, 0], [1, 2]), ([0, 0, 20], [1, 2]), ([0, 0, 0], [3]), (["0", 0, 0], [1])]
+    )
+    def test_elements_that_do_not_fit(self, at, drawn):
+        with pytest.raises(SelectionError):
+            self.sparse().nearest("a", at, drawn)
+
+
 class TestCheck:
     def test_in_order(self, dataset):
         assert dataset.check()["complete"]

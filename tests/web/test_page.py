@@ -17,6 +17,7 @@ from tests.faultproxy import Delay, FaultProxy
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright")
 viewing = pytest.importorskip("omnizarr.web.viewing", reason="no Starlette")
 serving = pytest.importorskip("omnizarr.web.serving", reason="no Starlette")
+StaticFiles = pytest.importorskip("starlette.staticfiles", reason="no Starlette").StaticFiles
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -356,6 +357,78 @@ def test_of_many_members_those_on_the_screen_are_read(page, tmp_path):
         assert asked.count("/api/0/members") <= 3
         assert asked.count("/small/0") <= 60
         assert page.locator("*").count() < 1500
+
+
+def test_a_notebook_shows_the_page_in_a_frame(page, places, tmp_path):
+    with omnizarr.view(str(places["v2"]), block=False) as shown:
+        (tmp_path / "notebook.html").write_text(f"<!doctype html><h1>Notebook</h1>{shown._repr_html_()}")
+        files = StaticFiles(directory=tmp_path)
+        with serving.running(files) as notebook:
+            page.goto(f"{notebook}/notebook.html")
+            page.frame_locator("iframe").locator(".member[data-path=t] img").wait_for()
+
+
+@pytest.mark.parametrize("fill", [0, np.nan])
+def test_a_sparse_array_offers_what_is_stored(page, tmp_path, fill):
+    array = omnizarr.create_array(
+        tmp_path / "x.zarr", shape=(50, 4000, 4000), chunks=(1, 250, 250), dtype="f4", fill_value=fill
+    )
+    values = np.random.default_rng(1).random((250, 250)).astype("f4")
+    array[31, 500:750, 1000:1250] = values
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        page.goto(f"{url}/#d=0")
+        says(page, ".offer", "No chunk of this plane is stored")
+        page.get_by_role("button", name="Go to stored data").click()
+        playwright.expect(page.locator(".offer")).to_have_count(0)
+        page.wait_for_url(re.compile(r"at=31,,.*min="))
+        page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
+        index, words = pointed(page, 0.5, 0.47)
+        assert index[0] == 31
+        np.testing.assert_allclose(number(words), values[index[1] - 500, index[2] - 1000], rtol=1e-5)
+
+
+def test_an_array_of_which_nothing_is_stored_says_so(page, tmp_path):
+    omnizarr.create_array(tmp_path / "x.zarr", shape=(50, 40), chunks=(5, 5), dtype="f4", fill_value=0)
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        page.goto(f"{url}/#d=0")
+        says(page, ".offer", "No chunk of this array is stored")
+
+
+def test_a_plane_of_one_stored_value_offers_nothing(page, tmp_path):
+    omnizarr.create_array(tmp_path / "x.zarr", data=np.full((3, 50, 40), 7.0), chunks=(1, 50, 40))
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        with page.expect_response(re.compile("/api/0/nearest")):
+            show(page, url, d=0)
+        page.wait_for_load_state("networkidle")
+        playwright.expect(page.locator(".offer")).to_have_count(0)
+
+
+@pytest.mark.parametrize("kind", ["image", "named", "labelled"])
+def test_channels_without_omero_are_blended(page, tmp_path, kind):
+    """In colours of their own, by the axis of channels; its coordinates are their names."""
+    values = np.stack([np.add(*np.mgrid[:100, :120]), np.mgrid[:100, :120][0], np.mgrid[:100, :120][1]]).astype("u2")
+    names = ["c", "y", "x"]
+    root = omnizarr.create_group(tmp_path / "x.zarr", zarr_format=2)
+    if kind == "image":
+        axes = [{"name": "s", "type": "channel"}, *({"name": name, "type": "space"} for name in "yx")]
+        scale = [{"type": "scale", "scale": [1, 1, 1]}]
+        datasets = [{"path": "t", "coordinateTransformations": scale}]
+        root.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": datasets}]
+    root.create_array("t", data=values, attributes={} if kind == "image" else {"_ARRAY_DIMENSIONS": names})
+    if kind == "labelled":
+        root.create_array("c", data=np.array(["DAPI", "GFP", "Cy5"]), attributes={"_ARRAY_DIMENSIONS": ["c"]})
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        show(page, url, d=0, p="t")
+        playwright.expect(page.locator(".channel")).to_have_count(3)
+        labels = ["DAPI", "GFP", "Cy5"] if kind == "labelled" else ["channel 0", "channel 1", "channel 2"]
+        says(page, ".channel:nth-of-type(2)", labels[1])
+        index, words = pointed(page)
+        assert words.split(" · ") == [f"{name} {values[k][index[1:]]}" for k, name in enumerate(labels)]
+        colours = page.locator(".channel input[type=color]").evaluate_all("all => all.map(one => one.value)")
+        assert len(set(colours)) == 3
+        page.get_by_label(labels[1], exact=True).uncheck()
+        page.wait_for_url(re.compile("ch="))
+        assert labels[1] not in pointed(page)[1]
 
 
 def test_the_map_of_chunks_shows_missing_and_broken_ones(page, server, numbers):

@@ -17,7 +17,7 @@ from omnizarr.errors import NodeNotFoundError, Remedy, ServerError
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 from omnizarr import view
-from omnizarr.storage import MemoryStore
+from omnizarr.storage import MemoryStore, ZipStore
 from omnizarr.stores.wrap.observed import ObservedStore
 from omnizarr.web import viewing
 from omnizarr.web.application import application
@@ -387,6 +387,60 @@ class TestView:
         told = []
         omnizarr.view(group, browser=False, started=told.append)
         assert told == ["http://127.0.0.1:1/"]
+
+    def test_it_does_not_block_if_told(self, group, page, monkeypatch):
+        monkeypatch.setattr(viewing, "PAGE", page)
+        monkeypatch.setattr(viewing.webbrowser, "open", lambda _: pytest.fail("a browser was opened"))
+        told = []
+        with omnizarr.view(group, block=False, started=told.append) as shown:
+            assert told == [shown.url]
+            status, headers, _ = get(shown.url)
+            assert status == 200
+            assert "frame-ancestors http://localhost:*" in headers["Content-Security-Policy"]
+            assert f'src="{shown.url}"' in shown._repr_html_()
+            assert repr(shown) == f"<Viewing {shown.url}>"
+        assert shown.closed
+        assert "iframe" not in shown._repr_html_()
+        with pytest.raises(OSError):
+            get(shown.url)
+        shown.close()
+
+    def test_it_does_not_block_in_notebooks(self, group, page, monkeypatch):
+        monkeypatch.setattr(viewing, "PAGE", page)
+        monkeypatch.setattr(viewing, "notebook", object)
+        with omnizarr.view(group) as shown:
+            assert get(shown.url)[0] == 200
+        monkeypatch.setattr(viewing, "run", lambda *_, **__: None)
+        assert omnizarr.view(group, block=True, browser=False) is None
+
+    def test_a_page_that_is_not_for_notebooks_is_in_no_frame(self, url):
+        assert "frame-ancestors 'none'" in get(url)[1]["Content-Security-Policy"]
+
+    def test_a_page_with_a_token_is_a_link(self, group, page, monkeypatch):
+        monkeypatch.setattr(viewing, "PAGE", page)
+        with omnizarr.view(group, block=False, token="abc") as shown:
+            assert shown.url.endswith("/?token=abc")
+            assert "iframe" not in shown._repr_html_()
+            assert f'href="{shown.url}"' in shown._repr_html_()
+
+    def test_its_store_is_closed_with_it(self, tmp_path, page, monkeypatch):
+        monkeypatch.setattr(viewing, "PAGE", page)
+        omnizarr.create_array(tmp_path / "x.zip", data=VALUES)
+        closed = []
+
+        def close(store):
+            closed.append(store)
+
+        monkeypatch.setattr(ZipStore, "close", close)
+        omnizarr.view(str(tmp_path / "x.zip"), block=False).close()
+        assert len(closed) == 1
+
+    def test_a_process_ends_while_a_page_is_served(self):
+        code = "import omnizarr; print(omnizarr.view(omnizarr.create_group({}), block=False))"
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+        if "the page of the viewer was not built" in found.stderr:
+            pytest.skip("the page was not built: make page")
+        assert (found.returncode, found.stdout[:16]) == (0, "<Viewing http://")
 
     def test_nothing_of_it_is_imported_before_it_is_used(self):
         code = "import sys, omnizarr, omnizarr.cli.commands; print(*sys.modules)"

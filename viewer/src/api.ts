@@ -169,6 +169,17 @@ export const values = (d: number, path: string, select: Selection, signal?: Abor
 
 export const chunks = (d: number, path: string) => ask<Chunks>(`${d}/chunks`, { path });
 
+/** The stored chunk next to an element, first in its plane along two dimensions; `known`: how many chunks are known to be stored. */
+export interface Nearest {
+  known: number | null;
+  in_plane: boolean;
+  start: number[];
+  stop: number[];
+}
+
+export const nearest = (d: number, path: string, at: number[], dims: readonly number[]) =>
+  ask<Nearest>(`${d}/nearest`, { path, at: JSON.stringify(at), dims: JSON.stringify(dims) });
+
 export const check = (d: number, path: string) => ask<{ findings: Finding[]; complete: boolean }>(`${d}/check`, { path, data: 1 });
 
 /** A path as part of an address: each name escaped, the slashes kept. */

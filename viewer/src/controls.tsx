@@ -8,7 +8,7 @@ import { logLimits } from "./painting.ts";
 import type { Blend, Limits, Look, Part } from "./look.ts";
 import { Canvas, Check, Choice, NumberField, Section } from "./parts.tsx";
 import type { Change } from "./picture.tsx";
-import type { Resolved } from "./resolve.ts";
+import { channelName, type Resolved } from "./resolve.ts";
 import { histogram, percentile } from "./statistics.ts";
 
 interface Props {
@@ -119,18 +119,18 @@ function Blending({ array, resolved, changeMeaning, coordinates }: Props) {
   );
 }
 
-function Channels({ array, resolved, look, change, samples, rescale }: Props) {
+function Channels({ array, resolved, look, change, samples, rescale, coordinates }: Props) {
   const set = (k: number, patch: object) => change({ channels: resolved.channels.map((channel, i) => (i === k ? { ...channel, ...patch } : channel)) });
   let layer = 0;
   return (
     <Section title="Channels">
       {resolved.channels.map((channel, k) => {
         const sorted = channel.on ? samples?.[layer++] : undefined;
-        const label = array.channels[k]?.label ?? (resolved.blend === "rgb" ? ["red", "green", "blue"][k] : `channel ${k}`);
+        const label = channelName(array, resolved, k, coordinates[resolved.channelDim!]?.words(k));
         return (
           <div class={`channel ${channel.on ? "" : "off"}`} key={k}>
             <div class="line">
-              <Check label={label!} checked={channel.on} onChange={(on) => set(k, { on })} />
+              <Check label={label} checked={channel.on} onChange={(on) => set(k, { on })} />
               <input type="color" aria-label={`Colour of ${label}`} value={`#${channel.color}`} onInput={(event) => set(k, { color: event.currentTarget.value.slice(1) })} />
             </div>
             {channel.on && channel.lo !== null && channel.hi !== null && sorted && sorted.length > 0 && (
@@ -140,7 +140,7 @@ function Channels({ array, resolved, look, change, samples, rescale }: Props) {
                 log={false}
                 words={(value) => numberWords(Number(value.toPrecision(4)))}
                 colourAt={() => `#${channel.color}`}
-                label={label!}
+                label={label}
                 onRange={([lo, hi]) => set(k, { lo, hi })}
                 slim
               />

@@ -1,15 +1,15 @@
 // An array as a picture: panes that move together, sliders, and the controls beside them.
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
-import type { ArrayInfo, DatasetEntry, Info } from "./api.ts";
+import { nearest, type ArrayInfo, type DatasetEntry, type Info } from "./api.ts";
 import { familyOf, table } from "./colours.ts";
 import { Controls } from "./controls.tsx";
 import { Coordinates } from "./coordinates.ts";
 import { numberWords } from "./dtypes.ts";
 import type { ChannelLook, Look, View } from "./look.ts";
-import { Copy } from "./parts.tsx";
+import { Copy, useAnswer } from "./parts.tsx";
 import { pythonLine, type Index } from "./python.ts";
-import { aspectOf, levelsOf, meaningOf, risesUpwards, type Resolved } from "./resolve.ts";
+import { aspectOf, channelName, levelsOf, meaningOf, risesUpwards, type Resolved } from "./resolve.ts";
 import { savePicture } from "./saving.ts";
 import { Scene, type BlendStyle, type ColourMap, type Layer, type Pointed, type Scenery } from "./scene.ts";
 import { Sliders } from "./sliders.tsx";
@@ -52,6 +52,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
   const [, redraw] = useReducer((turn: number) => turn + 1, 0);
   const [difference, setDifference] = useState<[number, number] | null>(null);
   const [pointed, setPointed] = useState<Pointed | null>(null);
+  const [flat, setFlat] = useState<string | null>(null);
   const [trouble, setTrouble] = useState<Record<string, string | null>>({});
   const [playing, setPlaying] = useState<number | null>(null);
   const coordinates = useCoordinates(shown, redraw);
@@ -91,8 +92,10 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
     if (samples.current["difference"]) setDifference(limitsOf(samples.current["difference"][0]!, [1, 99], true));
   };
 
+  const plane = JSON.stringify([resolved.at.map((index, k) => (resolved.dims.includes(k) ? null : index)), resolved.dims, resolved.blend]);
   const complete = (key: string, parts: Float64Array[]) => {
     samples.current[key] = parts;
+    if (key === "first") setFlat(parts.every((part) => part.length === 0 || part[0] === part[part.length - 1]) ? plane : null);
     if (key === "difference") {
       if (difference === null) setDifference(limitsOf(parts[0]!, [1, 99], true) ?? [-1, 1]);
       return;
@@ -183,6 +186,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
             {failures[0]} <button onClick={() => cache.retry()}>Try again</button>
           </div>
         )}
+        {flat === plane && <Sparse key={plane} {...{ shown, resolved, change }} seen={scene()?.selection() ?? null} />}
         {beside && !canCompare && <p class="trouble small">{titleOf(beside)} has another number of dimensions: it cannot be shown beside this one.</p>}
         <Readout pointed={pointed} resolved={resolved} coordinates={coordinates} array={array} names={panes.map(({ title }) => title)} />
         <Sliders array={array} resolved={resolved} coordinates={coordinates} playing={playing} onPlay={setPlaying} onMove={moveTo} />
@@ -306,6 +310,38 @@ function lineOf({ entry, info }: Shown, array: ArrayInfo, resolved: Resolved, se
   return pythonLine(entry.location, info.path, selection, array.shape);
 }
 
+/** An offer to go where chunks are stored, if a picture of one value shows none of them. */
+function Sparse({ shown, resolved, change, seen }: { shown: Shown; resolved: Resolved; change: Change; seen: ReturnType<Scene["selection"]> }) {
+  const { entry, info } = shown;
+  const { dims, at } = resolved;
+  const middle = at.map((index, k) => {
+    const drawn = seen && (k === dims[0] ? seen.y : k === dims[1] ? seen.x : null);
+    return drawn ? Math.min(info.array!.shape[k]! - 1, Math.floor((drawn[0] + drawn[1]) / 2)) : index;
+  });
+  const { answer } = useAnswer(() => nearest(entry.number, info.path, middle, dims), [info, JSON.stringify(middle)]);
+  if (!answer || answer.known === 0 || !seen) return answer?.known === 0 ? <p class="offer">No chunk of this array is stored: every element is the fill value.</p> : null;
+  const { start, stop } = answer;
+  const [y, x] = dims;
+  const isSeen = answer.in_plane && start[y]! < seen.y[1] && stop[y]! > seen.y[0] && start[x]! < seen.x[1] && stop[x]! > seen.x[0];
+  if (isSeen) return null;
+  const go = () => {
+    const sides = dims.map((k) => stop[k]! - start[k]!) as [number, number];
+    const isSmall = sides.some((side, i) => side * 8 < info.array!.shape[dims[i]!]!);
+    const view = { x: start[x]! + sides[1] / 2, y: start[y]! + sides[0] / 2, z: 160 / Math.max(...sides) };
+    change({
+      at: at.map((old, k) => (dims.includes(k) ? null : Math.max(start[k]!, Math.min(stop[k]! - 1, old)))),
+      view: isSmall ? view : null,
+      range: null,
+      channels: null,
+    });
+  };
+  return (
+    <p class="offer" role="status">
+      No chunk of this {answer.in_plane ? "part" : "plane"} is stored: it shows the fill value. <button onClick={go}>Go to stored data</button>
+    </p>
+  );
+}
+
 // --- pieces ------------------------------------------------------------------------------------------------------------
 
 interface PaneProps {
@@ -367,14 +403,14 @@ function Readout({ pointed, resolved, coordinates, array, names }: { pointed: Po
     return `${coordinates[k]!.name} ${words || index[k]}${words ? ` [${index[k]}]` : ""}`;
   });
   const isBlend = resolved.blend !== "one";
-  const on = resolved.channels.flatMap((channel, k) => (channel.on ? [array.channels[k]?.label ?? (resolved.blend === "rgb" ? "RGB"[k]! : String(k))] : []));
+  const on = resolved.channels.flatMap((channel, k) => (channel.on ? [channelName(array, resolved, k, coordinates[resolved.channelDim!]?.words(k))] : []));
   const units = array.units && !pointed.words.every((words) => words === "broken") ? ` ${array.units}` : "";
   const values = pointed.words.map((words, k) => (words === null ? "…" : `${isBlend ? `${on[k]} ` : ""}${words}`));
   const [first, second] = pointed.numbers;
   const isDifference = !isBlend && names.length === 3 && first != null && second != null;
   return (
     <p class="readout" data-index={JSON.stringify(index)}>
-      <b class="value">{values.join(isBlend ? "  " : "  ·  ")}{isBlend ? "" : units}</b>
+      <b class="value">{values.join("  ·  ")}{isBlend ? "" : units}</b>
       {isDifference && pointed.words.length === 2 && <b class="difference">difference {numberWords(Number((first - second).toPrecision(6)), 64)}</b>}
       <span>{place.join(", ")}</span>
     </p>

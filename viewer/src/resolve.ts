@@ -71,7 +71,22 @@ function blendOf(array: ArrayInfo, look: Look, channelDim: number | null): Blend
   if (look.blend) return look.blend;
   if (array.channels.length > 0) return "channels";
   const isLast = channelDim === array.shape.length - 1;
-  return canBeRgb && isLast && array.dtype.replace(/^[|<>]/, "") === "uint8" ? "rgb" : "one";
+  if (canBeRgb && isLast && array.dtype.replace(/^[|<>]/, "") === "uint8") return "rgb";
+  return isChannels(array, channelDim) ? "channels" : "one";
+}
+
+/** Whether a dimension is one of channels that nothing describes: of an image, or by its name. Bands are often many. */
+function isChannels({ shape, dimensions, levels, show }: ArrayInfo, k: number): boolean {
+  const { role, name } = dimensions[k]!;
+  const isNamed = levels.length > 0 || /^(c|ch|channels?)$/i.test(name ?? "");
+  return role === "c" && isNamed && shape[k]! > 1 && show === "numbers";
+}
+
+/** What a channel is called: by the image, by red, green and blue, by its coordinate, or by its number. */
+export function channelName(array: ArrayInfo, { blend, channelDim }: Resolved, k: number, coordinate = ""): string {
+  const named = array.channels[k]?.label ?? (blend === "rgb" ? ["red", "green", "blue"][k] : undefined);
+  if (named !== undefined) return named;
+  return channelDim !== null && array.dimensions[channelDim]!.coordinate !== null && coordinate ? coordinate : `channel ${k}`;
 }
 
 function channelsOf(array: ArrayInfo, look: Look, blend: Blend, channelDim: number | null): ChannelLook[] {

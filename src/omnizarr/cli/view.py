@@ -76,6 +76,7 @@ def view(
         public=public,
         hosts=hosts,
         browser=not no_browser,
+        block=True,
         started=tell,
     )
     return 0

@@ -294,7 +294,7 @@ class Notebook:
 
 def shown(stream: TextIO | None = None) -> _Shown | None:
     """Return the display for a notebook, a terminal, or the log of a batch job; None if there is none."""
-    display = _notebook()
+    display = notebook()
     if display is not None:
         return Notebook(display)
     stream = sys.stderr if stream is None else stream
@@ -512,7 +512,7 @@ def silent(_: int) -> None:
     """Report nothing."""
 
 
-def _notebook() -> Any:
+def notebook() -> Any:
     """Return the function that displays HTML in a notebook cell; None outside of notebooks."""
     if "IPython" not in sys.modules:
         return None

@@ -529,6 +529,52 @@ class Dataset:
             self._stored[path] = began, found
         return found
 
+    def nearest(self, path: str, at: Sequence[Any], drawn: Sequence[Any], stop: Stop = never) -> dict[str, Any]:
+        """Return where the stored chunk (shard) is that is nearest to an element: in its plane, if there is one.
+
+        Parameters
+        ----------
+        path : str
+        at : sequence of int
+            The element.
+        drawn : sequence of int
+            The dimensions of the plane.
+
+        Returns
+        -------
+        dict
+            ``known``: how many chunks are known to be stored; None: that cannot be told. ``in_plane``; ``start`` and
+            ``stop`` of the chunk along each dimension.
+        """
+        array = self.array(path)
+        expected = f"{array.ndim} integers inside {array.shape}, and dimensions"
+        is_inside = (
+            isinstance(at, list)
+            and len(at) == array.ndim
+            and all(_is_integer(n) and 0 <= n < size for n, size in zip(at, array.shape, strict=True))
+        )
+        if not is_inside or not all(_is_integer(k) and 0 <= k < array.ndim for k in drawn):
+            raise SelectionError("an element that does not fit", found=json_text(at), expected=expected)
+        nowhere: dict[str, Any] = {"known": None, "in_plane": False, "start": [], "stop": []}
+        found = self.stored(path, stop)
+        if found is None:
+            return nowhere
+        shape, coords = found
+        if not coords:
+            return nowhere | {"known": 0}
+        chunks = np.array(list(coords), np.float64).reshape(len(coords), array.ndim)
+        apart = np.abs(chunks - [index // side for index, side in zip(at, shape, strict=True)])
+        free = [k for k in range(array.ndim) if k not in drawn]
+        # Outside of the plane first: lexsort takes the last key as the first one.
+        order = np.lexsort((np.hypot.reduce(apart[:, list(drawn)], axis=1), apart[:, free].sum(axis=1)))
+        best = [int(n) for n in chunks[order[0]]]
+        return {
+            "known": len(coords),
+            "in_plane": not apart[order[0], free].any(),
+            "start": [n * side for n, side in zip(best, shape, strict=True)],
+            "stop": [min((n + 1) * side, size) for n, side, size in zip(best, shape, array.shape, strict=True)],
+        }
+
     def check(self, path: str = "", *, data: bool = False, stop: Stop = never) -> dict[str, Any]:
         """Return the findings of `omnizarr.check` at a node and below it; `data` decodes all chunks.
 

@@ -7,11 +7,12 @@ import json
 import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from html import escape
 from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -41,6 +42,7 @@ from omnizarr.nodes.group import Group
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.tasks import waited
 from omnizarr.support import workers
+from omnizarr.support.progress import notebook
 from omnizarr.support.text import visible
 from omnizarr.tools.translate.translated import TranslatedStore
 from omnizarr.web.application import guarded
@@ -48,7 +50,7 @@ from omnizarr.web.compression import Compressed
 from omnizarr.web.facts import Dataset, Stop, StoppedError
 from omnizarr.web.guards import SafeHeaders, is_loopback
 from omnizarr.web.keys import DOCUMENTS, Keys, refusal
-from omnizarr.web.serving import run
+from omnizarr.web.serving import run, running
 from omnizarr.web.tiles import DOCUMENT, Steps, Stored, TileArray
 
 PAGE: Final = Path(__file__).parent / "page"
@@ -56,10 +58,11 @@ PAGE: Final = Path(__file__).parent / "page"
 
 _POLICY: Final = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors "
 )
+_NOTEBOOKS: Final = "http://localhost:* http://127.0.0.1:* http://[::1]:* https://localhost:* vscode-webview:"
+"""Pages of this machine, which notebooks are."""
 _HEADERS: Final = {
-    "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -80,12 +83,13 @@ def view(
     token: str | None = None,
     public: bool = False,
     hosts: Iterable[str] = (),
-    browser: bool = True,
+    browser: bool | None = None,
+    block: bool | None = None,
     allow_pickle: bool = False,
     storage_options: Mapping[str, Any] | None = None,
     started: Callable[[str], object] | None = None,
-) -> None:
-    """Show hierarchies of any format in the browser, until Ctrl-C. Nothing is changed.
+) -> Viewing | None:
+    """Show hierarchies of any format in the browser, until Ctrl-C; in a notebook, below the cell. Nothing is changed.
 
     Arrays are drawn as pictures, lines or tables. Only the data on the screen is read.
 
@@ -103,14 +107,22 @@ def view(
         Whether to listen without a token at an address that other machines can reach.
     hosts : iterable of str
         Host names that a proxy on this machine uses for the server, in addition to those of the loopback.
-    browser : bool
-        Whether to open the page in a browser.
+    browser : bool, optional
+        Whether to open the page in a browser. By default, if it blocks.
+    block : bool, optional
+        Whether to return only after Ctrl-C. If not, the page is served in a thread, until `Viewing.close` or the end
+        of the process. By default, it does not block in notebooks of Jupyter.
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     storage_options : mapping, optional
         Options of the store, such as credentials; see `omnizarr.stores.resolve`.
     started : callable, optional
         Called with the URL of the page as soon as it can be opened.
+
+    Returns
+    -------
+    Viewing or None
+        The page, if it does not block: notebooks show it.
 
     Raises
     ------
@@ -127,7 +139,15 @@ def view(
     --------
     >>> import omnizarr
     >>> omnizarr.view("era5.zarr")  # doctest: +SKIP
+    >>> page = omnizarr.view("era5.zarr", block=False)  # doctest: +SKIP
+    >>> page.url  # doctest: +SKIP
+    'http://127.0.0.1:40743/'
+    >>> page.close()  # doctest: +SKIP
     """
+    if block is None:
+        block = notebook() is None
+    if browser is None:
+        browser = block
     if token is None and not public and not is_loopback(host):
         raise ValueError(
             Wording(
@@ -136,22 +156,95 @@ def view(
                 public=True,
             )
         )
+    datasets = [_opened(source, allow_pickle=allow_pickle, storage_options=storage_options) for source in sources]
     app = viewer(
-        *sources,
+        *datasets,
         token=token,
         hosts=hosts if token is None and is_loopback(host) else None,
         allow_pickle=allow_pickle,
-        storage_options=storage_options,
+        frames=not block,
     )
 
     def tell(url: str) -> None:
-        address = f"{url}/" if token is None else f"{url}/?token={token}"
+        address = address_of(url)
         if started is not None:
             started(address)
         if browser:  # some browsers run in the terminal, and return when they are closed
             workers.start(lambda: webbrowser.open(address), "omnizarr-browser")
 
-    run(app, host=host, port=port, started=tell)
+    def address_of(url: str) -> str:
+        return f"{url}/" if token is None else f"{url}/?token={token}"
+
+    if block:
+        run(app, host=host, port=port, started=tell)
+        return None
+    server = ExitStack()
+    for source, dataset in zip(sources, datasets, strict=True):
+        if isinstance(source, str | Path):
+            server.callback(dataset.root.store.close)
+    url = server.enter_context(running(app, host=host, port=port))
+    page = Viewing(address_of(url), server)
+    tell(url)
+    return page
+
+
+class Viewing:
+    """A page that is served in a thread, until it is closed or the process ends. `omnizarr.view` returns it.
+
+    Attributes
+    ----------
+    url : str
+        The URL of the page.
+    height : int
+        Its height in a notebook, in pixels.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> with omnizarr.view(omnizarr.create_group({}), block=False) as page:  # doctest: +SKIP
+    ...     print(page.url)
+    http://127.0.0.1:40743/
+    """
+
+    def __init__(self, url: str, server: ExitStack) -> None:
+        self.url = url
+        self.height = 640
+        self._server = server
+        _served.add(self)
+
+    def close(self) -> None:
+        """End the server. The page in the browser no longer gets data. You can call it again."""
+        _served.discard(self)
+        self._server.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self not in _served
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Viewing {self.url}{' closed' if self.closed else ''}>"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame; with a token only a link, because browsers keep no cookie for it in a frame."""
+        address = escape(self.url)
+        if self.closed:
+            return f"<p>{address} is closed.</p>"
+        link = f'<a href="{address}" target="_blank" rel="noopener">{address}</a>'
+        if "?token=" in self.url:
+            return f"<p>{link}</p>"
+        style = f"width: 100%; height: {self.height:d}px; border: 1px solid #8886; border-radius: 6px"
+        return f'<iframe src="{address}" style="{style}" title="omnizarr view"></iframe><p>{link}</p>'
+
+
+_served: Final[set[Viewing]] = set()
+"""The pages that are not closed: they are served, also if no variable holds them."""
 
 
 def viewer(
@@ -161,6 +254,7 @@ def viewer(
     allow_pickle: bool = False,
     storage_options: Mapping[str, Any] | None = None,
     page: Path | None = None,
+    frames: bool = False,
 ) -> Starlette:
     """Return an ASGI application that shows hierarchies, for your own server. You can mount it under a prefix.
 
@@ -173,6 +267,8 @@ def viewer(
         default every name is allowed.
     page : Path, optional
         The directory with the page. The default is that of this installation.
+    frames : bool
+        Whether pages of this machine, such as notebooks, can show the page in a frame.
 
     Returns
     -------
@@ -214,7 +310,8 @@ def viewer(
         Mount("/", Compressed(StaticFiles(directory=page, html=True))),
     ]
     app = guarded(routes, token=token, hosts=hosts, origins=())
-    app.add_middleware(SafeHeaders, _HEADERS)
+    policy = _POLICY + (_NOTEBOOKS if frames else "'none'")
+    app.add_middleware(SafeHeaders, {"Content-Security-Policy": policy, **_HEADERS})
     return app
 
 
@@ -333,12 +430,19 @@ class _Query:
     def stop(self) -> int | None:
         return self.integer("stop") if "stop" in self._parameters else None
 
-    def selection(self) -> Any:
-        """Return the selection. Raises SelectionError if it is not JSON."""
+    def json(self, name: str) -> Any:
+        """Return a parameter in JSON. Raises SelectionError if it is not."""
         try:
-            return json.loads(self.text("select"))
+            return json.loads(self.text(name))
         except (ValueError, RecursionError):
-            raise SelectionError("select is no JSON", found=self.text("select")[:80]) from None
+            raise SelectionError(f"{name} is no JSON", found=self.text(name)[:80]) from None
+
+    def list(self, name: str) -> Sequence[Any]:
+        """Return a list in JSON. Raises SelectionError if it is none."""
+        found = self.json(name)
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise SelectionError(f"{name} is no list", found=self.text(name)[:80])
+        return found
 
 
 _Question = Callable[[Dataset, _Query, Stop], dict[str, Any]]
@@ -358,7 +462,8 @@ _QUESTIONS: Final[Mapping[str, _Question]] = {
         query.stop(),
         query.integer("step", 1),
     ),
-    "values": lambda data, query, _: data.values(query.text("path"), query.selection()),
+    "values": lambda data, query, _: data.values(query.text("path"), query.json("select")),
+    "nearest": lambda data, query, stop: data.nearest(query.text("path"), query.list("at"), query.list("dims"), stop),
     "chunks": lambda data, query, stop: data.chunks(query.text("path"), stop),
     "check": lambda data, query, stop: data.check(query.text("path"), data=query.text("data") == "1", stop=stop),
 }
