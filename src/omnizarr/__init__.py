@@ -225,13 +225,25 @@ __all__ = [
 ]
 
 
+# Names of stores in zarr-python 2, which had them in the package itself.
+_STORES: Final = {
+    "DirectoryStore": "LocalStore",
+    "NestedDirectoryStore": "LocalStore",
+    "MemoryStore": "MemoryStore",
+    "ZipStore": "ZipStore",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         found = globals()[name] = getattr(import_module(f"omnizarr.{_NAMES[name]}"), name)
         return found
     if name in _MODULES:
         return import_module(f"omnizarr.{name}")
-    raise AttributeError(f"module 'omnizarr' has no attribute {name!r}")
+    if name in _STORES:
+        return getattr(import_module("omnizarr.storage"), _STORES[name])
+    habits = import_module("omnizarr.nodes.habits")
+    raise habits.missing("module 'omnizarr'", name, habits.PACKAGE)
 
 
 def __dir__() -> list[str]:

@@ -135,6 +135,18 @@ class GroupMetadata(model.GroupMetadata):
         """The format: 2 or 3."""
         return dialect_named(self.dialect).zarr_format
 
+    @property
+    def consolidated_metadata(self) -> Mapping[str, Mapping[str, JSON]] | None:
+        """The documents in the consolidated metadata of Zarr v3, by path; None if the document of the group has none.
+
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["t"] = [1, 2]
+        >>> list(omnizarr.consolidate_metadata(root.store).metadata.consolidated_metadata)
+        ['t']
+        """
+        return self.consolidated
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, model.GroupMetadata) and _comparable(self) == _comparable(other)
 

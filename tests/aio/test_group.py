@@ -39,7 +39,8 @@ def filled(store, zarr_format=3, consolidated=False):
 
 def shown(node):
     """Return what tells a node from others."""
-    node = getattr(node, "array", getattr(node, "group", node))
+    if isinstance(node, aio.AsyncArray | aio.AsyncGroup):
+        node = node.array if isinstance(node, aio.AsyncArray) else node.group
     return type(node).__name__, node.path, getattr(node, "attrs", None), getattr(node, "shape", None)
 
 

@@ -87,10 +87,9 @@ class TestCreate:
 
     def test_create_hierarchy(self, store):
         node = omnizarr.open(store, path="g/x").metadata
-        assert [path for path, _ in omnizarr.create_hierarchy(store=store, nodes={"p/q": node, "p/r": node})] == [
-            "p/q",
-            "p/r",
-        ]
+        nodes = {"p/q": node, "p/r": node}
+        # zarr-python yields the groups above that were missing, too, in another order.
+        assert [path for path, _ in omnizarr.create_hierarchy(store=store, nodes=nodes)] == ["p", "p/q", "p/r"]
         assert omnizarr.open(store, path="p/q").shape == (3, 4)
 
     @pytest.mark.parametrize("zarr_format", [None, *FORMATS])

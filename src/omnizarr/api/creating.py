@@ -16,7 +16,7 @@ from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, creating, detection, hierarchy
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.group import Group, create_node
+from omnizarr.nodes.group import Group, complete, create_node
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -330,7 +330,7 @@ def group(
 def create_hierarchy(
     *, store: Any, nodes: Mapping[str, ArrayMetadata | GroupMetadata], overwrite: bool = False
 ) -> Iterator[tuple[str, Array | Group]]:
-    """Create many nodes, and yield path and node of each.
+    """Create many nodes, and yield path and node of each, missing groups above them included.
 
     Parameters
     ----------
@@ -338,11 +338,18 @@ def create_hierarchy(
     nodes : mapping of str to metadata
         Metadata by path. Missing groups above these nodes are created too.
     overwrite : bool
-        Replace existing nodes.
+        Replace existing nodes that are among `nodes`.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, shape=(4,), dtype="int16")
+    >>> [path for path, _ in omnizarr.create_hierarchy(store={}, nodes={"a/t": array.metadata})]
+    ['', 'a', 'a/t']
     """
     where, _ = locate(store, None, "a", None)
-    for path, metadata in sorted(nodes.items()):
-        yield path, create_node(where / path, metadata, overwrite=overwrite)
+    for path, metadata, is_given in complete(where, nodes):
+        yield path, create_node(where / path, metadata, overwrite=overwrite and is_given)
 
 
 def consolidate_metadata(

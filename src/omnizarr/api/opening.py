@@ -66,8 +66,8 @@ _BEHAVIOUR = ("missing", "allow_pickle", "write_empty_chunks", "concurrency", "o
 @shows(OpenOptions)
 def open(  # noqa: A001 - the name that zarr has for it
     store: Any = None,
-    *,
     mode: Mode | None = None,
+    *,
     zarr_format: int | str | None = None,
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -133,8 +133,8 @@ def open(  # noqa: A001 - the name that zarr has for it
 @shows(OpenArrayOptions)
 def open_array(
     store: Any = None,
-    *,
     mode: Mode | None = None,
+    *,
     zarr_format: int | str | None = None,
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -190,8 +190,8 @@ def open_array(
 @shows(IgnoredOptions)
 def open_group(
     store: Any = None,
-    *,
     mode: Mode | None = None,
+    *,
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     synchronizer: Any = None,

@@ -17,6 +17,7 @@ from omnizarr.errors import (
     OmnizarrError,
     ReadOnlyError,
     SelectionError,
+    ShapeError,
 )
 from omnizarr.indexing import Plan
 from omnizarr.model import JSON, ArrayMetadata
@@ -40,12 +41,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
     from omnizarr.codecs import values
-    from omnizarr.nodes import holdings, info, info_card, info_html, showing
+    from omnizarr.nodes import habits, holdings, info, info_card, info_html, showing
     from omnizarr.nodes.lazy import view
     from omnizarr.nodes.lazy.view import LazySelection
     from omnizarr.show import contents
     from omnizarr.show.picture import Picture
 else:
+    habits = Lazy("omnizarr.nodes.habits")
     info = Lazy("omnizarr.nodes.info")
     holdings = Lazy("omnizarr.nodes.holdings")
     info_card = Lazy("omnizarr.nodes.info_card")
@@ -353,6 +355,17 @@ class Array(Node, ArrayProperties):
         return result if dtype is None else result.astype(dtype, copy=False)
 
     @property
+    def T(self) -> view.LazyArray:  # noqa: N802 - NumPy's name
+        """The array with its dimensions reversed, as an `omnizarr.LazyArray`, which is read later.
+
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=[[0, 1, 2], [3, 4, 5]])
+        >>> array.T[0]
+        array([0, 3])
+        """
+        return view.as_lazy(self).T
+
+    @property
     def lazy(self) -> LazySelection:
         """Selections that are read later: ``array.lazy[::2]`` is an `omnizarr.LazyArray`, and reads nothing.
 
@@ -380,10 +393,13 @@ class Array(Node, ArrayProperties):
             raise TypeError("iteration over an array without dimensions")
         return self._rows()
 
-    def _rows(self) -> Iterator[Any]:
+    def _rows(self, first: int = 0, end: int | None = None) -> Iterator[Any]:
         start = 0
         for length in chunking.each_size(self._grid.axes[0], self._inner[0]):
-            yield from self[start : start + length]
+            if end is not None and start >= end:
+                return
+            if start + length > first:
+                yield from self[max(first, start) : start + length if end is None else min(end, start + length)]
             start += length
 
     def _only(self, error: type[Exception] = TypeError) -> AnyArray:
@@ -519,7 +535,7 @@ class Array(Node, ArrayProperties):
         """Store whole chunks; see `__setitem__`."""
         return self._set(indexing.block, selection, value, fields, concurrency)
 
-    def resize(self, *shape: int | tuple[int, ...]) -> None:
+    def resize(self, *shape: int | tuple[int, ...], axis: int | None = None) -> None:
         """Change the shape. Elements keep their coordinates.
 
         New elements have the fill value. Elements that are cut off are lost, even if the array grows again: chunks
@@ -529,10 +545,90 @@ class Array(Node, ArrayProperties):
         Parameters
         ----------
         *shape : int or tuple of int
-            One length per dimension.
+            One length per dimension; with `axis`, the length of that dimension.
+        axis : int, optional
+            The only dimension to change.
+
+        Raises
+        ------
+        ShapeError
+            If the number of lengths is not that of the dimensions, or there is no such dimension.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(4, 6), dtype="int16")
+        >>> array.resize(8, 6)
+        >>> array.resize(10, axis=0)
+        >>> array.shape
+        (10, 6)
         """
         lengths: Any = shape[0] if len(shape) == 1 else shape
+        if axis is not None:
+            if not -self.ndim <= axis < self.ndim or not hasattr(lengths, "__index__"):
+                raise ShapeError(
+                    "not a length of one dimension",
+                    found=f"{lengths} for axis {axis}",
+                    expected=f"an integer, and an axis from {-self.ndim} to {self.ndim - 1}",
+                    store=str(self.store),
+                    path=self.path,
+                )
+            lengths = [*self.shape[: axis % self.ndim], lengths, *self.shape[axis % self.ndim + 1 :]]
         resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect, self._adopt)
+
+    def iter_chunks(self) -> Iterator[tuple[slice, ...]]:
+        """Yield the selection of each chunk (with shards: of each shard), in the order of `blocks`.
+
+        Work on an array chunk by chunk needs the memory of one chunk, and each is read and written once.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(5,), chunks=(2,), dtype="int16")
+        >>> for place in array.iter_chunks():
+        ...     array[place] = place[0].start
+        >>> array[:]
+        array([0, 0, 2, 2, 4], dtype=int16)
+        """
+        grid = self._grid
+        return (grid.slices_of(coords) for coords in np.ndindex(*grid.grid_shape))
+
+    def read_direct(self, dest: AnyArray, source_sel: Index = ..., dest_sel: Any = ...) -> None:
+        """Read selected elements into a part of a NumPy array, as h5py does.
+
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(6))
+        >>> found = np.zeros(4, dtype="int64")
+        >>> array.read_direct(found, np.s_[3:5], np.s_[1:3])
+        >>> found
+        array([0, 3, 4, 0])
+        """
+        dest[dest_sel] = self[source_sel]
+
+    def write_direct(self, source: AnyArray, source_sel: Any = ..., dest_sel: Index = ...) -> None:
+        """Store a part of a NumPy array in selected elements, as h5py does.
+
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(4,), dtype="int64")
+        >>> array.write_direct(np.arange(10), np.s_[5:7], np.s_[2:])
+        >>> array[:]
+        array([0, 0, 5, 6])
+        """
+        self[dest_sel] = source[source_sel]
+
+    def islice(self, start: int | None = None, end: int | None = None) -> Iterator[Any]:
+        """Iterate over a part of the first dimension, reading each chunk once.
+
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=[0, 10, 20, 30], chunks=(2,))
+        >>> [int(row) for row in array.islice(1, 3)]
+        [10, 20]
+        """
+        if not self.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return self._rows(*slice(start, end).indices(len(self))[:2])
 
     def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension.
@@ -659,6 +755,11 @@ class Array(Node, ArrayProperties):
         return showing.picture_of(self, selection, style, size, rgb=rgb)
 
     # -- Python protocols ----------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # for which every name would be one
+
+        def __getattr__(self, name: str) -> object:
+            raise habits.missing(type(self).__name__, name, habits.ARRAY, self)
 
     def __repr__(self) -> str:
         name, store = visible(self.name), info.store_name(self._where.store)

@@ -105,6 +105,11 @@ class ArrayProperties(NodeProperties):
             raise error.add(store=str(self._where.store), path=self.path)
 
     @property
+    def itemsize(self) -> int:
+        """Number of bytes that an element takes in memory."""
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Number of bytes that the elements take in memory. Objects count as references."""
         return self.size * self.dtype.itemsize

@@ -75,6 +75,17 @@ class Attributes(MutableMapping[str, Any]):
         new = self._to_json(dict(*args, **kwargs))
         self._change(lambda old: {**old, **new})
 
+    def create(self, name: str, data: object) -> None:
+        """Set an attribute, as h5py's ``attrs.create`` does.
+
+        >>> import omnizarr
+        >>> group = omnizarr.create_group({})
+        >>> group.attrs.create("valid_range", (0, 50))
+        >>> group.attrs["valid_range"]
+        [0, 50]
+        """
+        self[name] = data
+
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return an attribute. If it is missing, set it to `default` first, in one atomic change."""
         try:

@@ -31,7 +31,7 @@ from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
-from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.nodes.naming import Named, children
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
@@ -50,10 +50,14 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
-    from omnizarr.nodes import info, info_card, info_html, showing
+    from numpy.typing import ArrayLike, DTypeLike
+
+    from omnizarr.nodes import habits, info, info_card, info_html, showing
+    from omnizarr.nodes.options import Shape
     from omnizarr.show import contents
     from omnizarr.show.picture import Picture
 else:
+    habits = Lazy("omnizarr.nodes.habits")
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
@@ -433,6 +437,26 @@ class Group(Node):
                 return result
         return None
 
+    def visitkeys(self, function: Callable[[str], T | None]) -> T | None:
+        """Call `function` with the path of each node below, as `visit` does."""
+        return self.visit(function)
+
+    def visitvalues(self, function: Callable[[Member], T | None]) -> T | None:
+        """Call `function` with each node below.
+
+        Stop at the first result that is not None, and return it.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["a/t"] = [1, 2]
+        >>> root.visitvalues(print)
+        <Group /a memory>
+        <Array /a/t (2,) int64 memory>
+        """
+        return self.visititems(lambda _, node: function(node))
+
     def tree(
         self,
         expand: bool | None = None,  # noqa: FBT001 - zarr's signature
@@ -504,11 +528,78 @@ class Group(Node):
         return where
 
     create = create_array
-    create_dataset = create_array
+
+    @shows(RequireOptions)
+    def array(self, name: str, data: ArrayLike, **options: Unpack[RequireOptions]) -> Array:
+        """Store values as an array at a path, and return it. Keywords are those of `create_array`.
+
+        >>> import omnizarr
+        >>> omnizarr.create_group({}).array("t", [1, 2, 3], chunks=(2,))
+        <Array /t (3,) int64 memory>
+        """
+        return self.create_array(name, data=data, **options)
+
+    @shows(RequireOptions)
+    def create_dataset(
+        self,
+        name: str,
+        shape: Shape | None = None,
+        dtype: DTypeLike | None = None,
+        data: ArrayLike | None = None,
+        *,
+        compression: str | int | bool | None = None,
+        compression_opts: int | None = None,
+        shuffle: bool = False,
+        fletcher32: bool = False,
+        fillvalue: object = None,
+        maxshape: tuple[int | None, ...] | None = None,
+        **options: Unpack[RequireOptions],
+    ) -> Array:
+        """Create an array below this group, with the keywords of h5py or those of `create_array`, and return it.
+
+        Parameters
+        ----------
+        name : str
+        shape : int or tuple of int, optional
+        dtype : data type, optional
+        data : array_like, optional
+        compression : {"gzip", 0, ..., 9, True}, optional
+            gzip, with its level. Other codecs are `compressors` of `create_array`.
+        compression_opts : int, optional
+            Level of gzip; 4 by default.
+        shuffle : bool
+            Shuffle the bytes of elements before they are compressed, by Blosc with zlib.
+        fletcher32 : bool
+            Store a checksum with each chunk. It is CRC-32C, which other programs check too.
+        fillvalue : scalar, optional
+            `fill_value` of `create_array`.
+        maxshape : tuple of (int or None), optional
+            Has no effect: every array can be resized.
+        **options
+            Other keywords of `create_array`.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.create_dataset("t", (3,), "f4", compression="gzip", compression_opts=9, fillvalue=-1)[:]
+        array([-1., -1., -1.], dtype=float32)
+        """
+        chosen = habits.from_h5py(compression, compression_opts, fillvalue, shuffle=shuffle, fletcher32=fletcher32)
+        for theirs, ours in (("compression", "compressors"), ("fillvalue", "fill_value")):
+            if ours in chosen and ours in options:
+                raise TypeError(f"{ours} and h5py's {theirs} are both given: leave out one of them")
+        return self.create_array(name, **options, **chosen, **_given(shape=shape, dtype=dtype, data=data))
 
     @shows(RequireOptions)
     def require_array(
-        self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Unpack[RequireOptions]
+        self,
+        name: str,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        *,
+        exact: bool = False,
+        **options: Unpack[RequireOptions],
     ) -> Array:
         """Return the array at a path. Create it if there is none.
 
@@ -564,18 +655,27 @@ class Group(Node):
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
     ) -> Iterator[tuple[str, AnyNode]]:
-        """Create many nodes below this group, and yield path and node of each.
+        """Create many nodes below this group, and yield path and node of each, missing groups between them included.
 
         Parameters
         ----------
         nodes : mapping of str to metadata
             The metadata of each node by its path relative to this group.
         overwrite : bool
-            Replace existing nodes.
+            Replace existing nodes that are among `nodes`.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> array = root.create_array("t", shape=(4,), dtype="int16")
+        >>> [path for path, _ in root.create_hierarchy({"a/b/t": array.metadata})]
+        ['a', 'a/b', 'a/b/t']
         """
-        for path, metadata in sorted(nodes.items()):
+        for path, metadata, is_given in complete(self._where, nodes):
+            is_replaced = overwrite and is_given
             where = self._where / path
-            yield path, create_node(where, metadata, self._config, self._snapshot, overwrite=overwrite)
+            yield path, create_node(where, metadata, self._config, self._snapshot, overwrite=is_replaced)
 
     @shows(MemberOptions)
     def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
@@ -690,14 +790,36 @@ class Group(Node):
 
     # -- Python protocols ----------------------------------------------------------------
 
+    def close(self) -> None:
+        """Close the store: a zip archive is complete, and its file and those of databases are closed. It is safe twice.
+
+        Values in other stores are complete as soon as they are written. A ``with`` statement closes the group at its
+        end. Other groups and arrays of the same store cannot use a closed archive or database either.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> with omnizarr.open_group("station.zip", mode="w") as root:
+        ...     root["temp"] = [1.5, 2.5]
+        >>> root = omnizarr.open_group("station.zip", mode="r")
+        >>> root["temp"][:]
+        array([1.5, 2.5])
+        >>> root.close()
+        """
+        self._where.store.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the store."""
-        self._where.store.close()
+        self.close()
+
+    if not TYPE_CHECKING:  # for which every name would be one
+
+        def __getattr__(self, name: str) -> object:
+            raise habits.missing(type(self).__name__, name, habits.GROUP, self)
 
     def show(
         self,
@@ -765,6 +887,22 @@ class Group(Node):
         return self._token()
 
 
+def complete(
+    where: StorePath, nodes: Mapping[str, ArrayMetadata | GroupMetadata]
+) -> Iterator[tuple[str, ArrayMetadata | GroupMetadata, bool]]:
+    """Yield path and metadata of new nodes, and of the missing groups above; and whether each is among `nodes`."""
+    given = {normalize(path): metadata for path, metadata in nodes.items()}
+    implied = {
+        path[:end]: GroupMetadata(dialect=metadata.dialect)
+        for path, metadata in given.items()
+        for end in (0, *(place for place, letter in enumerate(path) if letter == "/"))
+        if path
+    }
+    for path, metadata in sorted({**implied, **given}.items(), key=itemgetter(0)):
+        if path in given or detection.detect(where / path) is None:
+            yield path, metadata, path in given
+
+
 def create_node(
     where: StorePath,
     metadata: ArrayMetadata | GroupMetadata,
@@ -778,6 +916,10 @@ def create_node(
         return creating.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     return Group(found.where, found.metadata, config, snapshot)
+
+
+def _given(**options: Any) -> Any:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _below(node: Member) -> Iterator[Member] | None:

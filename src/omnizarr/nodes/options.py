@@ -16,6 +16,7 @@ from omnizarr.nodes.new_metadata import DEFAULT
 from omnizarr.support import suggestions
 
 F = TypeVar("F", bound=Callable[..., Any])
+Shape: TypeAlias = "int | Iterable[int]"
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 
 
