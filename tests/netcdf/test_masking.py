@@ -10,8 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from omnizarr.errors import ValueTypeError
-from omnizarr.netcdf import Attribute, UserType, masking, types
+from omnizarr.netcdf import Attribute, UserType, types
 from omnizarr.netcdf.masking import Packing, masked
+from omnizarr.nodes import packing as packed
 
 NUMBERS = [each for each in types.TYPES.values() if not each.is_text]
 FLOATS = (types.FLOAT, types.DOUBLE)
@@ -145,8 +146,8 @@ def test_unpacks_what_netcdf4_unpacks(data):
         assume(False)
     packing = packing_of(attributes, nc_type, no_fill=no_fill)
     # Large arrays are unpacked in blocks; no array without dimensions is.
-    large = data.draw(st.sampled_from([masking._LARGE, 0])) if stored.ndim else masking._LARGE
-    with mock.patch.multiple(masking, _LARGE=large, _BLOCK=2):
+    large = data.draw(st.sampled_from([packed._LARGE, 0])) if stored.ndim else packed._LARGE
+    with mock.patch.multiple(packed, _LARGE=large, _BLOCK=2):
         result, warnings_ = warned(lambda: packing.unpack(stored, **settings))
     check_same(result, expected)
     assert sorted(warnings_) == sorted(said)

@@ -441,3 +441,75 @@ def test_huge_array_without_chunks_has_a_picture():
 def test_unknown_names_of_colours_are_refused():
     with pytest.raises(ValueError, match="viridis"):
         omnizarr.create_array({}, data=np.zeros((2, 2))).show(colormap="jet")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "attributes", "is_upside_down"),
+    [
+        ("depth", [0, 10, 500], {"positive": "down"}, False),
+        ("depth", [500, 10, 0], {"positive": "down"}, True),
+        ("z", [0, 10, 500], {"positive": "up"}, True),
+        ("z", [500, 10, 0], {"positive": "up"}, False),
+        ("lev", [1000, 500, 10], {"units": "hPa"}, True),
+        ("lev", [10, 500, 1000], {"units": "hPa"}, False),
+        ("height", [2, 10, 80], {}, True),
+        ("n", [-10, 0, 10], {"units": "degrees_north"}, True),
+        ("n", [10, 0, -10], {"standard_name": "latitude"}, False),
+        ("y", [5e6, 5.1e6, 5.2e6], {"standard_name": "projection_y_coordinate"}, True),
+        ("y", [0, 1, 2], {}, False),  # rows that are counted
+        ("y", [0.5, 1.5, 2.5], {}, True),
+        ("lev", [1, 2, 7], {}, False),  # nothing tells
+    ],
+)
+def test_the_surface_and_the_north_are_up(name, values, attributes, is_upside_down):
+    root = omnizarr.create_group({})
+    data = np.arange(12).reshape(3, 4)
+    root.create_array("v", data=data, dimension_names=[name, "x"])
+    root.create_array(name, data=values, dimension_names=[name], attributes=attributes)
+    root.create_array("x", data=[1, 2, 4, 8], dimension_names=["x"])
+    image = root["v"].show().page.content
+    order = slice(None, None, -1 if is_upside_down else 1)
+    np.testing.assert_array_equal(image.legend.numbers.values, data[order])
+    np.testing.assert_array_equal(image.height.coordinates, np.array(values)[order])
+
+
+def test_flags_have_their_meanings():
+    attributes = {"flag_values": [0, 1, 2], "flag_meanings": "clear thin_cloud snow"}
+    array = omnizarr.create_array({}, data=np.array([[0, 1], [2, 9]], "u1"), attributes=attributes)
+    page = array.show(percentiles=(0, 100)).page
+    assert page.content.legend.texts == ("clear", "9")
+    assert "flags: 0 clear, 1 thin cloud, 2 snow" in page.notes
+
+
+def test_one_packed_value_is_unpacked():
+    attributes = {"scale_factor": 0.5, "valid_max": 100, "units": "K"}
+    array = omnizarr.create_array({}, data=np.array([3, 101], "i2"), attributes=attributes)
+    assert [array.show(at).page.content.rows for at in (0, 1)] == [(("1.5",),), (("missing",),)]
+
+
+def test_channels_that_are_not_active_are_not_drawn(cells):
+    ome = cells.attrs["ome"]
+    ome["omero"]["channels"].append({"label": "c"})
+    ome["omero"]["channels"][0]["active"] = False
+    cells.attrs["ome"] = ome
+    page = cells["0"].show().page
+    assert page.notes.startswith("GFP #00FF00 from 0 to 10 · c #ffffff")
+    assert page.notes.endswith("1 channel of the image not shown")
+    assert page.content.pixels[0, 15, 2] > page.content.pixels[0, 0, 2]  # white by column
+    assert cells["0"].show((slice(2),)).page.notes.startswith("DAPI #0000FF")  # as asked for
+
+
+def test_an_active_channel_between_others_is_read_alone(cells):
+    ome = cells.attrs["ome"]
+    ome["omero"]["channels"] = [
+        {"active": False},
+        {"color": "00FF00", "window": {"start": 0, "end": 10}},
+        {"active": False},
+    ]
+    cells.attrs["ome"] = ome
+    page = cells["0"].show().page
+    assert page.title == "/0[1:2, :, :] uint16"
+    assert page.content.pixels[7, 0].tolist() == [0, 255, 0, 255]
+    ome["omero"]["channels"] = [{"color": "FF0000"}, {"active": False}, {"color": "0000FF"}]
+    cells.attrs["ome"] = ome
+    assert cells["0"].show(percentiles=(0, 100)).page.content.pixels[:, :, 1].max() == 0

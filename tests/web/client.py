@@ -38,9 +38,12 @@ def ask(app, target, method="GET", *, root_path="", **fields):
         "headers": [(name.replace("_", "-").lower().encode(), text.encode()) for name, text in fields.items()],
         "server": ("127.0.0.1", 8000),
     }
-    sent = []
+    sent, received = [], []
 
     async def receive():
+        if received:
+            await asyncio.Event().wait()  # the client stays
+        received.append(True)
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message):

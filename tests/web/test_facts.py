@@ -523,8 +523,8 @@ class TestMicroscopy:
 
     def test_channels(self, image):
         assert image.info("image/full")["array"]["channels"] == [
-            {"label": "DAPI", "color": "0000FF", "window": [5.0, 900.0]},
-            {"label": "channel 1", "color": "00FF00", "window": None},
+            {"label": "DAPI", "color": "0000FF", "window": [5.0, 900.0], "active": True},
+            {"label": "channel 1", "color": "00FF00", "window": None, "active": True},
         ]
 
     def test_the_group_is_drawn_by_its_finest_level(self, image):

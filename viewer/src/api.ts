@@ -46,12 +46,23 @@ export interface Dimension {
   coordinate: string | null;
   step: number | null;
   origin: number;
+  /** Where its coordinates rise to in a picture. */
+  direction: "up" | "down" | null;
 }
 
 export interface Channel {
   label: string;
   color: string;
   window: [number, number] | null;
+  /** Whether it is seen at first. */
+  active: boolean;
+}
+
+/** What stored numbers mean: those that are `value`, of the bits of `mask` if it is given; without a value, any of its bits. */
+export interface Flag {
+  meaning: string;
+  value: number | null;
+  mask: number | null;
 }
 
 export interface ArrayInfo {
@@ -63,9 +74,15 @@ export interface ArrayInfo {
   show: "numbers" | "complex" | "table";
   units: string | null;
   title: string | null;
+  /** The kind of integers that the bits of stored ones mean, where `_Unsigned` says so. */
+  kind: "" | "u" | "i";
+  /** Values that mean "missing", and the smallest and largest valid one: stored ones, of that kind. */
   missing: unknown[];
+  low: unknown;
+  high: unknown;
   scale: number;
   offset: number;
+  flags: Flag[];
   dimensions: Dimension[];
   levels: { path: string; shape: number[] }[];
   channels: Channel[];

@@ -50,8 +50,10 @@ export class Coordinates {
     return this.#coarse?.every((label) => typeof label === "number") ? (this.#coarse as number[]) : null;
   }
 
+  /** Whether they rise; null if that is not known, or they only count rows, which says nothing of up and down. */
   get isAscending(): boolean | null {
     const numbers = this.numbers;
+    if (!this.units && numbers?.every((value, i) => value === i * this.#step)) return null;
     return numbers && numbers.length > 1 ? numbers[numbers.length - 1]! > numbers[0]! : null;
   }
 

@@ -1,4 +1,5 @@
 // Data types: what the server sends, what zarrita reads it as, what is drawn and what is said of it.
+import type { Flag } from "./api.ts";
 import type { Part } from "./look.ts";
 
 export type Kind = "int" | "uint" | "float" | "bool" | "complex" | "datetime" | "timedelta" | "other";
@@ -118,23 +119,54 @@ export function decode(raw: Raw, type: DataType): Raw {
 export interface Meaning {
   type: DataType;
   part: Part;
+  /** The kind of integers that the bits mean, if it is another one than that of the type. */
+  kind: "" | "u" | "i";
   scale: number;
   offset: number;
-  /** Stored values that mean "missing". */
+  /** Stored values that mean "missing", and the smallest and largest valid one: of that kind. */
   missing: number[];
+  low: number | null;
+  high: number | null;
+  flags: readonly Flag[];
 }
+
+/** The numbers that attributes say nothing about. */
+export const PLAIN = { part: "magnitude", kind: "", scale: 1, offset: 0, missing: [], low: null, high: null, flags: [] } as const;
+
+type Integers = Int8Array | Int16Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+const UNSIGNED: Record<number, (buffer: ArrayBufferLike, at: number, length: number) => Integers> = {
+  8: (buffer, at, length) => new Uint8Array(buffer, at, length),
+  16: (buffer, at, length) => new Uint16Array(buffer, at, length),
+  32: (buffer, at, length) => new Uint32Array(buffer, at, length),
+  64: (buffer, at, length) => new BigUint64Array(buffer, at, length),
+};
+const SIGNED: typeof UNSIGNED = {
+  8: (buffer, at, length) => new Int8Array(buffer, at, length),
+  16: (buffer, at, length) => new Int16Array(buffer, at, length),
+  32: (buffer, at, length) => new Int32Array(buffer, at, length),
+  64: (buffer, at, length) => new BigInt64Array(buffer, at, length),
+};
+
+/** Stored integers as those of the kind that their bits mean. */
+function meant(raw: Raw, { kind, type }: Meaning): Raw {
+  if (!kind) return raw;
+  return (kind === "u" ? UNSIGNED : SIGNED)[type.bits]?.(raw.buffer, raw.byteOffset, raw.length) ?? raw;
+}
+
+/** Whether a number, of the kind that is meant, is missing or not valid. */
+const isGone = (value: number, { missing, low, high }: Meaning) => missing.includes(value) || (low !== null && value < low) || (high !== null && value > high);
 
 /** Numbers to draw: parts of complex ones taken, scaled, NaN where a value is missing. */
 export function drawable(raw: Raw, meaning: Meaning): Float32Array | Float64Array {
-  const { type, missing, scale, offset } = meaning;
+  const { type, scale, offset } = meaning;
   if (type.kind === "complex") return partOf(raw as Float32Array | Float64Array, meaning.part);
   const out = type.bits > 32 || (type.bits === 32 && type.kind !== "float") ? new Float64Array(raw.length) : new Float32Array(raw.length);
   const isTime = type.kind === "datetime" || type.kind === "timedelta";
-  const gone = new Set(missing);
-  for (let i = 0; i < raw.length; i++) {
-    const stored = raw[i]!;
+  const numbers = meant(raw, meaning);
+  for (let i = 0; i < numbers.length; i++) {
+    const stored = numbers[i]!;
     const value = Number(stored);
-    out[i] = gone.has(value) || (isTime && stored === NOT_A_TIME) ? NaN : value * scale + offset;
+    out[i] = isGone(value, meaning) || (isTime && stored === NOT_A_TIME) ? NaN : value * scale + offset;
   }
   return out;
 }
@@ -153,14 +185,27 @@ function complexPart(real: number, imaginary: number, part: Part): number {
 
 /** The element of a chunk, in words: every digit of a 64-bit integer, a time as a date. */
 export function wordsOf(raw: Raw, i: number, meaning: Meaning): string {
-  const { type, scale, offset, missing } = meaning;
+  const { type, scale, offset } = meaning;
   if (type.kind === "complex") return complexWords(raw as Float32Array, i);
-  const stored = raw[i]!;
+  const stored = meant(raw, meaning)[i]!;
   if (type.kind === "bool") return stored ? "True" : "False";
   if (type.kind === "datetime" || type.kind === "timedelta") return timeWords(stored as bigint, type);
-  if (missing.includes(Number(stored))) return `missing (${stored})`;
-  if (typeof stored === "bigint" && scale === 1 && offset === 0) return String(stored);
-  return numberWords(Number(stored) * scale + offset, type.bits);
+  if (meaning.missing.includes(Number(stored))) return `missing (${stored})`;
+  if (isGone(Number(stored), meaning)) return `not valid (${stored})`;
+  const words = typeof stored === "bigint" && scale === 1 && offset === 0 ? String(stored) : numberWords(Number(stored) * scale + offset, type.bits);
+  const flags = flagWords(raw[i]!, meaning.flags);
+  return flags ? `${words} ${flags}` : words;
+}
+
+/** What a stored integer means by its flags, in words. */
+export function flagWords(stored: number | bigint, flags: readonly Flag[]): string {
+  if (flags.length === 0 || !Number.isInteger(Number(stored))) return "";
+  const value = BigInt(stored);
+  const applies = (flag: Flag) => {
+    const part = flag.mask === null ? value : value & BigInt(flag.mask);
+    return flag.value === null ? part !== 0n : part === BigInt(flag.value);
+  };
+  return flags.filter(applies).map(({ meaning }) => meaning.replaceAll("_", " ")).join(", ");
 }
 
 function complexWords(raw: Float32Array, i: number): string {

@@ -9,7 +9,7 @@ import { numberWords } from "./dtypes.ts";
 import type { ChannelLook, Look, View } from "./look.ts";
 import { Copy, useAnswer } from "./parts.tsx";
 import { pythonLine, type Index } from "./python.ts";
-import { aspectOf, channelName, levelsOf, meaningOf, risesUpwards, type Resolved } from "./resolve.ts";
+import { aspectOf, channelName, isUpsideDown, levelsOf, meaningOf, type Resolved } from "./resolve.ts";
 import { savePicture } from "./saving.ts";
 import { Scene, type BlendStyle, type ColourMap, type Layer, type Pointed, type Scenery } from "./scene.ts";
 import { Sliders } from "./sliders.tsx";
@@ -56,7 +56,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
   const [trouble, setTrouble] = useState<Record<string, string | null>>({});
   const [playing, setPlaying] = useState<number | null>(null);
   const coordinates = useCoordinates(shown, redraw);
-  const flipped = look.flip ?? (risesUpwards(array, resolved.dims[0]) && coordinates[resolved.dims[0]]!.isAscending === true);
+  const flipped = look.flip ?? isUpsideDown(array, resolved.dims[0], coordinates[resolved.dims[0]]!.isAscending);
   const panes = usePanes();
 
   function usePanes(): Pane[] {

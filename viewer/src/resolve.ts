@@ -1,6 +1,6 @@
 // From what the address says and what the array is to what is drawn.
 import type { ArrayInfo, Info } from "./api.ts";
-import { dataType, missingNumbers, type Meaning } from "./dtypes.ts";
+import { dataType, missingNumbers, PLAIN, type Meaning } from "./dtypes.ts";
 import type { Level } from "./geometry.ts";
 import type { Blend, ChannelLook, Look, Tab } from "./look.ts";
 
@@ -19,6 +19,8 @@ export interface Resolved {
 }
 
 const COLOURS = ["ff00ff", "00ff00", "3f7fff", "ff3030", "00ffff", "ffff00", "ff8000", "ffffff"];
+/** Channels that are seen at first, as far as the image does not say which. */
+const MOST_LIT = 4;
 const PRIMARIES = ["ff0000", "00ff00", "0000ff"];
 
 export function tabsOf(info: Info): Tab[] {
@@ -99,15 +101,24 @@ function channelsOf(array: ArrayInfo, look: Look, blend: Blend, channelDim: numb
   return Array.from({ length: array.shape[channelDim]! }, (_, k) => {
     const channel = array.channels[k];
     const color = channel?.color.replace(/^#/, "").slice(0, 6) || COLOURS[k % COLOURS.length]!;
-    return { on: k < 4, color, lo: channel?.window?.[0] ?? null, hi: channel?.window?.[1] ?? null };
+    return { on: (channel?.active ?? true) && k < MOST_LIT, color, lo: channel?.window?.[0] ?? null, hi: channel?.window?.[1] ?? null };
   });
+}
+
+/** An integer with its bits read as one of another kind. */
+function ofKind(value: number, kind: "" | "u" | "i", bits: number): number {
+  if (kind === "u" && value < 0) return value + 2 ** bits;
+  return kind === "i" && value >= 2 ** (bits - 1) ? value - 2 ** bits : value;
 }
 
 /** What the stored numbers of an array mean. */
 export function meaningOf(array: ArrayInfo | null, look: Look): Meaning {
-  if (!array) return { type: dataType("other"), part: "magnitude", scale: 1, offset: 0, missing: [] };
-  const missing = look.fillIsMissing ? [...array.missing, array.fill] : array.missing;
-  return { type: dataType(array.dtype), part: look.part, scale: array.scale, offset: array.offset, missing: missingNumbers(missing) };
+  if (!array) return { ...PLAIN, type: dataType("other"), missing: [] };
+  const type = dataType(array.dtype);
+  const [low, high] = [array.low, array.high].map((value) => missingNumbers([value])[0] ?? null) as [number | null, number | null];
+  const missing = missingNumbers(array.missing);
+  if (look.fillIsMissing) missing.push(...missingNumbers([array.fill]).map((fill) => ofKind(fill, array.kind, type.bits)));
+  return { type, part: look.part, kind: array.kind, scale: array.scale, offset: array.offset, missing, low, high, flags: array.flags };
 }
 
 /** The pyramid of an array, finest first, as far as it is coarser than the array itself; the array alone if there is none. */
@@ -129,9 +140,8 @@ export function aspectOf(array: ArrayInfo, [y, x]: [number, number], stretch: bo
   return (stretch ?? isThread) ? null : aspect;
 }
 
-/** Whether rising coordinates go up, as on a map: latitudes and y do. */
-export function risesUpwards(array: ArrayInfo, k: number): boolean {
-  const { name, units, role } = array.dimensions[k]!;
-  if (array.dimensions[k]!.coordinate === null) return false;
-  return units === "degrees_north" || /^(y|yc|lat|latitude|north|northing|rlat)$/i.test(name ?? "") || (role === "y" && units !== null && /^degree/.test(units));
+/** Whether the first row belongs at the bottom: coordinates that rise upwards, or fall where they rise downwards. */
+export function isUpsideDown(array: ArrayInfo, k: number, isAscending: boolean | null): boolean {
+  const direction = array.dimensions[k]!.direction;
+  return isAscending !== null && direction !== null && isAscending === (direction === "up");
 }

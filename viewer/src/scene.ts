@@ -286,7 +286,7 @@ export class Scene {
   #numbers(plan: Plan, tile: Tile): { values: Float32Array | Float64Array; start: number; step: [number, number] } {
     const { meaning, at } = plan.layer;
     const { dims } = this.#scenery!;
-    const key = JSON.stringify([meaning.part, meaning.scale, meaning.offset, meaning.missing]);
+    const key = JSON.stringify(meaning);
     let known = this.#values.get(tile);
     if (known?.key !== key) this.#values.set(tile, (known = { key, values: drawable(tile.raw, meaning) }));
     const { values } = known;

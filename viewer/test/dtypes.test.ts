@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dataType, drawable, fromHalf, missingNumbers, readable, timeWords, wordsOf, type Meaning } from "../src/dtypes.ts";
+import { dataType, drawable, flagWords, fromHalf, missingNumbers, PLAIN, readable, timeWords, wordsOf, type Meaning } from "../src/dtypes.ts";
 
-const meaning = (dtype: string, rest: Partial<Meaning> = {}): Meaning => ({ type: dataType(dtype), part: "magnitude", scale: 1, offset: 0, missing: [], ...rest });
+const meaning = (dtype: string, rest: Partial<Meaning> = {}): Meaning => ({ ...PLAIN, type: dataType(dtype), missing: [], ...rest });
 
 test("names of data types", () => {
   for (const [name, kind, bits] of [["float32", "float", 32], ["<i2", "int", 16], ["|b1", "bool", 8], ["uint64", "uint", 64], ["complex64", "complex", 32], [">c16", "complex", 64], ["bfloat16", "float", 16], ["datetime64[10m]", "datetime", 64], ["<U5", "other", 0]] as const)
@@ -21,6 +21,33 @@ test("scale, offset and missing values", () => {
   const raw = Int16Array.of(0, 4, -32768);
   assert.deepEqual([...drawable(raw, packed)], [10, 12, NaN]);
   assert.deepEqual([0, 1, 2].map((i) => wordsOf(raw, i, packed)), ["10", "12", "missing (-32768)"]);
+});
+
+test("values that are not valid, by the stored numbers", () => {
+  const packed = meaning("int16", { scale: 0.5, low: 0, high: 100 });
+  const raw = Int16Array.of(-1, 0, 100, 101);
+  assert.deepEqual([...drawable(raw, packed)], [NaN, 0, 50, NaN]);
+  assert.deepEqual([0, 1, 3].map((i) => wordsOf(raw, i, packed)), ["not valid (-1)", "0", "not valid (101)"]);
+});
+
+test("integers whose bits mean others", () => {
+  const packed = meaning("int8", { kind: "u", scale: 0.5, missing: [255], high: 200 });
+  const raw = Int8Array.of(1, -1, -128, -55);
+  assert.deepEqual([...drawable(raw, packed)], [0.5, NaN, 64, NaN]);
+  assert.deepEqual([1, 2, 3].map((i) => wordsOf(raw, i, packed)), ["missing (255)", "64", "not valid (201)"]);
+  assert.deepEqual([...drawable(Uint8Array.of(1, 255), meaning("uint8", { kind: "i" }))], [1, -1]);
+  const part = new Int16Array(new ArrayBuffer(8), 2, 2);
+  part.set([-2, 3]);
+  assert.deepEqual([...drawable(part, meaning("int16", { kind: "u" }))], [65534, 3]);
+  assert.equal(wordsOf(BigInt64Array.of(-1n), 0, meaning("int64", { kind: "u" })), "18446744073709551615");
+});
+
+test("flags in words", () => {
+  const values = ["no_data", "cloud"].map((name, i) => ({ meaning: name, value: i, mask: null }));
+  assert.deepEqual([0, 1, 7].map((stored) => flagWords(stored, values)), ["no data", "cloud", ""]);
+  const bits = [{ meaning: "day", value: null, mask: 1 }, { meaning: "low", value: 2, mask: 6 }, { meaning: "high", value: 4, mask: 6 }, { meaning: "bad", value: null, mask: -128 }];
+  assert.deepEqual([1, 3, 5, -128].map((stored) => flagWords(stored, bits)), ["day", "day, low", "day, high", "bad"]);
+  assert.equal(wordsOf(Uint8Array.of(1), 0, meaning("uint8", { flags: values })), "1 cloud");
 });
 
 test("64-bit integers keep their digits", () => {

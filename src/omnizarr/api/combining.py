@@ -22,7 +22,8 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.tree import Filled
-from omnizarr.nodes.lazy.view import PACKING, LazyArray, as_lazy
+from omnizarr.nodes.lazy.view import LazyArray, as_lazy
+from omnizarr.nodes.packing import ATTRIBUTES
 from omnizarr.stores import pool
 from omnizarr.stores.urls import scheme_of
 
@@ -391,7 +392,7 @@ class _Combining:
         if note:
             self.notes += [f"{path!r}: {each}" for each in note]
             attributes = [
-                (at, {name: value for name, value in each.items() if name not in PACKING}) for at, each in attributes
+                (at, {name: value for name, value in each.items() if name not in ATTRIBUTES}) for at, each in attributes
             ]
         common = self._common(path, attributes)
         if note:

@@ -12,7 +12,8 @@ from omnizarr.api.opening import open_array
 from omnizarr.errors import JoinError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.lazy.tree import Filled, joined, leaves
-from omnizarr.nodes.lazy.view import PACKING, LazyArray, as_lazy
+from omnizarr.nodes.lazy.view import LazyArray, as_lazy
+from omnizarr.nodes.packing import HOW_STORED
 from omnizarr.stores import pool
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def as_one_packing(
                     remedy="convert one of them first",
                 )
     packings = [
-        {name: each[name] for name in PACKING if name in each}
+        {name: each[name] for name in HOW_STORED if name in each}
         for view, each in zip(views, known, strict=True)
         if view.nsources  # gaps are not packed
     ]

@@ -13,9 +13,9 @@ Spec: netCDF4-python 1.7.5, ``Variable.set_auto_maskandscale``; NetCDF Users Gui
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,78 +24,11 @@ from omnizarr.errors import ValueTypeError
 from omnizarr.netcdf.chars import as_characters, as_objects
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import AnyType, UserType, of_dtype
-from omnizarr.settings import config
-from omnizarr.stores import pool
+from omnizarr.nodes import packing
 
-_SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
 _UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # of netCDF4-python
 _NO_SCALE: Final = "invalid scale_factor or add_offset attribute, no unpacking done..."
 _PLAIN: Final = frozenset({np.ndarray, int, float, str, list, tuple})
-_LARGE: Final = 2**20
-"""Number of elements from which several threads, and avoiding large temporary arrays, are worth the effort."""
-_BLOCK: Final = 2**16
-"""Number of elements that stay in the cache of a processor, together with what is computed from them."""
-
-
-class _Marks(NamedTuple):
-    """Values that are not data, as scalars of the type of the data."""
-
-    missing: tuple[Any, ...]
-    fill: Any  # None if no value is a fill value
-    low: Any
-    high: Any
-    filler: Any  # `fill_value` of a masked array without another one
-
-    def find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
-        """Return where data is masked (None: nowhere), and the value that fills it there."""
-        if not _goes_in_blocks(data):
-            return self._find(data)
-        # Untouched memory costs nothing, and blocks without hits are never written.
-        found = np.zeros(data.shape, np.bool_, "C" if data.flags.c_contiguous else "F")
-        values, where = data.ravel(order="K"), found.ravel(order="K")
-        fillers: list[Any] = []
-
-        def look(block: slice) -> None:
-            hits, filler = self._find(values[block])
-            if hits is not None:
-                where[block] = hits
-                fillers.append(filler)
-
-        _each_block(look, data.size)
-        if not fillers:
-            return None, self.filler
-        return found, next((filler for filler in fillers if filler is not self.filler), self.filler)
-
-    def _find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
-        found, filler = None, self.filler
-        if self.fill is not None:
-            hits = _equal(data, self.fill)
-            if np.count_nonzero(hits):
-                found = hits
-        for value in self.missing:
-            hits = _equal(data, value)
-            if np.count_nonzero(hits):
-                found, filler = hits if found is None else found | hits, self.missing[0]
-        for bound, lies_outside in ((self.low, np.less), (self.high, np.greater)):
-            if bound is not None:
-                hits = lies_outside(data, bound)
-                if np.count_nonzero(hits):
-                    found = hits if found is None else found | hits
-        return found, filler
-
-
-def _goes_in_blocks(data: NDArray[Any]) -> bool:
-    return data.size >= _LARGE and data.flags.forc
-
-
-def _each_block(task: Callable[[slice], object], size: int) -> None:
-    """Call `task`, in several threads, with slices that together cover `size` elements."""
-    blocks = (slice(start, start + _BLOCK) for start in range(0, size, _BLOCK))
-    pool.run(task, blocks, config.get("concurrency") or pool.default_concurrency(), batch=8)
-
-
-def _equal(data: NDArray[Any], value: Any) -> Any:
-    return np.isnan(data) if value != value else data == value  # noqa: PLR0124  (NaN)
 
 
 def _is_plain(data: Any) -> bool:
@@ -104,28 +37,22 @@ def _is_plain(data: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packing:
+class Packing(packing.Packing):
     """What the attributes of a variable mean for its values.
 
-    Create one with `Packing.of` for a variable, and again when attributes change.
+    Create one with `Packing.of` for a variable, and again when attributes change. As in netCDF4-python, ``_Unsigned``
+    makes signed integers unsigned, and never the reverse, and netCDF's defaults are fill values.
 
     Attributes
     ----------
-    dtype : numpy.dtype
-        Data type of the stored values.
-    unsigned : bool
-        Whether ``_Unsigned`` states that signed integers mean unsigned ones.
-    scale_factor, add_offset : scalar or None
+    problems : tuple of str
+        Attributes that the type of the variable cannot hold.
+    bad_scale : bool
+        Whether scale or offset is no number.
     """
 
-    dtype: np.dtype[Any]
-    unsigned: bool = False
-    scale_factor: Any = None
-    add_offset: Any = None
-    _marks: _Marks | None = None
-    _unsigned_marks: _Marks | None = None
-    _problems: tuple[str, ...] = ()
-    _bad_scale: bool = False
+    problems: tuple[str, ...] = ()
+    bad_scale: bool = False
 
     @classmethod
     def of(cls, attributes: Mapping[str, Attribute], nc_type: AnyType, *, no_fill: bool = False) -> Self:
@@ -155,7 +82,7 @@ class Packing:
             return cls(dtype=dtype)
         safe: dict[str, NDArray[Any]] = {}
         problems = []
-        for name in _SPEAK_OF_VALUES:
+        for name in packing.SPEAK_OF_VALUES:
             if name in attributes:
                 cast = _cast(attributes[name].python, dtype, is_fill=name == "_FillValue")
                 if cast is None:
@@ -170,14 +97,16 @@ class Packing:
         bad_scale = not all(isinstance(value, np.number) for value in scales.values())
         if bad_scale:
             scales = {}
+        # netCDF4-python has no default fill value for these.
+        seen = marks if "_FillValue" in safe else marks._replace(fill=None)
         return cls(
             dtype=dtype,
-            unsigned=unsigned,
+            marks=marks,
+            kind="u" if unsigned else "",
+            viewed=seen.viewed("u") if unsigned else None,
             **scales,
-            _marks=marks,
-            _unsigned_marks=_as_unsigned(marks, is_default="_FillValue" not in safe) if unsigned else None,
-            _problems=tuple(problems),
-            _bad_scale=bad_scale,
+            problems=tuple(problems),
+            bad_scale=bad_scale,
         )
 
     def unpack(
@@ -201,53 +130,23 @@ class Packing:
         ndarray or MaskedArray
             ``numpy.ma.masked`` for a single masked value.
         """
-        marks = self._marks
-        if scale and self.unsigned and data.dtype.kind == "i":
-            data = data.view(_unsigned(data.dtype))
-            marks = self._unsigned_marks
+        marks = self.marks
+        if scale and self.kind and data.dtype.kind == "i":
+            data = self.meant(data)
+            marks = self.viewed
+        if scale and self.bad_scale:
+            warnings.warn(_NO_SCALE, stacklevel=3)
         if not mask or marks is None:
-            return self._scaled(data, None) if scale else data
-        for problem in self._problems:
+            return self.scaled(data) if scale else data
+        for problem in self.problems:
             warnings.warn(problem, stacklevel=3)
         data = np.asarray(data)
         found, filler = marks.find(data)
-        values = self._scaled(data, found) if scale else data
+        values = self.scaled(data, found) if scale else data
         if found is None:
             # NumPy's results for a single value are scalars, masked or not.
             return values.view(np.ma.MaskedArray) if always_mask and isinstance(values, np.ndarray) else values
         return np.ma.MaskedArray(values, mask=found, fill_value=filler) if values.ndim else np.ma.masked
-
-    def _scaled(self, data: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Any:
-        """Return values with scale and offset applied, except masked ones, in the type that NumPy computes.
-
-        Masked arrays do the same, but take several times as long.
-        """
-        factor, offset = self.scale_factor, self.add_offset
-        if self._bad_scale:
-            warnings.warn(_NO_SCALE, stacklevel=4)
-        trivial = (factor is None or factor == 1) and (offset is None or offset == 0)
-        if trivial:
-            return data if factor is None or offset is None else data.astype(factor.dtype)
-        if not _goes_in_blocks(data):
-            return self._computed(data, hidden)
-        values = np.empty_like(data, self._computed(data.ravel(order="K")[:0], None).dtype)
-        source, target = data.ravel(order="K"), values.ravel(order="K")
-        where = None if hidden is None else hidden.ravel(order="K")
-
-        def compute(block: slice) -> None:
-            target[block] = self._computed(source[block], None if where is None else where[block])
-
-        _each_block(compute, data.size)
-        return values
-
-    def _computed(self, data: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = data if self.scale_factor is None else data * self.scale_factor
-            if self.add_offset is not None:
-                values = values + self.add_offset
-            if hidden is not None and data.ndim:
-                np.copyto(values, data, casting="unsafe", where=hidden)
-        return values
 
     def pack(self, data: Any, *, scale: bool = True) -> NDArray[Any]:
         """Return values in stored form: the reverse of `unpack`, rounded for integers, with masked elements filled.
@@ -276,7 +175,7 @@ class Packing:
                 mask = np.ma.getmaskarray(array)
                 filler = "" if array.dtype == object else np.zeros((), array.dtype)[()]
                 values = self._fitted(np.where(mask, filler, array.data)).copy()
-                missing = self._marks.missing if self._marks is not None else ()
+                missing = self.marks.missing if self.marks is not None else ()
                 if missing:
                     with np.errstate(all="ignore"):
                         hidden = array.data[mask].astype(self.dtype)
@@ -326,9 +225,9 @@ class Packing:
     @property
     def _filler(self) -> Any:
         """The value that fills masked elements."""
-        if self._marks is None:
+        if self.marks is None:
             return "" if self.dtype.kind == "O" else np.zeros((), self.dtype)[()]
-        return self._marks.missing[0] if self._marks.missing else self._marks.filler
+        return self.marks.missing[0] if self.marks.missing else self.marks.filler
 
     def _fitted(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return values in the variable's type.
@@ -351,7 +250,7 @@ class Packing:
         low, high = array.min(), array.max()
         if low != low:  # noqa: PLR0124
             raise ValueError("NaN is not an integer")
-        dtype = _unsigned(self.dtype) if self.unsigned and low >= 0 else self.dtype
+        dtype = _unsigned(self.dtype) if self.kind and low >= 0 else self.dtype
         limits = np.iinfo(dtype)
         # Infinity compares, and the numbers just beyond the limits are exact as floats.
         if low < limits.min or not high < limits.max + 1:
@@ -402,29 +301,10 @@ def _cast(value: Any, dtype: np.dtype[Any], *, is_fill: bool) -> NDArray[Any] | 
     return cast if same.all() else None
 
 
-def _marks_of(safe: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill: bool) -> _Marks:
+def _marks_of(stated: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill: bool) -> packing.Marks:
     """Return the marks for attribute values in the type of the variable."""
     default = of_dtype(dtype).default_fill
-    fill = _single(safe.get("_FillValue"))
-    filler = default if fill is None else fill
     # A byte has so few values that none of them counts as a fill value, unless one is written to new chunks.
-    if fill is None and not (no_fill and dtype.kind in "iu" and dtype.itemsize == 1):
-        fill = default
-    low, high = _single(safe.get("valid_min")), _single(safe.get("valid_max"))
-    if "valid_range" in safe and safe["valid_range"].size == 2:
-        low, high = safe["valid_range"]
-    if dtype.kind == "S":
-        low = high = None
-    return _Marks(tuple(safe.get("missing_value", ())), fill, low, high, filler)
-
-
-def _as_unsigned(marks: _Marks, *, is_default: bool) -> _Marks:
-    """Return marks with their bits read as unsigned integers. netCDF4-python has no default fill value for these."""
-    dtype = _unsigned(marks.filler.dtype)
-    missing, *others = marks
-    fill, low, high, filler = (None if value is None else value.view(dtype) for value in others)
-    return _Marks(tuple(value.view(dtype) for value in missing), None if is_default else fill, low, high, filler)
-
-
-def _single(values: NDArray[Any] | None) -> Any:
-    return values[0] if values is not None and values.size == 1 else None
+    fill = None if no_fill and dtype.kind in "iu" and dtype.itemsize == 1 else default
+    found = packing.marks_of(stated, fill=fill, filler=default)
+    return found._replace(low=None, high=None) if dtype.kind == "S" else found

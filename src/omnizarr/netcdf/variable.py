@@ -18,6 +18,7 @@ from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quan
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Selection, VariableHeader
+from omnizarr.netcdf.layouts import quirks
 from omnizarr.netcdf.layouts.contract import FoundVariable, Stored
 from omnizarr.netcdf.records import Place, place_of
 from omnizarr.netcdf.types import AnyType, UserType
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group
 
 Masked: TypeAlias = "np.ma.MaskedArray[Any, np.dtype[Any]]"
+_FILL_VALUE: Final = "_FillValue"
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
 _QUANTIZED: Final = frozenset(quantize.ATTRIBUTES.values())
 _OF_ATTRIBUTES: Final = frozenset({"_attributes", "_quantize", "_known_packing"})
@@ -536,7 +538,12 @@ class Variable(Attributed):
         found = self._known_packing
         if found is None:
             no_fill = "_NoFill" in self._special
-            found = self._known_packing = masking.Packing.of(self._attributes, self._type, no_fill=no_fill)
+            attributes = self._attributes
+            if _FILL_VALUE not in attributes:
+                # Before v3, xarray masks by the fill value of the array, which netCDF does not show.
+                mask = quirks.mask_of_xarray(self._stored.metadata, self._type)
+                attributes = attributes if mask is None else {**attributes, _FILL_VALUE: mask}
+            found = self._known_packing = masking.Packing.of(attributes, self._type, no_fill=no_fill)
         return found
 
     def _adopt_array(self, array: Array) -> None:

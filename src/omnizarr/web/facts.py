@@ -25,7 +25,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.formats import DIALECTS
-from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.conventions import Nodes, calendars, display
 from omnizarr.model import ArrayMetadata, Metadata, dimensions, grids
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
@@ -34,6 +34,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
+from omnizarr.nodes.packing import Packing
 from omnizarr.stores import pool, verbs
 from omnizarr.stores.redaction import redact
 from omnizarr.support.locks import RLock
@@ -42,7 +43,7 @@ from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
 from omnizarr.web import meaning, small
 from omnizarr.web.members import Members
-from omnizarr.web.plain import json_text, numbers, plain, texts
+from omnizarr.web.plain import json_text, numbers, plain, texts, unpacked_texts
 
 StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
 """The shape of the chunks of an array, and the coordinates of those that are stored."""
@@ -349,9 +350,8 @@ class Dataset:
             "show": shown_as(array),
             "units": units if isinstance(units, str) else None,
             "title": meaning.title_of(attributes),
-            "missing": meaning.missing_of(metadata, image),
-            "scale": meaning.number_of(attributes, "scale_factor", 1.0),
-            "offset": meaning.number_of(attributes, "add_offset", 0.0),
+            **meaning.packing_of(metadata, image),
+            "flags": [plain(flag._asdict()) for flag in display.flags(attributes)],
             "dimensions": [dimension.to_json() for dimension in found],
             "levels": [] if image is None else [{"path": at, "shape": list(shape)} for at, shape in image.levels],
             "channels": [] if image is None else list(image.channels),
@@ -422,26 +422,24 @@ class Dataset:
             else:
                 values = np.empty(0, np.float64)
             attributes = _array_model(coordinate).attributes
+            values, hidden = Packing.of_array(_array_model(coordinate), fills=False).decoded(values)
             if values.dtype.kind in "mM":
                 return {"labels": texts(values), "units": None}
             if values.dtype.kind not in "iuf":
                 return {"labels": texts(values), "units": found.units}
-            scale = meaning.number_of(attributes, "scale_factor", 1.0)
-            offset = meaning.number_of(attributes, "add_offset", 0.0)
-            if (scale, offset) != (1.0, 0.0):
-                values = values * scale + offset
-            said = {name: attributes.get(name) for name in ("units", "calendar")}
-            times = Times.of({name: Attribute.of(value) for name, value in said.items() if isinstance(value, str)}, "T")
-            if times is None:
+            if hidden is not None:
+                values = np.where(hidden, np.nan, values)
+            label = _label_of(attributes)
+            if label is None:
                 return {"labels": numbers(values), "units": found.units}
-            return {"labels": [_moment(times, float(value)) for value in values], "units": None}
+            return {"labels": [label(float(value)) for value in values], "units": None}
         step_size = found.step or 1.0
         if found.step is None and not found.origin:
             return {"labels": list(places), "units": found.units}
         return {"labels": [found.origin + step_size * place for place in places], "units": found.units}
 
     def values(self, path: str, select: Sequence[Any]) -> dict[str, Any]:
-        """Return elements as text; of records a text for each field.
+        """Return elements as text: unpacked, ``"missing"`` where they are missing or not valid; of records each field.
 
         Parameters
         ----------
@@ -463,8 +461,10 @@ class Dataset:
         if not count:
             return {"shape": shape, "fields": fields, "values": np.empty(shape, np.bool_).tolist()}
         chosen = tuple(slice(places[0], places[-1] + 1, places.step) for places in ranges)
-        values = np.asarray(array[chosen or ...])
-        return {"shape": shape, "fields": fields, "values": texts(values.reshape(shape))}
+        stored = np.asarray(array[chosen or ...]).reshape(shape)
+        image = meaning.image_of(normalize(path), self.nodes()) if fields is None else None
+        packing = Packing.of_array(_array_model(array), fills=image is None)
+        return {"shape": shape, "fields": fields, "values": unpacked_texts(packing, stored)}
 
     # -- chunks ---------------------------------------------------------------------------
 
@@ -808,12 +808,28 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _moment(times: Times, value: float) -> str | None:
-    """Return a time in ISO 8601. Other numbers are returned unchanged."""
-    if not np.isfinite(value):
+def _label_of(attributes: Mapping[str, Any]) -> Callable[[float], str | None] | None:
+    """Return how a number that means a time is written, in ISO 8601; None if numbers mean no times.
+
+    Times too far away are numbers. Of units that only netcdf-c knows, such as months, dates are as ``ncdump -t`` has
+    them.
+    """
+    times = calendars.Times.of(attributes)
+    said = {name: attributes.get(name) for name in ("units", "calendar")}
+    others = Times.of({name: Attribute.of(value) for name, value in said.items() if isinstance(value, str)}, "T")
+    if times is None and others is None:
         return None
-    text = times.text(value)
-    if text is None:
-        return str(value)
-    date, _, clock = text.partition("T")
-    return f"{date}T{clock}:00" if clock and ":" not in clock else text
+
+    def label(value: float) -> str | None:
+        if not np.isfinite(value):
+            return None
+        if times is not None:
+            text = None if times.moment(value) is None else times.text(value)
+        else:
+            text = None if others is None else others.text(value)
+        if text is None:
+            return str(value)
+        date, _, clock = text.partition("T")
+        return f"{date}T{clock}:00" if clock and ":" not in clock else text
+
+    return label

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from omnizarr.formats.conventions import Nodes, axes, display
 from omnizarr.formats.conventions.ome import reading as ome
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, dimensions
+from omnizarr.nodes.packing import Marks, Packing
 from omnizarr.web.plain import plain
 
 _COLOURS: Final = (3, 4)
@@ -33,6 +34,8 @@ class Dimension:
     units : str or None
     coordinate : str or None
         Path of the array that has its labels.
+    direction : {"up", "down"} or None
+        Where its coordinates rise to in a picture.
     step, origin : float
         Of OME-Zarr: what is between two samples (None: not known), and where the first is.
     """
@@ -44,10 +47,11 @@ class Dimension:
     coordinate: str | None = None
     step: float | None = None
     origin: float = 0.0
+    direction: Literal["up", "down"] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        names = ("name", "size", "role", "units", "coordinate", "step", "origin")
+        names = ("name", "size", "role", "units", "coordinate", "step", "origin", "direction")
         return {name: plain(getattr(self, name)) for name in names}
 
 
@@ -136,7 +140,8 @@ def _of_name(path: str, names: Sequence[str | None], number: int, size: int, nod
         return Dimension(name, size, axes.role_of(name, names=names))
     at, coordinate = found
     said = coordinate.attributes
-    return Dimension(name, size, axes.role_of(name, said, names=names), _text(said.get("units")), at)
+    rises = axes.direction(name, said)
+    return Dimension(name, size, axes.role_of(name, said, names=names), _text(said.get("units")), at, direction=rises)
 
 
 def _coordinate(path: str, name: str, size: int, nodes: Nodes) -> tuple[str, ArrayMetadata] | None:
@@ -177,16 +182,24 @@ def is_colours(sizes: Sequence[int], data_type: str) -> bool:
 # -- values ---------------------------------------------------------------------------------
 
 
-def missing_of(array: ArrayMetadata, image: Image | None) -> list[Any]:
-    """Return the stored values that mean missing data, as JSON."""
-    found = display.missing_values(array, is_image=image is not None)
-    return list(dict.fromkeys(plain(value) for value in found if value.dtype.kind != "c"))
+def packing_of(array: ArrayMetadata, image: Image | None) -> dict[str, Any]:
+    """Return what attributes mean for stored values, as the page needs it to draw these.
 
-
-def number_of(attributes: Mapping[str, JSON], name: str, default: float) -> float:
-    """Return the number that an attribute is."""
-    found = display.number(attributes, name)
-    return default if found is None else found
+    It is ``kind``, of the integers that the bits mean, if these are others than those of the data type; ``missing``,
+    ``low`` and ``high``, the missing values and the smallest and largest valid one, of that kind; and ``scale`` and
+    ``offset``.
+    """
+    found = Packing.of_array(array, fills=image is None)
+    marks = (found.viewed if found.kind else found.marks) or Marks()
+    missing = [value for value in (*marks.missing, marks.fill) if value is not None and value.dtype.kind != "c"]
+    return {
+        "kind": found.kind,
+        "missing": list(dict.fromkeys(map(plain, missing))),
+        "low": plain(marks.low),
+        "high": plain(marks.high),
+        "scale": 1.0 if found.scale_factor is None else float(found.scale_factor),
+        "offset": 0.0 if found.add_offset is None else float(found.add_offset),
+    }
 
 
 def title_of(attributes: Mapping[str, JSON]) -> str | None:

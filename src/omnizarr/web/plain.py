@@ -10,10 +10,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.nodes.packing import Packing
 from omnizarr.support.text import text_of_time
 
 _LARGEST: Final = 2**53
 """Integers from this size on are not exact in browsers, which have only doubles."""
+_MISSING: Final = "missing"
+_DIGITS: Final = 15
+"""Of a product, so that 0.1 of 3 is 0.3."""
 _LONGEST: Final = 1000
 """Characters of an element."""
 
@@ -75,6 +79,23 @@ def texts(values: NDArray[Any]) -> Any:
     """
     is_record = values.dtype.names is not None
     return nested([_record(each) if is_record else text_of(each) for each in values.reshape(-1)], values.shape)
+
+
+def unpacked_texts(packing: Packing, stored: NDArray[Any]) -> Any:
+    """Return what stored elements mean as nested lists of text, ``"missing"`` where they are missing or not valid.
+
+    >>> unpacked_texts(Packing.of_json({"scale_factor": 0.1, "valid_min": 0}, np.dtype("i2")), np.array([3, -1], "i2"))
+    ['0.3', 'missing']
+    """
+    if packing.is_trivial or stored.dtype.names is not None:
+        return texts(stored)
+    values, hidden = packing.decoded(stored)
+    flat = values.reshape(-1)
+    is_scaled = values.dtype != stored.dtype and values.dtype == np.float64
+    found = [f"{each:.{_DIGITS}g}" if is_scaled else text_of(each) for each in flat]
+    if hidden is not None:
+        found = [_MISSING if is_hidden else text for text, is_hidden in zip(found, hidden.reshape(-1), strict=True)]
+    return nested(found, values.shape)
 
 
 def nested(flat: Sequence[Any], shape: Sequence[int]) -> Any:

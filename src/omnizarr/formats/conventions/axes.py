@@ -38,8 +38,17 @@ PAIRS: Final = (
     ("height", "width"),
 )
 """Names of rows and columns, as programs write them, in small letters."""
-NORTH_UP: Final = frozenset({"lat", "latitude", "rlat", "nav_lat", "northing"})
-"""Dimensions with the largest coordinate at the top."""
+_UPWARDS: Final = frozenset(
+    {"lat", "latitude", "rlat", "nav_lat", "north", "northing", "y", "yc", "height", "altitude", "elevation"}
+)
+"""Dimensions whose coordinates rise upwards in a picture."""
+_DOWNWARDS: Final = frozenset(
+    {"depth", "deptht", "depthu", "depthv", "depthw", "plev", "pressure", "pressure_level", "isobaric"}
+)
+_PRESSURES: Final = frozenset(
+    {"Pa", "hPa", "kPa", "mbar", "millibar", "millibars", "bar", "dbar", "decibar", "decibars"}
+)
+"""Units of vertical coordinates that rise downwards without saying so; CF, section 4.3."""
 
 _NAMES: Final[Mapping[str, Role]] = {
     **dict.fromkeys((columns for _, columns in PAIRS), "x"),
@@ -102,6 +111,44 @@ def role_of(
         or ("z" if texts.get("positive", "").lower() in {"up", "down"} else None)
         or ("y" if is_tall else _NAMES.get((name or "").lower()))
     )
+
+
+def direction(name: str | None, attributes: Mapping[str, Any] | None = None) -> Literal["up", "down"] | None:
+    """Return where the coordinates of a dimension rise to, if it goes up and down in a picture; None: not known.
+
+    The attribute ``positive`` tells, then whether they are latitudes, projected y, or pressures, then the name.
+
+    Parameters
+    ----------
+    name : str or None
+    attributes : mapping, optional
+        Those of the array with its coordinates.
+
+    Examples
+    --------
+    >>> direction("lev", {"positive": "down"}), direction("n", {"units": "degrees_north"}), direction("x")
+    ('down', 'up', None)
+    """
+    texts = {key: value for key, value in (attributes or {}).items() if isinstance(value, str)}
+    positive = texts.get("positive", "").lower()
+    if positive in ("up", "down"):
+        return "up" if positive == "up" else "down"
+    if texts.get("units") in _PRESSURES:
+        return "down"
+    is_y = _STANDARD.get(texts.get("standard_name", "")) == "y" or _UNITS.get(texts.get("units", "")) == "y"
+    called = (name or "").lower()
+    if is_y or called in _UPWARDS or texts.get("axis", "").lower() == "y":
+        return "up"
+    return "down" if called in _DOWNWARDS else None
+
+
+def is_upside_down(rises: Literal["up", "down"] | None, first: float, last: float) -> bool:
+    """Return whether rows belong in a picture from the bottom to the top, by the first and last coordinate.
+
+    >>> is_upside_down("up", -90, 90), is_upside_down("down", 0, 5000), is_upside_down("down", 1000, 10)
+    (True, False, True)
+    """
+    return first < last if rises == "up" else first > last if rises == "down" else False
 
 
 def picture(

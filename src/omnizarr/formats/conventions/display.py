@@ -1,19 +1,16 @@
-"""The meaning of attributes for showing an array: missing values, scale, offset, and positions of OME-Zarr's samples.
+"""The meaning of attributes for showing an array: numbers in them, positions of OME-Zarr's samples, and channels.
 
-Spec: CF conventions, sections 2.5.1 and 8.1; OME-Zarr, "coordinateTransformations".
+Spec: CF conventions; OME-Zarr, "coordinateTransformations" and "omero".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
 
-from omnizarr.errors import OmnizarrError
-from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.reader import is_list, is_object
-from omnizarr.model import JSON, ArrayMetadata, datatypes, dimensions
+from omnizarr.model import JSON
 
 
 class Placement(NamedTuple):
@@ -52,39 +49,6 @@ def placement(ndim: int, dataset: Mapping[str, Any], image: Mapping[str, Any]) -
     return Placement(scale, translation) if is_scaled else None
 
 
-def missing_values(array: ArrayMetadata, *, is_image: bool = False) -> list[Any]:
-    """Return the stored values that mean "missing".
-
-    They are those of ``_FillValue`` and ``missing_value``. Before v3, xarray and netCDF also use the fill value
-    of an array with named dimensions; OME-Zarr does not.
-
-    Parameters
-    ----------
-    array : ArrayMetadata
-    is_image : bool
-        Whether the array is a level of an OME-Zarr image.
-
-    Returns
-    -------
-    list of NumPy scalar
-    """
-    try:
-        data_type = datatypes.bind(array.data_type, array.byte_order)
-    except OmnizarrError:
-        return []
-    dtype = data_type.dtype
-    if dtype.kind not in "biufc":
-        return []
-    listed = array.attributes.get("missing_value")
-    stored = [array.attributes.get("_FillValue"), *(listed if is_list(listed) else [listed])]
-    found = [fill_values.decode(value, dtype) for value in stored if value is not None]
-    is_mask = not array.dialect.startswith("v3") and not is_image and dimensions.names_of(array) is not None
-    if is_mask and dtype.kind in "iuf" and isinstance(array.fill_value, int | float | str):
-        with suppress(OmnizarrError):
-            found.append(data_type.fill_from_json(array.fill_value))
-    return [value for value in found if value is not None]
-
-
 def number(attributes: Mapping[str, JSON], name: str) -> float | None:
     """Return the number in an attribute, alone or in a list of one; None for other values.
 
@@ -103,6 +67,58 @@ def numbers(values: JSON, count: int) -> list[float] | None:
     return found if is_list(values) and len(found) == len(values) == count else None
 
 
+class Flag(NamedTuple):
+    """What some stored values mean.
+
+    Attributes
+    ----------
+    meaning : str
+    value : int or None
+        The value that has this meaning; None: each with any of the bits of `mask`.
+    mask : int or None
+        The bits that are compared with `value`; None: all.
+    """
+
+    meaning: str
+    value: int | None
+    mask: int | None
+
+    def applies(self, stored: int) -> bool:
+        """Return whether a stored value has this meaning."""
+        part = stored if self.mask is None else stored & self.mask
+        return part != 0 if self.value is None else part == self.value
+
+    @property
+    def words(self) -> str:
+        """The value and the meaning, as in ``2 cloud`` or ``bits 4 cloud``."""
+        number = "" if self.value is None else f"{self.value} "
+        bits = "" if self.mask is None else f"bits {self.mask} "
+        return f"{bits}{'= ' if number and bits else ''}{number}{self.meaning.replace('_', ' ')}"
+
+
+def flags(attributes: Mapping[str, JSON]) -> tuple[Flag, ...]:
+    """Return what ``flag_meanings``, ``flag_values`` and ``flag_masks`` say; none if their lengths differ.
+
+    >>> flags({"flag_values": [0, 1], "flag_meanings": "clear cloudy"})
+    (Flag(meaning='clear', value=0, mask=None), Flag(meaning='cloudy', value=1, mask=None))
+    >>> [flag.meaning for flag in flags({"flag_masks": [1, 2], "flag_meanings": "day wet"}) if flag.applies(3)]
+    ['day', 'wet']
+    """
+    said = attributes.get("flag_meanings")
+    meanings = said.split() if isinstance(said, str) else list(said) if is_list(said) else []
+    columns: list[list[Any]] = []
+    for name in ("flag_values", "flag_masks"):
+        value = attributes.get(name)
+        listed = list(value) if is_list(value) else [None] * len(meanings) if value is None else [value]
+        wanted = [each for each in listed if value is None or (isinstance(each, int) and not isinstance(each, bool))]
+        columns.append(wanted)
+    values, masks = columns
+    is_said = "flag_values" in attributes or "flag_masks" in attributes
+    if not is_said or not len(meanings) == len(values) == len(masks):
+        return ()
+    return tuple(Flag(str(name), value, mask) for name, value, mask in zip(meanings, values, masks, strict=True))
+
+
 class Channel(NamedTuple):
     """A channel of an image, as ``omero`` describes it.
 
@@ -113,18 +129,21 @@ class Channel(NamedTuple):
         Red, green and blue in hexadecimal digits.
     window : list of float or None
         The values that are black, and in full colour.
+    active : bool
+        Whether it is seen at first.
     """
 
     label: str
     color: str
     window: list[float] | None
+    active: bool = True
 
 
 def channels(omero: JSON) -> list[Channel]:
     """Return the channels that the member ``omero`` of an image lists.
 
     >>> channels({"channels": [{"label": "DAPI", "color": "0000FF", "window": {"start": 0, "end": 1500}}]})
-    [Channel(label='DAPI', color='0000FF', window=[0.0, 1500.0])]
+    [Channel(label='DAPI', color='0000FF', window=[0.0, 1500.0], active=True)]
     """
     listed = omero.get("channels") if is_object(omero) else None
     found = []
@@ -134,7 +153,7 @@ def channels(omero: JSON) -> list[Channel]:
         ends = [window.get("start"), window.get("end")] if is_object(window) else []
         name = label if isinstance(label, str) and label else f"channel {number}"
         text = color.removeprefix("#")[:6] if isinstance(color, str) and color else "ffffff"
-        found.append(Channel(name, text, numbers(ends, 2)))
+        found.append(Channel(name, text, numbers(ends, 2), said.get("active") is not False))
     return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from omnizarr.indexing.transforms import Transform
+from omnizarr.nodes.packing import Packing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,33 +86,18 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Unpack:
-    """Conversion of stored numbers: ``stored * scale + offset``, and NaN for those that mean "missing"."""
+    """Conversion of stored numbers: ``stored * scale + offset``, and NaN for those that are missing or not valid."""
 
     dtype: np.dtype[Any]
-    scale: float | None
-    offset: float | None
-    missing: tuple[Any, ...]
-    kind: str = ""
-    """The kind of integers that the bits mean, "u" or "i", if the attribute ``_Unsigned`` says so."""
+    packing: Packing
 
     def apply(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values, unpacked."""
-        meant = values.view(values.dtype.str[0] + self.kind + values.dtype.str[2:]) if self.kind else values
-        result = meant.astype(self.dtype)
-        if self.scale is not None:
-            result *= self.scale
-        if self.offset is not None:
-            result += self.offset
-        for value in self.missing:
-            if value == value:  # noqa: PLR0124 - NaN stays NaN
-                np.copyto(result, np.nan, where=values == value)
-        return result
+        return self.packing.floats(values, self.dtype)
 
     def __str__(self) -> str:
-        said = {"scale": self.scale, "offset": self.offset, "missing": self.missing or None}
-        return f"unpack to {self.dtype}" + "".join(
-            f", {name} {value}" for name, value in said.items() if value is not None
-        )
+        words = self.packing.words
+        return f"unpack to {self.dtype}{', ' if words else ''}{words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from omnizarr.errors import ReadOnlyError, SelectionError, ShapeError, ValueTypeError
-from omnizarr.formats.conventions import display
 from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Transform
+from omnizarr.nodes import packing
 from omnizarr.nodes.indexers import AnyArray
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.reading import Layout, jobs, read
 from omnizarr.nodes.lazy.tree import Cast, Converted, Joined, Leaf, Node, Pack, Selected, Unpack, joined, selected
+from omnizarr.nodes.packing import Marks, Packing
 from omnizarr.nodes.reading import check_out
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 Names = tuple[str | None, ...] | None
-
-PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
-"""Attributes that say how numbers are stored."""
 
 
 class LazyArray:
@@ -175,10 +173,11 @@ class LazyArray:
     def unpack(
         self, scale: float | None = None, offset: float | None = None, fill: Any = None, *, dtype: DTypeLike = "float64"
     ) -> LazyArray:
-        """Return ``stored * scale + offset``, with NaN for stored numbers that mean "missing".
+        """Return ``stored * scale + offset``, with NaN for stored numbers that are missing or not valid.
 
         If none of `scale`, `offset` and `fill` is given, each source is unpacked by its own attributes
-        ``scale_factor``, ``add_offset``, ``_FillValue``, ``missing_value`` and ``_Unsigned``.
+        ``scale_factor``, ``add_offset``, ``_FillValue``, ``missing_value``, ``valid_range``, ``valid_min``,
+        ``valid_max`` and ``_Unsigned``. The values of these but the first two are those of stored numbers.
 
         Parameters
         ----------
@@ -191,10 +190,10 @@ class LazyArray:
         Examples
         --------
         >>> import omnizarr
-        >>> packed = omnizarr.create_array({}, data=[10, 20, -1], dtype="int16")
-        >>> packed.attrs.update({"scale_factor": 0.5, "missing_value": -1})
+        >>> packed = omnizarr.create_array({}, data=[10, 20, -1, 900], dtype="int16")
+        >>> packed.attrs.update({"scale_factor": 0.5, "missing_value": -1, "valid_max": 100})
         >>> packed.lazy.unpack()[...]
-        array([ 5., 10., nan])
+        array([ 5., 10., nan, nan])
         """
         wanted = np.dtype(dtype)
         if wanted.kind != "f":
@@ -203,10 +202,9 @@ class LazyArray:
             )
         if scale is offset is fill is None:
             return LazyArray(unpacked(self._node, wanted), self.dimension_names, self.notes)
-        missing = () if fill is None else tuple(np.ravel(fill).tolist())
-        return LazyArray(
-            Converted(self._node, Unpack(wanted, scale, offset, missing)), self.dimension_names, self.notes
-        )
+        marks = None if fill is None else Marks(tuple(np.ravel(fill).tolist()))
+        known = Packing(dtype=self.dtype, marks=marks, scale_factor=scale, add_offset=offset)
+        return LazyArray(Converted(self._node, Unpack(wanted, known)), self.dimension_names, self.notes)
 
     def pack(
         self, dtype: DTypeLike, scale: float | None = None, offset: float | None = None, fill: Any = None
@@ -448,12 +446,9 @@ def unpacked(node: Node, dtype: np.dtype[Any]) -> Node:
     def unpack(each: Node, below: list[Node]) -> Node:
         if isinstance(each, Leaf):
             metadata = getattr(each.source, "_metadata", None)
-            attributes = getattr(each.source, "attrs", {})
-            missing = [] if metadata is None else display.missing_values(metadata)
-            scale, offset = (display.number(attributes, name) for name in ("scale_factor", "add_offset"))
-            said = str(attributes.get("_Unsigned", "")).lower()
-            kind = {("i", "true"): "u", ("u", "false"): "i"}.get((each.dtype.kind, said), "")
-            return Converted(each, Unpack(dtype, scale, offset, tuple(missing), kind))
+            if metadata is None:
+                return Converted(each, Unpack(dtype, Packing.of_json(getattr(each.source, "attrs", {}), each.dtype)))
+            return Converted(each, Unpack(dtype, Packing.of_array(metadata)))
         if isinstance(each, Selected):
             return selected(below[0], each.transform)
         if isinstance(each, Joined):
@@ -470,7 +465,7 @@ def _attributes(node: Node) -> dict[str, Any]:
         if isinstance(each, Leaf):
             return dict(getattr(each.source, "attrs", {}))
         if isinstance(each, Converted) and not isinstance(each.step, Cast) and below[0] is not None:
-            return {name: value for name, value in below[0].items() if name not in PACKING}
+            return {name: value for name, value in below[0].items() if name not in packing.ATTRIBUTES}
         if isinstance(each, Joined):
             found = [attributes for attributes in below if attributes is not None]  # gaps have none
             first, others = found[0] if found else {}, found[1:]

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
-from omnizarr.formats.conventions.axes import NORTH_UP
+from omnizarr.formats.conventions.axes import is_upside_down
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection, info, wording
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.packing import Packing
 from omnizarr.nodes.showing import meaning, slices
 from omnizarr.nodes.showing.slices import Slice
 from omnizarr.show.axes import Axis
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from omnizarr.nodes.group import Group
 
 _MOST_OTHERS: Final = 8
+_MOST_FLAGS: Final = 16
 _TABLE: Final = (20, 8)
 """Maximum rows and columns of a table."""
 
@@ -133,7 +135,10 @@ def _view_of(array: Array, selection: Any, *, rgb: bool | None) -> _View:
     channels = meaning.channels_of(array, level, known)
     blended, listed = (None, ()) if channels is None else (channels[0], tuple(channels[1]))
     role = partial(meaning.role_of, array, level, known)
-    chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb, blended=blended, role=role)
+    active = [channel.active for channel in listed]
+    chosen = slices.choose(
+        array.shape, known, array.dtype, selection, rgb=rgb, blended=blended, active=active, role=role
+    )
     return _View(array, level, known, chosen, channels=listed)
 
 
@@ -186,6 +191,15 @@ class _View:
         return dtype if self.chosen.fields is None else dtype[self.chosen.fields]
 
     @property
+    def packing(self) -> Packing:
+        """What the attributes mean for stored values. Those of an array of records describe no field."""
+        return (
+            Packing(dtype=self.dtype)
+            if self.array.dtype.names
+            else meaning.packing_of(self.array, fills=self.level is None)
+        )
+
+    @property
     def is_picture(self) -> bool:
         """Whether it becomes an image or a line, not a table."""
         return are_numbers(self.dtype) and bool(self.chosen.shown) and 0 not in self.chosen.lengths()
@@ -235,23 +249,41 @@ class _View:
     def subject(self) -> Subject:
         """Read the data of an image or a line."""
         chosen = self.chosen
-        values = self._read(chosen)
-        missing = meaning.missing_of(self.array, values, self.level)
+        values, missing = self.packing.decoded(self._read(chosen))
         unit, values = meaning.unit_and_values(self.array.metadata.attributes, values)
         label = meaning.label_of(self.array.metadata.attributes, values)
         unit = unit if label is None else ""
+        flags = meaning.flags_of(self.array.metadata.attributes, values)
+        label = meaning.flag_label(flags) if flags else label
         shown = self._axes(chosen)
         element = self._element(chosen)
-        if len(shown) == 2 and _points_down(shown[0], slices.as_range(chosen.axes[chosen.shown[0]])):
+        if len(shown) == 2 and self._is_upside_down(shown[0]):
             shown = (replace(shown[0], coordinates=shown[0].coordinates[::-1]), shown[1])
             values, missing = values[::-1], None if missing is None else missing[::-1]
         return Subject(values, shown, self._name, unit, missing, element, label=label, lights=tuple(self._lights()))
+
+    def _is_upside_down(self, rows: Axis) -> bool:
+        """Return whether the first row belongs at the bottom, as coordinates and their attributes tell."""
+        at = self.chosen.shown[0]
+        rises = meaning.direction_of(self.array, self.names[at], self.array.shape[at])
+        values = rows.coordinates
+        is_counted = not rows.unit and np.array_equal(values, np.array(slices.as_range(self.chosen.axes[at])))
+        if rises is None or is_counted or values.dtype.kind not in "iuf":
+            return False
+        return is_upside_down(rises, float(values[0]), float(values[-1]))
+
+    def _lit(self) -> list[int]:
+        """Return the numbers of the channels that are drawn in their colours."""
+        if self.chosen.channels is None:
+            return []
+        read = list(slices.as_range(self.chosen.axes[self.chosen.channels]))
+        return [read[place] for place in self.chosen.lit] if self.chosen.lit else read
 
     def _lights(self) -> Iterator[Light]:
         """Yield what each channel that is read is drawn with, if they are blended."""
         if not self.chosen.is_blended or self.chosen.channels is None:
             return
-        for number in slices.as_range(self.chosen.axes[self.chosen.channels]):
+        for number in self._lit():
             known = number < len(self.channels)
             channel = self.channels[number] if known else Channel(f"channel {number}", "ffffff", None)
             ends = channel.window
@@ -273,7 +305,12 @@ class _View:
         short = self.chosen.first(_TABLE)
         left = zip(self.chosen.lengths(), short.lengths(), ("row", "column"), strict=False)
         omitted = [f"{wording.plural(whole - some, kind)} more" for whole, some, kind in left if whole > some]
-        return Subject(self._read(short), self._axes(short), self._name, omitted=" · ".join(omitted))
+        values, hidden = self.packing.decoded(self._read(short))
+        unit = ""
+        if not short.shown and are_numbers(self.dtype):  # one number
+            unit, values = meaning.of_axis(self.array.metadata.attributes, values)
+            values = np.array("missing") if hidden is not None and hidden.all() else values
+        return Subject(values, self._axes(short), self._name, unit, omitted=" · ".join(omitted))
 
     def _read(self, chosen: Slice) -> NDArray[Any]:
         """Return the elements with the dimensions in the order of the picture, and channels last."""
@@ -282,7 +319,8 @@ class _View:
         values = np.asarray(read, None if isinstance(read, (np.ndarray, np.generic)) else self.dtype)
         order = [*chosen.shown, *([] if chosen.channels is None else [chosen.channels])]
         kept = sorted(order)
-        return values.transpose([kept.index(dimension) for dimension in order])
+        found = values.transpose([kept.index(dimension) for dimension in order])
+        return found[..., list(chosen.lit)] if chosen.lit else found
 
     def _axes(self, chosen: Slice) -> tuple[Axis, ...]:
         scales, lengths = self._scales(), self.array.shape
@@ -328,19 +366,14 @@ class _View:
             which = "dimension" if len(chosen.assumed) == 1 else "dimensions"
             yield f"the first element along {which} {numbers}: select others by their indices"
         if chosen.is_blended and chosen.channels is not None:
-            left_out = self.array.shape[chosen.channels] - len(slices.as_range(chosen.axes[chosen.channels]))
+            left_out = self.array.shape[chosen.channels] - len(self._lit())
             if left_out:
                 yield f"{wording.plural(left_out, 'channel')} of the image not shown"
+        flags = [flag.words for flag in meaning.flags_of(self.array.metadata.attributes, np.empty(0, self.dtype))]
+        if flags:
+            yield "flags: " + visible(", ".join(flags[:_MOST_FLAGS] + ["..."] * (len(flags) > _MOST_FLAGS)))
         if self.asked is not None:
             yield f"read from level {self.array.basename}, {wording.lengths(self.array.shape)}"
-
-
-def _points_down(axis: Axis, indices: range) -> bool:
-    """Return whether the vertical axis is known to have south at the top. Indices alone do not tell."""
-    values = axis.coordinates
-    if axis.name.lower() not in NORTH_UP or values.dtype.kind not in "iuf":
-        return False
-    return bool(values[0] < values[-1]) and not np.array_equal(values, np.array(indices))
 
 
 def _levels_below(array: Array, level: reading.Level) -> Iterator[tuple[int, Array]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,10 @@ from omnizarr.formats.reader import is_list, is_object
 from omnizarr.metadata import as_model
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import detection
+from omnizarr.nodes.packing import Packing
 from omnizarr.nodes.showing.slices import as_selector
 from omnizarr.show import axes
+from omnizarr.show.numbers import decimal
 
 if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
@@ -94,11 +97,17 @@ def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale |
     if beside is not None:
         with suppress(OmnizarrError):
             values = np.asarray(beside[as_selector(indices)])
-            return axes.Axis(name, *of_axis(beside.metadata.attributes, values))
+            return axes.Axis(name, *of_axis(beside.metadata.attributes, _coordinates(beside, values)))
     numbers = np.arange(indices.start, indices.stop, indices.step)
     if scale is not None:
         return axes.Axis(name, scale.unit, scale.start + scale.step * numbers)
     return axes.Axis(name, "", numbers)
+
+
+def _coordinates(array: Array, stored: NDArray[Any]) -> NDArray[Any]:
+    """Return what stored coordinates mean: NaN, or NaT of times, where they are missing."""
+    values, hidden = packing_of(array, fills=False).decoded(stored)
+    return values if hidden is None or not hidden.any() else np.where(hidden, np.nan, values)
 
 
 def coordinate(array: Array, name: str, index: int, length: int, scale: Scale | None) -> str:
@@ -122,6 +131,12 @@ def role_of(array: Array, level: reading.Level | None, names: Sequence[str], dim
     return conventional.role_of(name, None if beside is None else beside.metadata.attributes, names=names)
 
 
+def direction_of(array: Array, name: str, length: int) -> Literal["up", "down"] | None:
+    """Return where the coordinates of a dimension rise to in a picture; None without coordinates."""
+    beside = _beside(array, name, length)
+    return None if beside is None else conventional.direction(name, beside.metadata.attributes)
+
+
 def _beside(array: Array, name: str, length: int) -> Array | None:
     """Return the array with the coordinates of a dimension; None if there is none."""
     if not name or "/" in name or name in {".", "..", array.basename} or not array.path:
@@ -143,32 +158,21 @@ def _types(level: reading.Level | None) -> list[str | None]:
 # -- values ----------------------------------------------------------------------
 
 
-def missing_of(array: Array, values: NDArray[Any], level: reading.Level | None) -> NDArray[np.bool_] | None:
-    """Return where values mean "missing"; None if no value does."""
-    marks = display.missing_values(as_model(array.metadata), is_image=level is not None)
-    if not marks:
-        return None
-    found = np.zeros(values.shape, np.bool_)
-    for mark in marks:
-        found |= np.isnan(values) if mark != mark else values == mark  # noqa: PLR0124 - NaN
-    return found
+def packing_of(array: Array, *, fills: bool) -> Packing:
+    """Return what the attributes of an array mean for its stored values; see `Packing.of_array`."""
+    return Packing.of_array(as_model(array.metadata), fills=fills)
 
 
 def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """Return the unit of values, and what they mean: scaled, and times as such, if NumPy has them.
+    """Return the unit of unpacked values, and what they mean: times as such, if NumPy has them.
 
     >>> unit_and_values({"units": "days since 2026-01-01"}, np.array([0, 1]))[1].astype("M8[D]").tolist()
     [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
-    >>> unit_and_values({"units": "K", "scale_factor": 0.5, "add_offset": 200}, np.array([2, 4]))
-    ('K', array([201., 202.]))
     """
     unit = attributes.get("units")
     unit = unit if isinstance(unit, str) else ""
     if values.dtype.kind not in "iuf":
         return unit, values
-    scale, offset = (display.number(attributes, name) for name in ("scale_factor", "add_offset"))
-    if scale is not None or offset is not None:
-        values = values * (1.0 if scale is None else scale) + (0.0 if offset is None else offset)
     times = calendars.Times.of(attributes)
     found = None if times is None else _in_numpy(times, values)
     return ("", found) if found is not None else (unit, values)
@@ -203,6 +207,27 @@ def label_of(attributes: Mapping[str, Any], values: NDArray[Any]) -> Callable[[f
     """Return how a number that means a time of a calendar of its own is written; None if they mean none."""
     times = calendars.Times.of(attributes) if values.dtype.kind in "iuf" else None
     return None if times is None else times.text
+
+
+def flags_of(attributes: Mapping[str, Any], values: NDArray[Any]) -> tuple[display.Flag, ...]:
+    """Return what integers mean by the attributes of flags; none for other values."""
+    return display.flags(attributes) if values.dtype.kind in "iu" else ()
+
+
+def flag_label(flags: Sequence[display.Flag]) -> Callable[[float, float], str]:
+    """Return how a number is written that has a meaning by flags: by that.
+
+    >>> label = flag_label(display.flags({"flag_values": [0, 1], "flag_meanings": "no_data cloud"}))
+    >>> label(0, 1), label(7, 1)
+    ('no data', '7')
+    """
+
+    def label(value: float, step: float) -> str:
+        whole = round(value) if math.isfinite(value) else None
+        found = [] if whole is None or whole != value else [flag for flag in flags if flag.applies(whole)]
+        return ", ".join(flag.meaning.replace("_", " ") for flag in found) or decimal(value, max(step, 1))
+
+    return label
 
 
 # -- channels ----------------------------------------------------------------------

@@ -35,6 +35,8 @@ class Slice:
         Field of a record.
     is_blended : bool
         The channels have colours of their own.
+    lit : tuple of int
+        Of channels with colours, the places among those that are read which are drawn; empty: all.
     """
 
     axes: tuple[Axis, ...]
@@ -43,6 +45,7 @@ class Slice:
     assumed: tuple[int, ...] = ()
     fields: str | None = None
     is_blended: bool = False
+    lit: tuple[int, ...] = ()
 
     def thinned(self, most: Sequence[int]) -> Slice:
         """Return the same with at most this many indices along the shown dimensions, by taking every n-th."""
@@ -75,13 +78,15 @@ def choose(
     *,
     rgb: bool | None = None,
     blended: int | None = None,
+    active: Sequence[bool] = (),
     role: Callable[[int], Role | None] | None = None,
 ) -> Slice:
     """Return the part of an array that a selection shows.
 
     `names` are those of its dimensions, "" where there is none; `rgb` says whether the last of three dimensions holds
     red, green and blue; None: if it looks like that. `blended` is the dimension of channels that have colours of their
-    own: of those selected, the first four are shown. `role` is that of `axes.picture`.
+    own: of those selected, the first four are shown; if all are, those that are `active`. `role` is that of
+    `axes.picture`.
 
     Raises SelectionError and BoundsCheckError.
 
@@ -105,8 +110,9 @@ def choose(
     is_blended = blended in kept and len(kept) > 2 and rgb is None and dtype is not None and dtype.kind in "biuf"
     seen = dtype[fields[0]] if fields and dtype is not None else dtype
     channels = blended if is_blended else _channels(axes, kept, names, seen, rgb=rgb)
+    lit: tuple[int, ...] = ()
     if is_blended and channels is not None:
-        axes[channels] = as_range(axes[channels])[:_MOST_BLENDED]
+        axes[channels], lit = _lit(as_range(axes[channels]), shape[channels], active)
     kept = [dimension for dimension in kept if dimension != channels]
     found = picture(
         [names[at] for at in kept], [_length(axes[at]) for at in kept], role and (lambda at: role(kept[at]))
@@ -119,7 +125,20 @@ def choose(
             axes[dimension] = axis[0]
     if any(isinstance(axes[dimension], range) for dimension in assumed):
         raise SelectionError("a dimension of length 0 has nothing to show", found=tuple(shape))
-    return Slice(tuple(axes), shown, channels, assumed, fields[0] if fields else None, is_blended)
+    return Slice(tuple(axes), shown, channels, assumed, fields[0] if fields else None, is_blended, lit)
+
+
+def _lit(asked: range, length: int, active: Sequence[bool]) -> tuple[range, tuple[int, ...]]:
+    """Return the channels to read, and the places among them of those that are drawn (empty: all).
+
+    >>> _lit(range(6), 6, (False, True, False, True, True, False)), _lit(range(2), 6, (False,))
+    ((range(1, 5), (0, 2, 3)), (range(0, 2), ()))
+    """
+    chosen = [number for number in asked if number >= len(active) or active[number]][:_MOST_BLENDED]
+    if len(asked) < length or not chosen or chosen == list(asked[: len(chosen)]):
+        return asked[: len(chosen) if len(asked) == length and chosen else _MOST_BLENDED], ()
+    first, last = asked.index(chosen[0]), asked.index(chosen[-1])
+    return asked[first : last + 1], tuple(asked.index(number) - first for number in chosen)
 
 
 def every(axis: Axis, step: int) -> Axis:
