@@ -207,7 +207,11 @@ OPERATIONS = {
     "get missing data": ("g", lambda group: group.get("b")),
     "members": ("/", lambda group: group.members(max_depth=None)),
     "list": ("g", list),
-    "overwrite array": ("g", lambda group: group.create_array("a", shape=(4,), dtype="i4", overwrite=True)),
+    "overwrite array": ("g", lambda group: group.create_array("a", shape=(4, 2), dtype="i4", overwrite=True)),
+    "overwrite array of another rank": (
+        "g",
+        lambda group: group.create_array("a", shape=(4,), dtype="i4", overwrite=True),
+    ),
     "create array": ("g", lambda group: group.create_array("new", shape=(4,), dtype="i4")),
     "create group": ("g", lambda group: group.create_group("new")),
     "require group": ("/", lambda group: group.require_group("g")),
@@ -237,7 +241,7 @@ EXPECTED = {
         "open consolidated": "get zarr.json",
         "create group, w": (
             "get zarr.json, get new/zarr.json, get new/.zarray, get new/.zgroup, get new/.zmetadata, "
-            "get new/meta, get new/__zmeta__, set new/zarr.json"
+            "get new/meta, get new/__zmeta__, get new/omnizarr-conversion.json, set new/zarr.json"
         ),
         "group[name]": "get g/a/zarr.json",
         "name in group": "get g/a/zarr.json",
@@ -274,7 +278,13 @@ EXPECTED = {
         "list": "list_dir g/, get g/a/zarr.json",
         "overwrite array": (
             "get g/zarr.json, get zarr.json, get g/a/zarr.json, get g/a/zarr.json, list_prefix g/a/, "
-            "delete_prefix g/a/, set g/a/zarr.json, exists .zmetadata, exists g/.zmetadata"
+            "delete g/a/zarr.json, delete_prefix g/a/, set g/a/zarr.json, exists .zmetadata, exists g/.zmetadata"
+        ),
+        "overwrite array of another rank": (
+            "get g/zarr.json, get zarr.json, get g/a/zarr.json, get g/a/zarr.json, list_prefix g/a/, "
+            "set g/a/omnizarr-conversion.json, delete g/a/zarr.json, list_dir g/a/, delete_prefix g/a/c/, "
+            "delete g/a/omnizarr-conversion.json, delete_prefix g/a/, set g/a/zarr.json, exists .zmetadata, "
+            "exists g/.zmetadata"
         ),
         "delete array": (
             "get g/a/zarr.json, delete_prefix g/a/, get zarr.json, exists .zmetadata, get g/zarr.json, "
@@ -305,7 +315,8 @@ EXPECTED = {
         "open consolidated": "get zarr.json, get .zgroup, get .zattrs, get .zmetadata",
         "create group, w": (
             "get zarr.json, get .zgroup, get .zattrs, get new/zarr.json, get new/.zarray, get new/.zgroup, "
-            "get new/.zmetadata, get new/meta, get new/__zmeta__, set new/.zgroup, exists .zmetadata"
+            "get new/.zmetadata, get new/meta, get new/__zmeta__, get new/omnizarr-conversion.json, set new/.zgroup, "
+            "exists .zmetadata"
         ),
         "group[name]": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs",
         "name in group": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs",
@@ -345,7 +356,8 @@ EXPECTED = {
         "overwrite array": (
             "get g/.zmetadata, get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, "
             "get .zattrs, get g/a/zarr.json, get g/a/.zarray, get g/a/zarr.json, get g/a/.zarray, "
-            "get g/a/.zattrs, list_prefix g/a/, delete_prefix g/a/, set g/a/.zarray, exists .zmetadata, "
+            "get g/a/.zattrs, list_prefix g/a/, delete g/a/.zarray, delete g/a/.zattrs, "
+            "delete_prefix g/a/, set g/a/.zarray, exists .zmetadata, "
             "get zarr.json, exists g/.zmetadata, get g/zarr.json"
         ),
         "delete array": (

@@ -49,6 +49,30 @@ def _old(folder):
     omnizarr.create_group(folder / "b.zarr").create_array("old", data=np.ones(4), compressors=None)
 
 
+def _tree(folder):
+    root = omnizarr.create_group(folder / "b.zarr")
+    for name in ("old", "deep/old"):
+        root.create_array(name, data=VALUES, chunks=(2, 3), compressors=None)
+
+
+def _drafts(folder):
+    for name in ("draft.zarr", "b.zarr"):
+        root = omnizarr.create_group(folder / name, zarr_format="3-draft2020")
+        root.create_array(f"deep/{name[0]}", data=VALUES, chunks=(2, 3), compressors=None)
+    (folder / "b.zarr/README.txt").write_text("who made this")
+    (folder / "b.zarr/photos").mkdir()
+    (folder / "b.zarr/photos/2023").write_text("only digits")
+
+
+class Lazy:
+    """Values that are computed when they are read. Until then, what they replace stays."""
+
+    shape, dtype, ndim = VALUES.shape, VALUES.dtype, 2
+
+    def __getitem__(self, selection):
+        return VALUES[selection]
+
+
 def _image(folder):
     omnizarr.create_array(folder / "image.zarr", data=np.arange(256.0).reshape(16, 16), chunks=(8, 8), compressors=None)
 
@@ -99,6 +123,9 @@ TOOLS = {
     "copy_node over another": Tool(
         lambda at, **_: omnizarr.copy_node(at / "a.zarr", at / "b.zarr", overwrite=True), build=_old
     ),
+    "copy_node over a draft": Tool(
+        lambda at, **_: omnizarr.copy_node(at / "draft.zarr", at / "b.zarr", overwrite=True), build=_drafts
+    ),
     "move_node": Tool(lambda at, **how: omnizarr.move_node(at / "a.zarr", at / "b.zarr", **how)),
     "move_node within a group": Tool(
         lambda at, **how: omnizarr.move_node(at / "a.zarr/deep/t", at / "a.zarr/o/t", **how)
@@ -133,6 +160,12 @@ TOOLS = {
     ),
     "create_array over another": Tool(
         lambda at, **_: omnizarr.create_array(at / "a.zarr/y", shape=(4,), dtype="int8", overwrite=True)
+    ),
+    "create_array of lazy data over a group": Tool(
+        lambda at, **_: omnizarr.create_array(at / "b.zarr", data=Lazy(), chunks=(2, 3), overwrite=True), build=_tree
+    ),
+    "create_group over another": Tool(
+        lambda at, **_: omnizarr.create_group(at / "b.zarr", overwrite=True), build=_tree
     ),
     "create_group": Tool(
         lambda at, **how: omnizarr.create_group(at / "a.zarr/new/g", **how), ({}, {"overwrite": True})

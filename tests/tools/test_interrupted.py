@@ -26,10 +26,13 @@ def steps(name, folder):
 
 
 def is_temporary(name):
-    """Whether ``repair`` removes a file, or the result of the tool names it: what a replacement has left."""
+    """Whether ``repair`` removes a file, or the result of the tool names it: what a replacement has left.
+
+    A directory ``.omnizarr-*.new`` holds old values that a killed replacement had put aside: they are no keys.
+    """
     last = name.rpartition("/")[2]
     beside = (".omnizarr-new-", ".omnizarr-old-")
-    return name.startswith(beside) or (last.startswith(".omnizarr-") and last.endswith((".tmp", ".lock")))
+    return name.startswith(beside) or (last.startswith(".omnizarr-") and last.endswith((".tmp", ".lock", ".new")))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")

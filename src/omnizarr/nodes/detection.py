@@ -412,9 +412,9 @@ def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> F
     return None
 
 
-def is_free(where: StorePath) -> bool:
-    """Return whether nothing at a place has the name of a node's document. All formats are requested at once."""
-    return not verbs.has_any(where.store, where.prefix, _MAKERS)
+def is_free(where: StorePath, *others: str) -> bool:
+    """Return whether nothing at a place has the name of a node's document, or another name. All are asked at once."""
+    return not verbs.has_any(where.store, where.prefix, (*_MAKERS, *others))
 
 
 def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:

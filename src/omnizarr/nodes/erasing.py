@@ -3,6 +3,10 @@
 Overwriting a node removes these keys and nothing else. The same directory may hold a README, a git repository, or
 data of other programs. Everything is removed that could reappear as data of a new hierarchy: documents of every
 format, with or without their node, and keys of chunks, in any encoding, where there is an array.
+
+Documents are removed first, so no array is ever seen without some of its chunks. Where chunks lie without a document,
+a note says which these are, from before the first document goes until the last chunk is gone. Whoever erases there
+again finds in it what a killed program has left. The journals of conversions, copies and deletions are such notes, too.
 """
 
 from __future__ import annotations
@@ -21,9 +25,12 @@ from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import holdings
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, bounded, verbs
+from omnizarr.stores.base import answers_itself
 
 JOURNAL: Final = "omnizarr-conversion.json"
-"""Name of the directory that an unfinished conversion leaves in its target."""
+"""Name of the document that is at a place while something is made or removed there."""
+REPLACEMENT: Final = {"replace": "all"}
+"""Options, in such a document, of the removal of a node that another one replaces."""
 
 _ENTRY: Final = "zarr.json"
 _OLDEST: Final = frozenset({"meta", "attrs"})  # names of Zarr v1, which other programs use, too
@@ -43,23 +50,56 @@ _CHUNK: Final = re.compile(
     r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?"
     r"|__zdata__/[0-9]+(?:\.[0-9]+)*\.blosc"  # zarr 0.4
 )
+_LIKE_A_CHUNK: Final = re.compile(rf"(?:^|/)(?:{_CHUNK.pattern})\Z")
 _DRAFT_CHUNK: Final = re.compile(r"c|c?[0-9]+(?:[^0-9]+[0-9]+)*")
 _BATCH: Final = 1000
 _MOST_KEPT: Final = 100_000
 """Number of keys that are remembered instead of listed again."""
 
 
-def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
+def erase(
+    where: StorePath,
+    metadata: Metadata | None = None,
+    *,
+    heir: Metadata | None = None,
+    coming: Iterable[str] | None = None,
+) -> bool:
     """Delete documents and chunks of the node at a place and of all nodes below. Return whether anything else remains.
 
-    `metadata` are those of the node, if they have been read.
+    Parameters
+    ----------
+    where : StorePath
+    metadata : Metadata, optional
+        Those of the node, if they have been read.
+    heir : Metadata, optional
+        Those of the node that comes next. No note is written for chunks that the same array would replace, too.
+    coming : iterable of str, optional
+        Directories of the chunks that will be copied here. The note names them, and stays until `forget`.
     """
-    keys, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
+    found = Belongings(where, metadata)
     holdings.delete_unlisted(where)
-    is_ours, below = _told_apart(where, metadata, keys, prefixes)
-    verbs.delete_many(where.store, keys)
-    left = [_erase_below(where.store, each, is_ours) for each in below]
+    is_noted = coming is not None or found.needs_note(heir)
+    if is_noted:
+        found.note(coming or ())
+    verbs.delete_many(where.store, found.documents)
+    is_noted = is_noted or found.is_noted
+    left = [_erase_below(where.store, each, found, is_noted=is_noted) for each in found.below]
+    if coming is None and is_noted:
+        forget(where)
+        if not any(left) and where.store.concurrency == 1:  # empty directories, and files without keys
+            for each in found.below:
+                verbs.delete_prefix(where.store, each.prefix)
     return any(left)
+
+
+def is_begun(where: StorePath) -> bool:
+    """Return whether something was being made or removed at a place."""
+    return where.store.exists(_note_key(where))
+
+
+def forget(where: StorePath) -> None:
+    """Delete the note: what was removed is gone, and what was made is complete."""
+    where.store.delete(_note_key(where))
 
 
 def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[str]:
@@ -67,19 +107,96 @@ def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[st
 
     `metadata` are those of the node, if they have been read.
     """
-    keys, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
-    is_ours, below = _told_apart(where, metadata, keys, prefixes)
-    return (key.rstrip("\0") for each in below for key in each if not is_ours(key))
+    return Belongings(where, metadata).strangers()
 
 
-def _told_apart(
-    where: StorePath, metadata: Metadata | None, keys: Iterable[str], prefixes: Iterable[str]
-) -> tuple[Callable[[str], bool], list[_Below]]:
-    """Return a function that recognises documents and chunks, and what is below the prefixes."""
-    own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
-    below = [_Below(where.store, prefix) for prefix in prefixes]
-    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and is_enough(metadata) else {}
-    return recogniser(where.store, keys, below, own, known), below
+class Belongings:
+    """Everything below a place, told apart.
+
+    Parameters
+    ----------
+    where : StorePath
+    metadata : Metadata, optional
+        Those of the node, if they have been read.
+
+    Attributes
+    ----------
+    below : list
+        The keys below each prefix.
+    is_noted : bool
+        Whether a note is here.
+    """
+
+    def __init__(self, where: StorePath, metadata: Metadata | None = None) -> None:
+        self.where, self._metadata = where, metadata
+        self._own, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
+        data = [] if where.home is None else [where.home.chunk_prefix(where.path)]
+        self.below = [_Below(where.store, prefix) for prefix in prefixes]
+        known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and is_enough(metadata) else {}
+        self.note_key = _note_key(where)
+        notes = [] if where.home is None else [self.note_key]  # it need not be below one of the prefixes
+        self.is_ours = recogniser(where.store, [*self._own, *notes], self.below, data, known)
+        self.is_noted = self.note_key in self.is_ours.notes
+
+    def strangers(self) -> Iterator[str]:
+        """Yield the keys that are neither documents nor chunks."""
+        return (key.rstrip("\0") for each in self.below for key in each if not self.is_ours(key))
+
+    @property
+    def documents(self) -> list[str]:
+        """The documents, in the order in which they are deleted: from the top, and first what makes a node."""
+        below = (key for each in self.below for key in each if not key.endswith("/") and self.is_ours.document(key))
+        found = dict.fromkeys((*self._own, *sorted(below, key=_turn)))
+        found.pop(self.note_key, None)
+        return list(found)
+
+    def needs_note(self, heir: Metadata | None) -> bool:
+        """Return whether there are chunks that cannot be recognised without the documents."""
+        if not any(self.is_ours.chunk(key) for each in self.below for key in each):
+            return False
+        if not isinstance(heir, ArrayMetadata) or not isinstance(self._metadata, ArrayMetadata):
+            return True
+        old = self._metadata
+        is_same = (old.dialect, old.chunk_key_encoding, len(old.shape)) == (
+            heir.dialect,
+            heir.chunk_key_encoding,
+            len(heir.shape),
+        )
+        return not is_same or not self.is_ours.arrays <= {self.where.path} or bool(self.is_ours.notes)
+
+    def note(self, coming: Iterable[str] = ()) -> None:
+        """Write the note, which names also the arrays whose chunks will come."""
+        ours = self.is_ours
+        directory = self.note_key.removesuffix(JOURNAL)
+        drafts = {each[:-1] for each in ours.chunks_of_drafts}
+        named = {"arrays": ours.arrays.union(coming), "drafts": drafts, "all": ours.whole}
+        relative = {
+            name: sorted(path[len(directory) :] for path in paths if f"{path}/".startswith(directory))
+            for name, paths in named.items()
+        }
+        entries = {
+            "source": "", "source_format": "", "target_format": "", "options": REPLACEMENT, "source_digest": "",
+            "target_digest": "", "verify": False, "version": 1,
+        }  # fmt: skip
+        self.where.store.set(self.note_key, documents.render({"omnizarr_conversion": entries, LEFT: relative}))
+
+
+LEFT: Final = "left"
+"""Member of a note, and of the journal of a conversion, that names arrays by their paths below."""
+
+
+def _note_key(where: StorePath) -> str:
+    """Return the key of the note, which lies beside the chunks in the hierarchy of a draft."""
+    home = where.home
+    return f"{where.prefix if home is None or where.path == home.root else home.chunk_prefix(where.path)}{JOURNAL}"
+
+
+def _turn(key: str) -> tuple[int, int]:
+    name = key.rpartition("/")[2]
+    return key.count("/"), 0 if name == ".zmetadata" else 1 if name in _MAKERS else 2
+
+
+_MAKERS: Final = frozenset(name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document))
 
 
 def is_enough(metadata: Metadata) -> bool:
@@ -110,11 +227,20 @@ class _Below(Iterable[str]):
             self._kept = kept
 
 
-def _erase_below(store: Store, below: _Below, is_ours: Callable[[str], bool]) -> bool:
-    if all(map(is_ours, below)):
-        verbs.delete_prefix(store, below.prefix)
+def _erase_below(store: Store, below: _Below, found: Belongings, *, is_noted: bool) -> bool:
+    """Delete what is below a prefix but documents, which are gone, and the note; return whether anything remains."""
+    if all(map(found.is_ours, below)):
+        if store.concurrency > 1 and answers_itself(store, verbs.delete_many):
+            verbs.delete_many(store, filter(found.is_ours.chunk, below))
+        elif is_noted and found.note_key.startswith(below.prefix):
+            listing = store.list_dir(below.prefix)
+            verbs.delete_many(store, [key for key in listing.keys if key != found.note_key])
+            for each in listing.prefixes:
+                verbs.delete_prefix(store, each)
+        else:
+            verbs.delete_prefix(store, below.prefix)
         return False
-    ours = filter(is_ours, below)
+    ours = (key for key in below if found.is_ours(key) and key != found.note_key)
     while keys := list(islice(ours, _BATCH)):
         verbs.delete_many(store, [key for key in keys if not key.endswith("/")])
         for link in keys:
@@ -141,47 +267,98 @@ def _listed(store: Store, prefix: str) -> Iterator[str]:
                 pending.append(below)
 
 
-def recogniser(
-    store: Store,
-    own: Iterable[str],
-    below: Iterable[Iterable[str]],
-    data: Iterable[str],
-    known: Mapping[str, bool],
-) -> Callable[[str], bool]:
-    """Return a function that recognises documents and chunks below some prefixes.
+class recogniser:  # noqa: N801 - called like a function
+    """A function that recognises documents and chunks below some prefixes.
 
     `own` are keys of other documents. `data` are prefixes of chunks of known drafts. `known` are directories for
     which it is known whether a ``zarr.json`` makes them arrays.
-    """
-    markers: dict[str, set[str]] = {}
-    chunks_of_drafts = set(data)
-    linked: set[str] = set()
-    for key in chain(own, *below):
-        directory, _, name = key.rpartition("/")
-        if name in _NAMES or name in _OLDEST:
-            markers.setdefault(directory, set()).add(name)
-        elif key.endswith("/") and _leads_to_nodes(store, key):
-            linked.add(key)
-        chunks_of_drafts.update(_chunks_of_draft(key))
-    arrays, decoders = _arrays_among(store, markers, known)
-    arrays_above, decoders_above = Above(arrays), Above(decoders)
-    drafts = Above({each[:-1] for each in chunks_of_drafts})
 
-    def is_ours(key: str) -> bool:
+    Attributes
+    ----------
+    arrays : set of str
+        Directories of arrays, also of those that only notes name.
+    chunks_of_drafts : set of str
+        Prefixes of the chunks of arrays of drafts.
+    notes : list of str
+        Keys of what names itself a note.
+    whole : set of str
+        Directories in which every key is ours that could be that of a chunk: of unfinished copies and deletions,
+        which do not begin where there is anything else.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        own: Iterable[str],
+        below: Iterable[Iterable[str]],
+        data: Iterable[str],
+        known: Mapping[str, bool],
+    ) -> None:
+        self._markers: dict[str, set[str]] = {}
+        self.chunks_of_drafts = set(data)
+        self.notes: list[str] = []
+        self.whole: set[str] = set()
+        self._linked: set[str] = set()
+        for key in chain(own, *below):
+            directory, _, name = key.rpartition("/")
+            if name == JOURNAL:
+                self.notes.append(key)
+            elif name in _NAMES or name in _OLDEST:
+                self._markers.setdefault(directory, set()).add(name)
+            elif key.endswith("/") and _leads_to_nodes(store, key):
+                self._linked.add(key)
+            self.chunks_of_drafts.update(_chunks_of_draft(key))
+        self.arrays, decoders = _arrays_among(store, self._markers, known)
+        if self.notes:
+            self._read_notes(store)
+        self._decoders, self._decoders_above = decoders, Above(decoders)
+        self._arrays_above, self._whole_above = Above(self.arrays), Above(self.whole)
+        self._drafts_above = Above({each[:-1] for each in self.chunks_of_drafts})
+
+    def _read_notes(self, store: Store) -> None:
+        for position, document in bounded.documents(store, self.notes):
+            at = prefix(self.notes[position].rpartition("/")[0])
+            try:
+                parsed = documents.parse(document or b"{}")
+            except OmnizarrError:
+                continue
+            if not isinstance(parsed, Mapping) or "omnizarr_conversion" not in parsed:
+                continue
+            left = parsed.get(LEFT)
+            if not isinstance(left, Mapping):
+                self.whole.add(at[:-1])
+                continue
+            self.arrays.update(f"{at}{path}".rstrip("/") for path in _texts(left, "arrays"))
+            self.chunks_of_drafts.update(prefix(f"{at}{path}".rstrip("/")) for path in _texts(left, "drafts"))
+            self.whole.update(f"{at}{path}".rstrip("/") for path in _texts(left, "all"))
+
+    def __call__(self, key: str) -> bool:
+        """Return whether a key is that of a document or a chunk."""
+        return self.document(key) or self.chunk(key)
+
+    def document(self, key: str) -> bool:
+        """Return whether a key is that of a document, or a link to nodes."""
         directory, _, name = key.rpartition("/")
-        if name in _NAMES or key in linked:
+        if name in _NAMES or key in self._linked:
             return True
-        if name in _OLDEST and "meta" in markers[directory] and directory in arrays:
-            return True
-        if is_chunk(key, arrays_above):
-            return True
-        if any(decoders[at](key[len(prefix(at)) :]) for at in decoders_above.of(key)):
-            return True
-        if any(_DRAFT_CHUNK.fullmatch(key, len(prefix(at))) for at in drafts.of(key)):
+        if name in _OLDEST and "meta" in self._markers[directory] and directory in self.arrays:
             return True
         return next(_drafts(key), None) is not None or _DRAFT_COPIES.search(key) is not None
 
-    return is_ours
+    def chunk(self, key: str) -> bool:
+        """Return whether a key is that of a chunk."""
+        if is_chunk(key, self._arrays_above):
+            return True
+        if any(self._decoders[at](key[len(prefix(at)) :]) for at in self._decoders_above.of(key)):
+            return True
+        if any(_DRAFT_CHUNK.fullmatch(key, len(prefix(at))) for at in self._drafts_above.of(key)):
+            return True
+        return any(_LIKE_A_CHUNK.search(key[len(prefix(at)) :]) for at in self._whole_above.of(key))
+
+
+def _texts(left: Mapping[str, JSON], name: str) -> Iterator[str]:
+    paths = left.get(name)
+    return (each for each in paths if isinstance(each, str)) if isinstance(paths, list | tuple) else iter(())
 
 
 def is_chunk(key: str, arrays: Above) -> bool:

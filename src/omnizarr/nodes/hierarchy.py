@@ -9,7 +9,7 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Final, TypeAlias, TypeVar
 
@@ -106,14 +106,17 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
         change.begin()
         return Found(where, metadata)
     with where.lock():
-        existing = occupant(where)
+        existing, is_begun = _occupied(where) if overwrite else (occupant(where), False)
         is_rest = False
         if existing is not None:
             if not overwrite:
                 raise in_the_way(where, existing)
             change.known = above.formats(others=True)
             change.begin("gone")
-            is_rest = _clear_for(where, existing)
+            is_rest = _clear_for(where, existing, heir=metadata)
+        elif is_begun:
+            change.begin("gone")
+            erasing.erase(where)
         change.is_new = existing is None
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
@@ -366,13 +369,14 @@ def copy(
     *,
     overwrite: bool = False,
     on_copied: Callable[[], object] | None = None,
-    exchange: Callable[[StorePath, Occupant], bool] | None = None,
+    exchange: Callable[[StorePath, Occupant, Sequence[str]], bool] | None = None,
 ) -> None:
     """Copy a node and all nodes below, byte for byte, to another place of this or another store.
 
     Documents come last, so that no incomplete node is visible. `on_copied` is called for each value, from several
-    threads. `exchange` is called first, with the target and its existing node, and may replace that itself: then it
-    returns True. To keep what is replaced until the copy is complete, see `omnizarr.nodes.replacing`.
+    threads. `exchange` is called first, with the target, its existing node, and the directories of the chunks that will
+    come; it may replace that itself: then it returns True. To keep what is replaced until the copy is complete, see
+    `omnizarr.nodes.replacing`.
 
     Raises
     ------
@@ -385,18 +389,25 @@ def copy(
     NotRepresentableError
         If `target` is in a hierarchy with another scheme of keys.
     """
-    found, target = _ready(source, target, is_staged=exchange is not None)
+    found, target, arrays = _ready(source, target, is_staged=exchange is not None)
     source, dialect = found.where, dialect_of(target, found.metadata)
     with Change(target, "new" if isinstance(found.metadata, GroupMetadata) else "gone") as change, target.lock():
-        existing = occupant(target)
+        existing, is_begun = _occupied(target) if overwrite else (occupant(target), False)
         change.is_new = existing is None
+        is_noted = existing is not None or is_begun
         if existing is not None:
             if not overwrite:
                 raise in_the_way(target, existing)
             change.begin()
-            if exchange is not None and exchange(target, existing):
+            if exchange is not None and exchange(target, existing, arrays):
                 return
-            is_rest = _clear_for(target, existing)
+        if is_noted:
+            change.begin()
+            is_rest = (
+                erasing.erase(target, coming=arrays)
+                if existing is None
+                else _clear_for(target, existing, coming=arrays)
+            )
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         change.begin()
@@ -407,10 +418,17 @@ def copy(
         copier.run(layout.chunks(), on_copied)
         for level in layout.documents():
             replace(copier, by_server=False).run(level, on_copied)
+        if is_noted:
+            erasing.forget(target)
 
 
-def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> tuple[Found[Metadata], StorePath]:
-    """Return what to copy, and where to, after creating the groups above it. Raises the errors of `copy`."""
+def _ready(
+    source: StorePath, target: StorePath, *, is_staged: bool = False
+) -> tuple[Found[Metadata], StorePath, list[str]]:
+    """Return what to copy, where to, and the directories that its chunks will have, after creating the groups above it.
+
+    Raises the errors of `copy`.
+    """
     _refuse_read_only(target)
     found = open_node(source)
     source = found.where
@@ -418,22 +436,30 @@ def _ready(source: StorePath, target: StorePath, *, is_staged: bool = False) -> 
     check_path(dialect, target.path)
     if not is_staged:  # in a directory within the root, but not below it
         refuse_overlap(source, target)
-    if isinstance(found.metadata, GroupMetadata):
-        refuse_unreachable(source)
+    arrays = arrays_below(source) if isinstance(found.metadata, GroupMetadata) else [source.path]
     above = Above()
     target = place_in_hierarchy(target, dialect, above)
     refuse_other_keys(source, target)
     dialect = dialect_of(target, found.metadata)
     create_ancestors(target, dialect, above)
     refuse_sibling(target, dialect)
-    return found, target
+    space = dialects_at(target)[0].keyspace
+    paths = (f"{target.prefix}{path[len(source.prefix) :]}".rstrip("/") for path in arrays)
+    return found, target, [path if target.home is None else space.chunk_prefix(path)[:-1] for path in paths]
 
 
-def refuse_unreachable(source: StorePath) -> None:
-    """Raise InvalidKeyError if something below a group would not be copied, because the store has no keys for it."""
-    for _, found in walk.listed(source):
+def arrays_below(source: StorePath) -> list[str]:
+    """Return the paths of the arrays below a group.
+
+    Raises InvalidKeyError if something below would not be copied, because the store has no keys for it.
+    """
+    arrays = []
+    for where, found in walk.listed(source):
         if isinstance(found, InvalidKeyError):
             raise found
+        if not isinstance(found, GroupMetadata):
+            arrays.append(where.path)
+    return arrays
 
 
 def refuse_other_keys(source: StorePath, target: StorePath) -> None:
@@ -476,7 +502,7 @@ def refuse_overlap(source: StorePath, target: StorePath) -> None:
 
 def move(source: StorePath, target: StorePath) -> None:
     """Move a node and all nodes below to another place of its store. Raises the errors of `copy`."""
-    found, place = _ready(source, target)
+    found, place, _ = _ready(source, target)
     existing = occupant(place)
     if existing is not None:
         raise in_the_way(place, existing)
@@ -625,24 +651,42 @@ def _here_or_error(
         return error
 
 
-def _is_free(where: StorePath) -> bool:
-    """Return whether nothing at a place makes a node, as far as one request tells."""
-    return where.home is None and is_free(where)
+def _is_free(where: StorePath, *others: str) -> bool:
+    """Return whether nothing at a place makes a node, and no other name is there, as far as one request tells."""
+    return where.home is None and is_free(where, *others)
+
+
+def _occupied(where: StorePath) -> tuple[Found[Metadata] | OmnizarrError | None, bool]:
+    """Return the node that a new node would replace; if there is none, also whether one was being made or removed."""
+    if _is_free(where, erasing.JOURNAL):
+        return None, False
+    existing = _in_the_place(where)
+    return existing, existing is None and erasing.is_begun(where)
 
 
 def occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
     """Return the node that a new node would replace. At the root of a draft's hierarchy, it may have another format."""
-    existing = None if _is_free(where) else _here_or_error(where)
+    return None if _is_free(where) else _in_the_place(where)
+
+
+def _in_the_place(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    existing = _here_or_error(where)
     if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
         return _here_or_error(replace(where, home=None))
     return existing
 
 
-def _clear_for(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> bool:
-    """Remove what a new node replaces, and return whether anything else remains there."""
+def _clear_for(
+    where: StorePath,
+    existing: Found[Metadata] | OmnizarrError | None,
+    *,
+    heir: Metadata | None = None,
+    coming: Sequence[str] | None = None,
+) -> bool:
+    """Remove what a new node replaces, and return whether anything else remains there. See `erasing.erase`."""
     if isinstance(existing, Found):
-        return erasing.erase(existing.where, existing.metadata)
-    return erasing.erase(where)
+        return erasing.erase(existing.where, existing.metadata, heir=heir, coming=coming)
+    return erasing.erase(where, heir=heir, coming=coming)
 
 
 def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:

@@ -92,6 +92,8 @@ class Change:
     ) -> None:
         if not self._begun:
             return
+        if error is not None and self.below == "gone":
+            self.below = "new"  # not all of them may be gone
         later = _later.get()
         if later is not None and error is None and later.takes(self):
             return

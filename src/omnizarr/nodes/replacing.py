@@ -12,9 +12,10 @@ Values that are in memory already are written directly: they cannot fail half-wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from omnizarr.errors import ConflictError, OmnizarrError, StoreError
@@ -64,7 +65,7 @@ def remade(where: StorePath, dialect: Dialect, make: Callable[[StorePath], T]) -
     with staging.staged(where.store) as stage:
         made = _root(stage.store, where)
         result = _made(made, where, make, stage.is_whole)
-        hierarchy.copy(made, where, overwrite=True, exchange=lambda at, existing: _exchange(stage, at, existing))
+        hierarchy.copy(made, where, overwrite=True, exchange=partial(_exchange, stage))
     return where, result
 
 
@@ -134,21 +135,29 @@ def _in_files() -> Iterator[Store]:
         yield LocalStore(folder)
 
 
-def _exchange(stage: staging.Staging, where: StorePath, existing: hierarchy.Occupant) -> bool:
+def _exchange(stage: staging.Staging, where: StorePath, existing: hierarchy.Occupant, arrays: Sequence[str]) -> bool:
     """Rename, if everything in the directory belongs to the node. Otherwise return False."""
     at, metadata = (where, None) if isinstance(existing, OmnizarrError) else (existing.where, existing.metadata)
-    if at.home is not None or next(erasing.strangers(at, metadata), None) is not None:
+    if at.home is not None:
         return False
-    if stage.exchange(where.prefix, _turn):
+    found = erasing.Belongings(at, metadata)
+    if next(found.strangers(), None) is not None:
+        return False
+    found.note(arrays)
+    try:
+        is_done = stage.exchange(where.prefix, _turn)
+    finally:
+        erasing.forget(at)  # if it failed, it was undone
+    if is_done:
         return True
     if not where.path:  # the directory in which the new node waits is in what would be removed
         raise StoreError("the files of the old node cannot be renamed", store=str(where.store), path=where.path)
     return False
 
 
-def _turn(name: str) -> int:
+def _turn(name: str) -> int | None:
     """Return when something in the directory of a node is put into place: the document that makes it a node last."""
-    return 2 if name in _MAKERS else int(name in _DOCUMENTS)
+    return None if name == erasing.JOURNAL else 2 if name in _MAKERS else int(name in _DOCUMENTS)
 
 
 _MAKERS: Final = frozenset(name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document))

@@ -17,7 +17,7 @@ import numpy as np
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
-from omnizarr.nodes import copying, creating, detection, hierarchy, holdings, replacing
+from omnizarr.nodes import copying, creating, detection, erasing, hierarchy, holdings, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
@@ -357,7 +357,7 @@ def _refuse_unreachable(place: StorePath) -> None:
     except MetadataError:
         return  # keys are copied, whatever they belong to
     if group is not None and isinstance(group.metadata, GroupMetadata):
-        hierarchy.refuse_unreachable(group.where)
+        hierarchy.arrays_below(group.where)
 
 
 _MAKERS: Final = tuple({name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document)})
@@ -442,6 +442,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.say(f"copy {source.name} -> {dest.store_path / name}")
     job.copied += 1
     job.nbytes += int(source.nbytes)
+    replaces = there is not None or job.if_exists == "replace"  # also what a killed replacement has left
     is_moved = _can_copy_bytes(job, source, dest) or (
         job.carrying is not None and job.carrying.copies_chunks(source.store_path)
     )
@@ -460,22 +461,22 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
         if job.executor is None or source.metadata.storage_transformers:  # the keys are not keys of chunks
             share = int(source.nbytes) // max(chunks, 1)
             on_copied = partial(job.shown.tick, share)
-            replacing.copy(source.store_path, dest.store_path / name, overwrite=there is not None, on_copied=on_copied)
+            replacing.copy(source.store_path, dest.store_path / name, overwrite=replaces, on_copied=on_copied)
         else:
-            _convert(job, source.store_path, dest.store_path / name, overwrite=there is not None)
+            _convert(job, source.store_path, dest.store_path / name, overwrite=replaces)
         _clear_if_asked(job, dest.store_path / name)
         return
     if job.carrying is not None and job.carrying.copies_chunks(source.store_path):
         target = dest.store_path / name
-        job.carrying.copy_array(source.store_path, target, job.executor, job.shown.tick, overwrite=there is not None)
+        job.carrying.copy_array(source.store_path, target, job.executor, job.shown.tick, overwrite=replaces)
         _clear_if_asked(job, dest.store_path / name)
         return
     if not job.without_attrs:  # read before the array is replaced, which may be the source
         keywords["attributes"] = {**(keywords.get("attributes") or {}), **_attributes(job, source)}
     if job.executor is None or not np.shape(source):
-        dest.create_array(name, overwrite=there is not None, data=_Watched(source, job.shown.tick), **keywords)
+        dest.create_array(name, overwrite=replaces, data=_Watched(source, job.shown.tick), **keywords)
     else:
-        made = dest.create_array(name, overwrite=there is not None, **keywords)
+        made = dest.create_array(name, overwrite=replaces, **keywords)
         _fill(job.executor, made, source, job.shown.tick)
 
 
@@ -567,11 +568,14 @@ def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.copied += 1
     if job.dry_run:
         made = there if isinstance(there, Group) else None
-    elif isinstance(there, Array) and (job.executor is None or type(dest.store) is LocalStore):
-        _replace_by_group(job, source, dest, name)
-        return
     else:
-        made = dest.require_group(name, overwrite=isinstance(there, Array))
+        # What a killed replacement has left is replaced, too; nodes of another group stay.
+        is_left = job.if_exists == "replace" and erasing.is_begun(dest.store_path / name)
+        replaces = isinstance(there, Array) or is_left
+        if replaces and (job.executor is None or type(dest.store) is LocalStore):
+            _replace_by_group(job, source, dest, name)
+            return
+        made = dest.require_group(name, overwrite=replaces)
         if not job.without_attrs:
             _copy_attributes(job, source, made)
     _copy_members(job, source, dest, name, made)

@@ -9,6 +9,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.stores import LocalStore, MemoryStore, WrapperStore, verbs
 from omnizarr.stores.base import answers
+from omnizarr.tools.edit import cp
 from tests.corpus.test_corpus import CORPUS
 
 CASES = sorted(CORPUS.glob("*/*/store.zip"))
@@ -495,3 +496,46 @@ def test_journal_that_cannot_be_deleted_is_named_with_what_to_do(tmp_path):
         copy(source, again, resume=True)
         assert "omnizarr-conversion.json" not in set(again.list())
         assert omnizarr.open(again)["t"][...].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("zarr_format", ["3-draft2019", "3-draft2020"])
+def test_copy_over_the_root_of_a_draft_leaves_other_files_alone(tmp_path, zarr_format, fails, monkeypatch):
+    others = {"README.txt": b"who made this", "photos/2023": b"only digits", "other.zarr/zarr.json": b"{}"}
+    for name in ("source", "target"):
+        omnizarr.create_group(tmp_path / name, zarr_format=zarr_format).create_array(name, data=np.arange(4))
+    for key, value in others.items():
+        (tmp_path / "target" / key).parent.mkdir(exist_ok=True)
+        (tmp_path / "target" / key).write_bytes(value)
+    (tmp_path / "source/README.txt").write_bytes(others["README.txt"])  # the same
+    (tmp_path / "source/notes.txt").write_bytes(b"copied")
+
+    def files():
+        return {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+
+    before = files()
+    if fails:
+        monkeypatch.setattr(cp.Copy, "_refuse_name", failing_at(3))
+        with pytest.raises(OSError, match="injected"):
+            omnizarr.copy_node(tmp_path / "source", tmp_path / "target", overwrite=True)
+        assert files() == before
+        np.testing.assert_array_equal(omnizarr.open_array(tmp_path / "target", path="target")[:], np.arange(4))
+        return
+    omnizarr.copy_node(tmp_path / "source", tmp_path / "target", overwrite=True)
+    assert {key: (tmp_path / "target" / key).read_bytes() for key in others} == others
+    assert (tmp_path / "target/notes.txt").read_bytes() == b"copied"
+    assert {name.partition("/")[2] for name in files() if name.startswith("target/")} == {
+        *(name.partition("/")[2] for name in before if name.startswith("source/")),
+        *others,
+    }
+
+
+def failing_at(nth):
+    """Return a method that fails when it is called for the nth time."""
+    calls = iter(range(1, nth))
+
+    def method(*_):
+        if next(calls, None) is None:
+            raise OSError("injected")
+
+    return method

@@ -89,14 +89,15 @@ class Staging:
             return not self._files or os.path.samestat(os.stat(path), os.fstat(self._files[0]))
         return False
 
-    def exchange(self, prefix: str, turn: Callable[[str], int]) -> bool:
+    def exchange(self, prefix: str, turn: Callable[[str], int | None]) -> bool:
         """Replace all that is below a prefix by what was made here.
 
         Parameters
         ----------
         prefix : str
         turn : callable
-            When a name is put into place: those with the highest number last. They are removed first.
+            When a name is put into place: those with the highest number last. They are removed first. None: it stays
+            where it is.
 
         Returns
         -------
@@ -119,11 +120,14 @@ class Staging:
                         own.rmdir(_OLD)
                 self._target.forget()
 
-    def _exchanged(self, folder: Folder, fresh: Folder, old: Folder, turn: Callable[[str], int]) -> bool:
+    def _exchanged(self, folder: Folder, fresh: Folder, old: Folder, turn: Callable[[str], int | None]) -> bool:
         done: list[tuple[str, Folder, Folder]] = []
         try:
             for names, source, target in ((_names(folder), folder, old), (_names(fresh), fresh, folder)):
-                for name in sorted(names, key=turn, reverse=source is folder):
+                turns = sorted(
+                    ((at, name) for name in names if (at := turn(name)) is not None), reverse=source is folder
+                )
+                for _, name in turns:
                     done.append((name, source, target))
                     source.rename(name, target, name)
             self._is_undone = False

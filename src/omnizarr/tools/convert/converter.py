@@ -32,10 +32,10 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
-from omnizarr.nodes import consolidated, detection, hierarchy, outside
+from omnizarr.nodes import consolidated, detection, erasing, hierarchy, outside
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
@@ -282,7 +282,10 @@ class _Work:
 
     def _journal(self) -> Journal:
         """Return the journal of what is to be done."""
-        ours = replace(self.plan.journal(verify=self.task.verify), began=time.time())
+        homes = (self._at(step) for step in self.plan.steps if step.is_array)
+        keys = (dialects_at(at)[0].keyspace.chunk_prefix(at.path) if at.home else at.prefix for at in homes)
+        arrays = tuple(key[len(self.root.prefix) :].rstrip("/") for key in keys if key.startswith(self.root.prefix))
+        ours = replace(self.plan.journal(verify=self.task.verify), began=time.time(), arrays=arrays)
         if self.elsewhere is None:
             return ours
         return replace(ours, options={**ours.options, "temporary": str(self.elsewhere)})
@@ -316,7 +319,9 @@ class _Work:
             ours.check(found, self.root)
             self.resumed = found
             self.record = replace(found, verify=found.verify and ours.verify)
-            if self.record != found:
+            is_same = self.record == found
+            self.record = replace(self.record, arrays=ours.arrays)
+            if not is_same:
                 self.record.write(self.root)
             return False
         existing = _occupant(self.place)
@@ -352,12 +357,13 @@ class _Work:
     def _clear(self) -> None:
         """Remove what is at the target."""
         existing = _occupant(self.place)
-        if existing is not None:
-            _erase(existing if isinstance(existing, Found) else None, self.place)
+        if existing is not None or erasing.is_begun(self.place):
+            hierarchy.clear(existing.where if isinstance(existing, Found) else self.place)
             self.root = self._settled()
         for step in self.plan.steps:
             if step.is_array:
-                _erase(self._there(step), self._at(step))
+                if (there := self._there(step)) is not None:
+                    hierarchy.clear(there.where)
                 verbs.delete_many(self.root.store, list(self._move(step).strays()))
         self._remove_temporary()
         journal.remove(self.root)
@@ -538,20 +544,3 @@ def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:
         return detection.detect(place) or detection.implied(place)
     except OmnizarrError as error:
         return error
-
-
-def _erase(found: Found[Metadata] | None, place: StorePath) -> None:
-    """Remove a node and everything below it. For an implied group, remove the nodes in it."""
-    if found is None:
-        return
-    if isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None:
-        for name, below in detection.load_children(
-            found.where, detection.children(found.where), found.metadata.dialect
-        ):
-            at = found.where.at(f"{found.where.prefix}{name}")
-            if isinstance(below, Found):
-                _erase(below, at)
-            else:
-                hierarchy.clear(at)
-        return
-    hierarchy.clear(found.where)

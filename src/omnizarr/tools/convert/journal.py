@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -54,6 +54,8 @@ class Journal:
         Of the journal.
     began : float
         When, in seconds since 1970; 0 if unknown.
+    arrays : sequence of str, optional
+        Directories, below that of the journal, in which chunks may lie. None: all.
     """
 
     source: str
@@ -66,10 +68,14 @@ class Journal:
     broken: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     version: int = _VERSION
     began: float = 0.0
+    arrays: Sequence[str] | None = None
 
     def write(self, root: StorePath) -> None:
         """Write the journal into the target."""
-        root.store.set(root.prefix + KEY, documents.render({"omnizarr_conversion": asdict(self)}))
+        entries = asdict(self)
+        arrays = entries.pop("arrays")
+        left = {} if arrays is None else {erasing.LEFT: {"arrays": sorted(arrays)}}
+        root.store.set(root.prefix + KEY, documents.render({"omnizarr_conversion": entries, **left}))
 
     def check(self, found: Journal, root: StorePath) -> None:
         """Raise NodeExistsError, with the differences, if another conversion was begun in the target."""

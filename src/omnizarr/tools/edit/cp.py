@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -27,6 +27,7 @@ from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.stores.base import RESERVED
+from omnizarr.stores.local.folders import Folder
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
@@ -244,13 +245,36 @@ class Copy:
         return self._copy_to(self.target, tick)
 
     def _replace(self, store: LocalStore, tick: Tick) -> executors.Written:
-        """Copy to a directory beside the hierarchy, and replace the old directory by it at the end."""
+        """Copy to a directory beside the hierarchy, and replace the old directory by it at the end.
+
+        The root of a draft has places of its own in a directory, which may have other files: only these are replaced.
+        """
         token = os.urandom(6).hex()
         fresh, old = (f"{RESERVED}{name}-{token}" for name in _BESIDE)
         with store.around("")[0] as beside:
             try:
                 written = self._copy_to(_at(store.beside(fresh), self.target), tick)
                 folder, name = store.around(self.target.path)
+                home = None if self.replaced is None else self.replaced.where.home
+                if self.replaced is not None and home is not None:
+                    erasing.Belongings(self.replaced.where).note()
+                    try:
+                        with folder, folder.below(name) as whole:
+                            beside.mkdir(old)
+                            with beside.below(fresh) as new, beside.below(old) as aside:
+                                keys = [*home.node_keys(home.root).prefixes, home.entry_key]
+                                self._exchange(whole, new, aside, keys)
+                    except BaseException:  # it was undone
+                        erasing.forget(self.replaced.where)
+                        with suppress(OSError):
+                            beside.rmdir(old)
+                        raise
+                    with suppress(OSError):
+                        beside.remove_tree(old)
+                    erasing.forget(self.replaced.where)
+                    store.forget()
+                    self.left = _left_beside(Path(store.root))
+                    return _sum([written, *self._copy_files(self.target, tick)])
                 with folder:
                     folder.rename(name, beside, old)
                     try:
@@ -267,6 +291,43 @@ class Copy:
         self.left = _left_beside(Path(store.root))
         return written
 
+    def _exchange(self, whole: Folder, new: Folder, aside: Folder, keys: list[str]) -> None:
+        """Put what has the names of some keys aside, and what is new into the directory; if that fails, undo it."""
+        moves = [
+            (name, whole, aside) for name in {key.strip("/").rpartition("/")[2] for key in keys} if whole.has(name)
+        ]
+        moves.sort(key=lambda move: move[0] != "zarr.json")  # first out, last in
+        moves += [(entry.name, new, whole) for entry in sorted(new.scan(), key=lambda entry: entry.name == "zarr.json")]
+        done: list[tuple[str, Folder, Folder]] = []
+        try:
+            for name, source, target in moves:
+                self._refuse_name(name, target)
+                done.append((name, source, target))
+                source.rename(name, target, name)
+        except BaseException:
+            for name, source, target in reversed(done):
+                with suppress(FileNotFoundError):
+                    target.rename(name, source, name)
+            raise
+
+    def _refuse_name(self, name: str, folder: Folder) -> None:
+        if folder.has(name):
+            raise NodeExistsError(
+                "there is something here that is not Zarr",
+                store=str(self.target.store),
+                path=self.target.path,
+                found=repr(name),
+                remedy="choose another place, or move it away",
+            )
+
+    def _copy_files(self, target: StorePath, tick: Tick) -> list[executors.Written]:
+        """Copy the files that are not Zarr."""
+        if not self.files:
+            return []
+        copier = Copier(self.source.store, target.store, "equal", self.verify, in_pieces=True)
+        others = ((self.source.prefix + name, target.prefix + name) for name in self.files)
+        return [transfer.copy(copier, others, self.executor, tick)]
+
     def _copy_to(self, target: StorePath, tick: Tick) -> executors.Written:
         note = unfinished.of_copy(self.found)
         self.continues = unfinished.check(target, note, resume=self.resume)
@@ -281,9 +342,8 @@ class Copy:
         keeps: Literal["equal", "none"] = "equal" if self.continues else "none"
         copier = Copier(self.source.store, target.store, keeps, self.verify)
         done = [transfer.copy(copier, layout.chunks(), self.executor, tick)]
-        if self.files:
-            others = ((self.source.prefix + name, target.prefix + name) for name in self.files)
-            done.append(transfer.copy(replace(copier, keeps="equal", in_pieces=True), others, self.executor, tick))
+        if target is self.target or self.replaced is None or self.replaced.where.home is None:
+            done.extend(self._copy_files(target, tick))
         if target is self.target:
             hierarchy.create_ancestors(target, dialect_of(target, self.found.metadata), self.above)
         if self.continues:
@@ -296,10 +356,14 @@ class Copy:
             done.extend(transfer.copy(copier, level, executors.Local(), tick) for level in layout.documents())
         if has_journal:
             journal.remove(target)
-        return executors.Written(sum(each.values for each in done), sum(each.nbytes for each in done))
+        return _sum(done)
 
     def _layout(self, target: StorePath) -> Layout:
         return Layout(self.source, target, besides=journal.KEY, unlisted=_unlisted)
+
+
+def _sum(done: Sequence[executors.Written]) -> executors.Written:
+    return executors.Written(sum(each.values for each in done), sum(each.nbytes for each in done))
 
 
 def _remove_temporary(target: StorePath) -> None:

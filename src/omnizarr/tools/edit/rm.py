@@ -13,7 +13,7 @@ from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.nodes import detection, erasing, holdings
+from omnizarr.nodes import detection, erasing, hierarchy, holdings
 from omnizarr.nodes.copying import document_test
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
@@ -163,8 +163,14 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progr
 def finish(where: StorePath, *, dry_run: bool = False, progress: Progress = None) -> Edited:
     """Delete leftovers of an interrupted copy or deletion."""
     sizes = list(holdings.sizes(where))
+    if not (is_whole := unfinished.is_whole(where)):
+        others = set(erasing.strangers(where))
+        sizes = [(key, size) for key, size in sizes if key not in others]
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)
-    if not dry_run:
+    if not is_whole and not dry_run:
+        mentions.enter(where, None)
+        hierarchy.clear(where)
+    elif not dry_run:
         mentions.enter(where, None)
         renew(where, "gone")
         _delete_rest(where, sizes, progress)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from omnizarr.errors import NodeExistsError, Remedy
 from omnizarr.formats import documents
 from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.nodes import erasing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.stored import dump
@@ -49,6 +50,12 @@ def is_deletion(where: StorePath) -> bool:
     document: Any = documents.parse(bounded.document(where.store, where.prefix + KEY) or b"{}")
     entries = document.get("omnizarr_conversion")
     return isinstance(entries, dict) and entries.get("options") == _DELETION
+
+
+def is_whole(where: StorePath) -> bool:
+    """Whether a copy or a deletion was begun, which begins only where there is nothing else."""
+    document: Any = documents.parse(bounded.document(where.store, where.prefix + KEY) or b"{}")
+    return erasing.LEFT not in document
 
 
 def is_left(where: StorePath) -> bool:
