@@ -50,6 +50,7 @@ const { metafile } = await build({
   plugins: [withoutNumcodecs],
 });
 cpSync(join(here, "static"), target, { recursive: true });
-writeFileSync(join(target, "LICENSES.txt"), bundled(metafile.inputs).map(licence).join(`\n${"-".repeat(80)}\n\n`));
+const coast = "coastline.txt (public domain)\n\nMade with Natural Earth, https://www.naturalearthdata.com: land at 1:110 million, simplified by coastline.mjs.\n";
+writeFileSync(join(target, "LICENSES.txt"), [...bundled(metafile.inputs).map(licence), coast].join(`\n${"-".repeat(80)}\n\n`));
 const sizes = readdirSync(target).map((name) => gzipSync(readFileSync(join(target, name))).length);
 console.log(`the page: ${Math.round(sizes.reduce((sum, size) => sum + size) / 1000)} kB compressed, in ${target}`);

@@ -391,6 +391,7 @@ class TestMeaning:
         assert answer == {
             "labels": ["2020-02-28T12:00", "2020-02-28T18:00", "2020-03-01", "2020-03-01T06:00"],  # no leap day
             "units": None,
+            "numbers": [0, 6, 12, 18],
         }
 
     def test_packed_labels_are_unpacked(self, climate):

@@ -572,6 +572,70 @@ def test_a_line_of_times_has_dates(page, tmp_path):
         says(page, ".u-legend .u-series:nth-child(2) .u-value", str(days[index]))
 
 
+DRAWN = """window.drawn = [];
+const original = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    window.drawn.push(text);
+    return original.call(this, text, ...rest);
+};"""
+
+
+def test_times_of_a_calendar_with_30_february_are_iso_everywhere(page, tmp_path):
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    units = {"units": "days since 2020-02-28", "calendar": "360_day"}
+    root.create_array("time", data=np.arange(0, 6, 0.25), dimension_names=["time"], attributes=units)
+    root.create_array("t", data=np.add(*np.mgrid[:24.0, :40]), dimension_names=["time", "x"])
+    root.create_array("stack", data=np.zeros((24, 8, 9)), dimension_names=["time", "y", "x"])
+    root.create_array("s", data=np.arange(24.0), dimension_names=["time"])
+    with serving.running(viewing.viewer(str(tmp_path / "x.zarr"))) as url:
+        page.add_init_script(DRAWN)
+
+        def drawn():
+            return {text for text in page.evaluate("window.drawn") if re.match(r"T?\d\d", text)}
+
+        show(page, url, d=0, p="t", at="8,")
+        page.wait_for_function("window.drawn.includes('2020-02-30')")
+        says_at = pointed(page, 0.5, 0.4)[0][0]
+        day, hour = divmod(says_at, 4)
+        date = ["2020-02-28", "2020-02-29", "2020-02-30", "2020-03-01", "2020-03-02", "2020-03-03"][day]
+        says(page, ".readout", f"time {date}{f'T{6 * hour:02}:00' if hour else ''} [{says_at}]")
+        show(page, url, d=0, p="stack", at="9,,")
+        says(page, ".slider .of", "2020-02-30T06:00")
+        page.goto("about:blank")
+        page.goto(f"{url}/#d=0&p=s")
+        page.wait_for_selector(".plot canvas")
+        page.wait_for_function("window.drawn.some(text => text.startsWith('2020-02-30'))")
+        assert not any(text.startswith("2020-02-31") or "/" in text for text in drawn())
+        box = page.locator(".plot .u-over").bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 9 / 23, box["y"] + box["height"] / 2)
+        says(page, ".u-legend .u-series:first-child .u-value", "2020-02-30T06:00")
+
+
+def test_times_along_a_line_are_iso(page, server, numbers):
+    page.add_init_script(DRAWN)
+    page.goto(f"{server}/#d={numbers['sharded']}&p=t&tab=line&line=0")
+    page.wait_for_selector(".plot canvas")
+    page.wait_for_function("window.drawn.some(text => text.startsWith('2020-01'))")
+    assert not [text for text in page.evaluate("window.drawn") if "/" in text]
+
+
+def test_coastlines_are_drawn_over_maps(page, server, numbers, tmp_path):
+    asked = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    show(page, server, d=numbers["sharded"], p="t")
+    page.wait_for_load_state("networkidle")
+    assert asked.count("/coastline.txt") == 1
+    drawn = "document.querySelector('canvas[data-pane=first]').toDataURL()"
+    with_coast = page.evaluate(drawn)
+    page.get_by_label("coast", exact=True).uncheck()
+    page.wait_for_url(re.compile("coast=0"))
+    page.wait_for_function(f"once => {drawn} !== once", arg=with_coast)
+    page.keyboard.press("o")
+    page.wait_for_function(f"once => {drawn} === once", arg=with_coast)
+    show(page, server, d=numbers["odd"], p="large")
+    playwright.expect(page.get_by_label("coast", exact=True)).to_have_count(0)
+
+
 def test_labels_of_a_line_are_whole_and_apart(page, tmp_path):
     root = omnizarr.create_group(tmp_path / "x.zarr")
     root["large"] = np.array([2**64 - 1, 0], "uint64")

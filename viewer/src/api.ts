@@ -108,6 +108,8 @@ export interface Info {
 
 export interface Labels {
   labels: (string | number | null)[];
+  /** Of times in a calendar other than ours: what they are made of. */
+  numbers?: (number | null)[];
   units: string | null;
 }
 

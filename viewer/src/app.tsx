@@ -110,7 +110,7 @@ function Page({ entries, version }: { entries: DatasetEntry[]; version: string }
     "1": showTab(0), "2": showTab(1), "3": showTab(2), "4": showTab(3), "5": showTab(4),
     "[": act("previous"), "]": act("next"), p: act("play"),
     "+": act("zoomIn"), "=": act("zoomIn"), "-": act("zoomOut"), "0": act("fit"),
-    r: act("rescale"), l: act("log"), g: act("grid"), f: act("flip"), x: act("swap"), s: act("save"),
+    r: act("rescale"), l: act("log"), g: act("grid"), o: act("coast"), f: act("flip"), x: act("swap"), s: act("save"),
     c: () => change({ colours: NAMES[(NAMES.indexOf(look.colours) + 1) % NAMES.length]! }),
     C: () => change({ colours: NAMES[(NAMES.indexOf(look.colours) + NAMES.length - 1) % NAMES.length]! }),
     v: () => change({ reversed: !look.reversed }),

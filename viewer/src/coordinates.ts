@@ -57,6 +57,40 @@ export class Coordinates {
     return numbers && numbers.length > 1 ? numbers[numbers.length - 1]! > numbers[0]! : null;
   }
 
+  /** The smallest and the largest number, with half an element on either side; null if they are no rising or falling numbers. */
+  get range(): [number, number] | null {
+    const ends = this.#ends;
+    return ends && ([Math.min(...ends), Math.max(...ends)] as [number, number]);
+  }
+
+  /** Numbers at the outer sides of the first and the last element. */
+  get #ends(): [number, number] | null {
+    const { step, origin, size } = this.#dimension;
+    if (this.#coarse === null && step !== null) return [origin - step / 2, origin + (size - 0.5) * step];
+    const numbers = this.numbers;
+    if (!numbers || numbers.length < 2) return null;
+    const sign = Math.sign(numbers[1]! - numbers[0]!);
+    if (!numbers.every((value, i) => i === 0 || (value - numbers[i - 1]!) * sign > 0)) return null;
+    const last = numbers.length - 1;
+    const [first, end] = [numbers[1]! - numbers[0]!, numbers[last]! - numbers[last - 1]!];
+    // What follows the last of the coarse labels is as far apart as they are.
+    const rest = size - 1 - last * this.#step;
+    return [numbers[0]! - first / this.#step / 2, numbers[last]! + (end / this.#step) * (rest + 0.5)];
+  }
+
+  /** The fractional index at a number within the range: i + 0.5 for the number of element i. */
+  indexAt(value: number): number {
+    const { step, origin } = this.#dimension;
+    if (this.#coarse === null && step !== null) return (value - origin) / step + 0.5;
+    const numbers = this.numbers!;
+    const place = indexOf(numbers, value);
+    if (place !== null) return place * this.#step + 0.5;
+    const last = numbers.length - 1;
+    const isBefore = Math.abs(value - numbers[0]!) < Math.abs(value - numbers[last]!);
+    const [near, next] = isBefore ? [0, 1] : [last - 1, last];
+    return (near + (value - numbers[near]!) / (numbers[next]! - numbers[near]!)) * this.#step + 0.5;
+  }
+
   /** The label at an index; null where there is none, or none yet. */
   at(index: number): string | number | null {
     if (this.#coarse === null) {
@@ -102,10 +136,9 @@ export class Coordinates {
       const format = values.tickFormat(wanted);
       return values.ticks(wanted).map((value) => ({ index: (value - origin) / step, text: format(value) }));
     }
-    return tickIndices(start, stop, wanted).map((index) => {
-      const label = this.#coarse === null ? index : (this.#coarse[Math.floor(index / this.#step)] ?? index);
-      return { index: index + 0.5, text: typeof label === "string" ? shortTime(label) : String(label) };
-    });
+    const indices = tickIndices(start, stop, wanted);
+    const labels = indices.map((index) => (this.#coarse === null ? index : (this.#coarse[Math.floor(index / this.#step)] ?? index)));
+    return timeTexts(labels).map((text, i) => ({ index: indices[i]! + 0.5, text }));
   }
 
   #valueTicks(numbers: number[], start: number, stop: number, wanted: number): Tick[] {
@@ -131,4 +164,18 @@ export const prettyUnits = (units: string) => DEGREES[units] ?? units;
 /** Midnight is a date. */
 const readableTime = (label: string) => label.replace(/[T ]00:00(:00)?(\.0+)?$/, "");
 
-const shortTime = (label: string) => readableTime(label).slice(0, 16).replace("T", " ");
+const CLOCK = /^([-+]?\d{4,}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d(?:\.\d+)?))?$/;
+
+/** Labels as texts; times in ISO 8601, all of them as exact as one of them needs. */
+export function timeTexts(labels: readonly (string | number)[]): string[] {
+  const clocks = labels.map((label) => (typeof label === "string" ? CLOCK.exec(label) : null));
+  const seconds = clocks.map((clock) => (clock?.[3] ?? "").replace(/\.?0+$/, ""));
+  const hasSeconds = seconds.some((text) => text !== "");
+  const hasClock = hasSeconds || clocks.some((clock) => clock !== null && clock[2] !== "00:00");
+  return labels.map((label, i) => {
+    const clock = clocks[i];
+    if (!clock) return hasClock && /^[-+]?\d{4,}-\d\d-\d\d$/.test(String(label)) ? `${label}T00:00${hasSeconds ? ":00" : ""}` : String(label);
+    if (!hasClock) return clock[1]!;
+    return `${clock[1]}T${clock[2]}${hasSeconds ? `:${(clock[3] ?? "00").replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "")}` : ""}`;
+  });
+}

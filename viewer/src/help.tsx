@@ -9,7 +9,7 @@ const KEYS: [string, string][] = [
   ["[  ]  p", "previous, next; play"],
   ["c  C  v", "next, previous colour map; reverse it"],
   ["r  l", "limits from the current view; logarithmic colours"],
-  ["f  x  g", "flip; exchange the axes; chunk boundaries"],
+  ["f  x  g  o", "flip; exchange the axes; chunk boundaries; coastlines"],
   ["m", "compare with the other dataset"],
   ["s", "save the picture as PNG"],
   ["t  d  ?", "hierarchy; light or dark; this list"],
@@ -36,7 +36,7 @@ export function Help({ version, onClose }: { version: string; onClose: () => voi
         </tbody>
       </table>
       <p class="soft">
-        The address of the page contains everything you see: copy it to share the view. omnizarr {version}; <a href="LICENSES.txt">licences</a>.
+        The address of the page contains everything you see: copy it to share the view. omnizarr {version}; <a href="LICENSES.txt">licences</a>. Coastlines: Natural Earth.
       </p>
       <button onClick={onClose}>Close</button>
     </dialog>

@@ -1,8 +1,8 @@
 // An array along one dimension, as a line.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { labels as askLabels } from "./api.ts";
-import { Coordinates } from "./coordinates.ts";
+import { labels as askLabels, type Labels } from "./api.ts";
+import { Coordinates, timeTexts } from "./coordinates.ts";
 import { dataType, drawable, numberWords, timeWords, type DataType, type Meaning } from "./dtypes.ts";
 import type { Look } from "./look.ts";
 import { Trouble, useAnswer, Waiting } from "./parts.tsx";
@@ -84,6 +84,8 @@ function defaultLine({ dims }: Resolved, shape: number[]): number {
 
 interface Axis {
   values: number[];
+  /** What is written at each place, if its number says nothing. */
+  labels: string[] | null;
   /** Seconds since 1970. */
   isTime: boolean;
 }
@@ -91,11 +93,15 @@ interface Axis {
 async function abscissa({ entry, info }: Shown, k: number, [start, stop]: [number, number], stride: number): Promise<Axis> {
   const indices = Array.from({ length: Math.ceil((stop - start) / stride) }, (_, i) => start + i * stride);
   const { coordinate, step, origin } = info.array!.dimensions[k]!;
-  if (coordinate === null) return { values: step === null ? indices : indices.map((index) => origin + index * step), isTime: false };
-  const { labels } = await askLabels(entry.number, info.path, k, start, stop, stride).catch(() => ({ labels: indices }));
-  if (labels.every((label) => typeof label === "number")) return { values: labels as number[], isTime: false };
+  if (coordinate === null) return { values: step === null ? indices : indices.map((index) => origin + index * step), labels: null, isTime: false };
+  const { labels, numbers }: Labels = await askLabels(entry.number, info.path, k, start, stop, stride).catch(() => ({ labels: indices, units: null }));
+  if (labels.every((label) => typeof label === "number")) return { values: labels as number[], labels: null, isTime: false };
+  const texts = labels.map((label) => String(label ?? ""));
+  // Days that our calendar does not have, such as 30 February, are told apart by what is stored.
+  if (numbers?.every((number) => number !== null)) return { values: numbers as number[], labels: texts, isTime: false };
   const times = labels.map((label) => Date.parse(/[zZ]$|[+-]\d\d:?\d\d$/.test(String(label)) ? String(label) : `${label}${String(label).includes("T") ? "Z" : "T00:00:00Z"}`) / 1000);
-  return times.every(Number.isFinite) ? { values: times, isTime: true } : { values: indices, isTime: false };
+  if (times.every(Number.isFinite)) return { values: times, labels: null, isTime: true };
+  return { values: indices, labels: texts, isTime: false };
 }
 
 async function course({ entry, info }: Shown, k: number, at: number[], [start, stop]: [number, number], stride: number, meaning: Meaning): Promise<Course> {
@@ -141,6 +147,19 @@ const GLYPH = 7;
 /** The length in pixels of the longest of some labels. */
 const lengthOf = (labels: readonly string[] | null) => GLYPH * Math.max(0, ...(labels ?? []).map((label) => label.length));
 
+/** Seconds since 1970 as ISO 8601; midnight is a date. */
+const iso = (seconds: number) => (Math.abs(seconds) > 8.64e12 ? String(seconds) : new Date(seconds * 1000).toISOString().replace(/(T00:00:00)?\.000Z$|Z$/, "").replace(/(T\d\d:\d\d):00$/, "$1"));
+
+/** Ticks of times: dates; or times, below the date where it is another one. */
+function isoTicks(splits: readonly number[]): string[] {
+  const texts = timeTexts(splits.map(iso));
+  return texts.map((text, i) => {
+    const [date, time] = text.split("T");
+    if (time === undefined) return text;
+    return date === texts[i - 1]?.split("T")[0] ? time : `${time}\n${date}`;
+  });
+}
+
 function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }: PlotProps) {
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -156,7 +175,17 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
     const units = isTime ? null : named;
     const words = (value: number) => (isTime ? timeWords(value, type) : numberWords(value, 64) + (units ? ` ${units}` : ""));
     const values: uPlot.Axis = isTime ? { incrs: WHOLE, values: (_, splits) => splits.map((value) => timeWords(value, type)) } : {};
-    const places = axis.isTime ? {} : { space: (_: uPlot, __: number, low: number, high: number) => Math.max(50, lengthOf([low, high].map((place) => Math.round(place).toLocaleString())) + 20) };
+    const { labels } = axis;
+    // Ticks at samples alone, whose labels are known.
+    const labelled: uPlot.Axis = {
+      splits: (_, __, low, high) => {
+        const there = axis.values.filter((place) => place >= low && place <= high);
+        const step = Math.max(1, Math.ceil((there.length * (lengthOf(labels) + 20)) / Math.max(1, box.clientWidth)));
+        return there.filter((_, i) => i % step === 0).sort((a, b) => a - b);
+      },
+      values: (_, splits) => timeTexts(splits.map((place) => labels?.[axis.values.indexOf(place)] ?? "")),
+    };
+    const places: uPlot.Axis = labels ? labelled : axis.isTime ? { space: 10 * GLYPH + 20, values: (_, splits) => isoTicks(splits) } : { space: (_: uPlot, __: number, low: number, high: number) => Math.max(50, lengthOf([low, high].map((place) => Math.round(place).toLocaleString())) + 20) };
     const plot = new uPlot(
       {
         width: box.clientWidth,
@@ -168,7 +197,7 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
           { ...axisStyle, ...values, size: (_, labels) => Math.max(70, lengthOf(labels) + 22), ...(units ? { label: units } : {}) },
         ],
         series: [
-          { label: name },
+          { label: name, ...(axis.isTime ? { value: (_: uPlot, place: number | null) => (place === null ? "–" : iso(place)) } : labels ? { value: (_: uPlot, place: number | null) => (place === null ? "–" : (labels[axis.values.indexOf(place)] ?? "")) } : {}) },
           ...lines.map((line, i) => ({
             label: line.name,
             stroke: colour(i ? "--second" : "--accent"),

@@ -47,6 +47,8 @@ export interface Look {
   stretch: boolean | null;
   flip: boolean | null;
   grid: boolean;
+  /** Whether coastlines are drawn where axes are longitudes and latitudes. */
+  coast: boolean;
   view: View | null;
 }
 
@@ -72,6 +74,7 @@ export const START: Look = {
   stretch: null,
   flip: null,
   grid: false,
+  coast: true,
   view: null,
 };
 
@@ -128,6 +131,7 @@ export function toHash(look: Look): string {
   add("stretch", look.stretch === null ? null : flag(look.stretch));
   add("flip", look.flip === null ? null : flag(look.flip));
   add("grid", flag(look.grid), "0");
+  add("coast", flag(look.coast), "1");
   if (look.view) parts.push(["x", short(look.view.x)], ["y", short(look.view.y)], ["z", short(look.view.z, 6)]);
   return parts.map(([name, value]) => `${name}=${escapeValue(value)}`).join("&");
 }
@@ -158,6 +162,7 @@ export function fromHash(hash: string): Look {
   look.stretch = query.has("stretch") ? query.get("stretch") === "1" : null;
   look.flip = query.has("flip") ? query.get("flip") === "1" : null;
   look.grid = query.get("grid") === "1";
+  look.coast = query.get("coast") !== "0";
   const [x, y, z] = [number(query.get("x")), number(query.get("y")), number(query.get("z"))];
   if (x !== null && y !== null && z !== null && z > 0) look.view = { x, y, z };
   return look;

@@ -2,6 +2,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { nearest, type ArrayInfo, type DatasetEntry, type Info } from "./api.ts";
+import { coast as readCoast, isGeographic, kindOf, type Coast } from "./coast.ts";
 import { familyOf, table } from "./colours.ts";
 import { Controls } from "./controls.tsx";
 import { Coordinates } from "./coordinates.ts";
@@ -57,12 +58,13 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
   const [playing, setPlaying] = useState<number | null>(null);
   const coordinates = useCoordinates(shown, redraw);
   const flipped = look.flip ?? isUpsideDown(array, resolved.dims[0], coordinates[resolved.dims[0]]!.isAscending);
+  const coast = useCoast(look.coast && isGeographic(array, resolved.dims));
   const panes = usePanes();
 
   function usePanes(): Pane[] {
     const labels = coordinates.map((one) => one.hasLabels);
     return useMemo(() => {
-      const base = sceneryOf(array, look, resolved, coordinates, flipped);
+      const base = sceneryOf(array, look, resolved, coordinates, flipped, coast);
       const layers = layersOf(shown, look, resolved, canCompare);
       const style = styleOf(look, resolved);
       const ahead = playing === null ? null : stepped(resolved.at, playing, array.shape, 1);
@@ -74,7 +76,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
       const map: ColourMap = { kind: "map", table: table("RdBu", true), range: difference, log: false };
       const both = { ...base, layers: [layers[0]!, theirs[0]!], style: map, difference: true, ahead };
       return [first, second, { key: "difference", title: "first − second", scenery: both }];
-    }, [shown.info, beside?.info, look, resolved, flipped, difference, playing, String(labels)]);
+    }, [shown.info, beside?.info, look, resolved, flipped, coast, difference, playing, String(labels)]);
   }
 
   const forget = () => {
@@ -152,6 +154,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
     rescale: () => rescale(),
     log: () => change({ log: !look.log }),
     grid: () => change({ grid: !look.grid }),
+    coast: () => change({ coast: !look.coast }),
     flip: () => change({ flip: !flipped }),
     swap: () => change({ dims: [resolved.dims[1], resolved.dims[0]], view: null, flip: null }),
     save,
@@ -219,11 +222,20 @@ function useCoordinates(shown: Shown, redraw: (turn: number) => void): Coordinat
   );
 }
 
+/** The coast, once it was read; null if it is not wanted. */
+function useCoast(isWanted: boolean): Coast | null {
+  const [lines, setLines] = useState<Coast | null>(null);
+  useEffect(() => {
+    if (isWanted) readCoast().then(setLines, () => undefined); // a picture without it is still one
+  }, [isWanted]);
+  return isWanted ? lines : null;
+}
+
 function sizeOf(array: ArrayInfo, [y, x]: [number, number]) {
   return { rows: array.shape[y]!, columns: array.shape[x]! };
 }
 
-function sceneryOf(array: ArrayInfo, look: Look, { dims, at }: Resolved, coordinates: Coordinates[], flipped: boolean) {
+function sceneryOf(array: ArrayInfo, look: Look, { dims, at }: Resolved, coordinates: Coordinates[], flipped: boolean, coast: Coast | null) {
   const [y, x] = dims;
   const isPicked = look.at[y] != null && look.at[x] != null;
   const cut = (shape: number[]): [number, number] => [shape[y]!, shape[x]!];
@@ -236,6 +248,7 @@ function sceneryOf(array: ArrayInfo, look: Look, { dims, at }: Resolved, coordin
     missing: look.missing,
     grid: look.grid ? { chunks: cut(array.chunks), shards: array.shards && cut(array.shards) } : null,
     axes: { y: coordinates[y]!, x: coordinates[x]! },
+    coast: coast && { lines: coast, isTurned: kindOf(array, x) === "latitude" },
     mark: isPicked ? { y: at[y]!, x: at[x]! } : null,
   };
 }

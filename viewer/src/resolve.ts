@@ -61,7 +61,7 @@ function atOf({ shape, dimensions }: ArrayInfo, look: Look): number[] {
 function channelDimOf({ shape, dimensions }: ArrayInfo, dims: number[]): number | null {
   const named = dimensions.findIndex((dimension, k) => dimension.role === "c" && !dims.includes(k) && shape[k]! <= 32);
   if (named >= 0) return named;
-  const few = shape.findLastIndex((size, k) => (size === 3 || size === 4) && !dims.includes(k));
+  const few = shape.findLastIndex((size, k) => (size === 3 || size === 4) && !dims.includes(k) && dimensions[k]!.role === null);
   return few >= 0 ? few : null;
 }
 

@@ -1,6 +1,7 @@
 // One picture on a canvas: tiles drawn where they belong, with axes, moved by pointer and keys.
 import { select } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior } from "d3-zoom";
+import { outline, type Coast, type Outline } from "./coast.ts";
 import type { Coordinates } from "./coordinates.ts";
 import { drawable, wordsOf, type Meaning } from "./dtypes.ts";
 import * as geometry from "./geometry.ts";
@@ -49,6 +50,8 @@ export interface Scenery {
   /** Chunk boundaries to draw, along y and x. */
   grid: { chunks: [number, number]; shards: [number, number] | null } | null;
   axes: { x: Coordinates; y: Coordinates };
+  /** Coastlines to draw; turned: latitudes are along x. */
+  coast: { lines: Coast; isTurned: boolean } | null;
   mark: { x: number; y: number } | null;
   /** The indices that will be asked for next. */
   ahead: number[] | null;
@@ -107,6 +110,8 @@ export class Scene {
   #values = new WeakMap<Tile, { key: string; values: Float32Array | Float64Array }>();
   /** Plans of the picture now and of those before it, which stand in for tiles that are not there yet. */
   #backdrops: Plan[][] = [];
+  /** The coast along the axes that it was made for. */
+  #outline: { x: Coordinates; y: Coordinates; lines: Outline | null } | null = null;
   #observer: ResizeObserver;
   #stopListening: () => void;
 
@@ -410,6 +415,7 @@ export class Scene {
     if (plans) this.#paintTiles(context, frame, plans, background);
     if (plans) this.#paintFailures(context, frame, plans, colour("--bad"));
     if (scenery.grid) this.#paintGrid(context, frame, colour("--grid"));
+    this.#paintCoast(context, frame);
     if (this.#echo) paintMark(context, frame, this.#echo);
     if (scenery.mark) paintMark(context, frame, scenery.mark);
     context.restore();
@@ -497,6 +503,22 @@ export class Scene {
     }
   }
 
+  #paintCoast(context: CanvasRenderingContext2D, frame: Frame): void {
+    const { coast, axes } = this.#scenery!;
+    if (!coast) return;
+    const { x, y } = axes;
+    if (this.#outline?.x !== x || this.#outline.y !== y || !this.#outline.lines) this.#outline = { x, y, lines: outline(coast.lines, x, y, coast.isTurned) };
+    context.lineJoin = "round";
+    context.beginPath();
+    for (const line of this.#outline.lines ?? [])
+      line.forEach(([column, row], i) => context[i ? "lineTo" : "moveTo"](geometry.across(frame, column), geometry.down(frame, row)));
+    for (const [colour, width] of [["#fff9", 2.6], ["#000c", 1]] as const) {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.stroke();
+    }
+  }
+
   #paintAxes(context: CanvasRenderingContext2D, frame: Frame, ink: string, soft: string): void {
     const { axes, rows, columns } = this.#scenery!;
     const { plot } = frame;
@@ -525,14 +547,17 @@ export class Scene {
       const py = geometry.down(frame, index);
       if (index < 0 || index > rows || py < whole.y - 1 || py > whole.y + whole.height + 1) continue;
       context.fillRect(Math.round(whole.x) - 5, Math.round(py), 4, 1);
-      context.fillText(text.length > 11 ? text.slice(0, 10) : text, Math.round(whole.x) - 8, py);
+      // A time below its date: there is no room beside it.
+      const [above, below] = text.length > 11 ? text.split("T") : [text];
+      if (below !== undefined) context.fillText(`T${below}`, Math.round(whole.x) - 8, py + 6);
+      context.fillText(above!.slice(0, 12), Math.round(whole.x) - 8, below === undefined ? py : py - 6);
     }
     context.fillStyle = soft;
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
     context.fillText(axes.x.name + bracketed(axes.x.unitText), whole.x + whole.width / 2, Math.min(bottom + 34, this.canvas.clientHeight - 4));
     context.save();
-    context.translate(Math.max(12, Math.round(whole.x) - 72), whole.y + whole.height / 2);
+    context.translate(Math.max(12, Math.round(whole.x) - 76), whole.y + whole.height / 2);
     context.rotate(-Math.PI / 2);
     context.fillText(axes.y.name + bracketed(axes.y.unitText), 0, 0);
     context.restore();

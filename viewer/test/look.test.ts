@@ -33,6 +33,7 @@ test("an address says all of a look", () => {
     stretch: false,
     flip: true,
     grid: true,
+    coast: false,
     view: { x: 50000.5, y: 12, z: 0.0125 },
   };
   assert.deepEqual(fromHash(`#${toHash(look)}`), look);

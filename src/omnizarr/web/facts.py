@@ -404,6 +404,7 @@ class Dataset:
     ) -> dict[str, Any]:
         """Return the labels along a dimension: numbers, or text; of times in ISO 8601.
 
+        Times in another calendar than ours come with the numbers that are stored, as ``numbers``.
         Where nothing names them they are the places of the samples, of OME-Zarr in its units, else counted from 0.
         """
         path = normalize(path)
@@ -432,7 +433,11 @@ class Dataset:
             label = _label_of(attributes)
             if label is None:
                 return {"labels": numbers(values), "units": found.units}
-            return {"labels": [label(float(value)) for value in values], "units": None}
+            labels = [label(float(value)) for value in values]
+            # The page reckons with the days of its own calendar alone.
+            calendar = str(attributes.get("calendar") or "standard").lower()
+            is_ours = calendar in ("standard", "gregorian", "proleptic_gregorian")
+            return {"labels": labels, "units": None} | ({} if is_ours else {"numbers": numbers(values)})
         step_size = found.step or 1.0
         if found.step is None and not found.origin:
             return {"labels": list(places), "units": found.units}
