@@ -22,6 +22,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
@@ -45,9 +46,12 @@ NOT_RUN = {
     "cd omnizarr": "goes into what git clone makes",
     "import micropip": "runs in Pyodide, as tests/test_pyodide.py does",
     "make bench": "takes hours; tests/benchmarks has its parts",
+    "import napari\n": "opens a window",
     "omnizarr.serve(": "waits for Ctrl-C; tests/web/test_serving.py presses it",
 }
 """How blocks and lines begin that are not run, and why."""
+if find_spec("mpi4py") is None:
+    NOT_RUN["mpiexec "] = "mpi4py is not installed"
 
 SERVERS = {"moto_server": 5000, "omnizarr serve": 8000, "omnizarr view": 0, "uvicorn": 8000}
 """Commands that run until Ctrl-C, and the port that they take if none is typed (0: any)."""
@@ -125,7 +129,7 @@ class Terminal:
 
     def type_in(self, line: str) -> None:
         """Type a line whose output the page does not show: it must succeed."""
-        line = line.partition("  #")[0].strip()
+        line = line.partition(" #")[0].strip()
         if not runs(line):
             return
         words = shlex.split(line)

@@ -31,7 +31,11 @@ from tests.servers import s3_client
 PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)])
 # Pages that change what modules are found, or the environment, with the libraries that they show.
 ALONE = {
-    "docs/howto/anndata.md": ("anndata",),
+    "docs/howto/anndata.md": ("anndata", "xarray", "dask"),
+    "docs/howto/napari.md": ("napari", "napari_ome_zarr"),
+    "docs/howto/pytorch.md": ("torch",),
+    "docs/howto/spatialdata.md": ("spatialdata",),
+    "docs/howto/tiff.md": ("tifffile", "imagecodecs", "zarr"),
     "docs/howto/under-the-name-zarr.md": (),
     "docs/tutorials/s3.md": ("moto", "flask", "boto3", "obstore", "xarray"),
 }
