@@ -24,7 +24,7 @@ class Size:
     budget: float
 
 
-FULL = Size(scale=1, rounds=7, budget=10)
+FULL = Size(scale=1, rounds=5, budget=2)
 QUICK = Size(scale=16, rounds=3, budget=1)
 
 
@@ -34,7 +34,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a sixteenth of the size, fewer rounds")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="workloads whose name contains one of these")
     parser.add_argument("--peers", nargs="+", metavar="NAME", choices=PEERS, help="these libraries only")
-    parser.add_argument("--rounds", type=int, help="how many times each measures (7, or 3 if quick)")
+    parser.add_argument("--rounds", type=int, help="how many times each measures (5, or 3 if quick)")
     parser.add_argument(
         "--python", action="append", default=[], metavar="PATH",
         help="another interpreter to look in for libraries that this one does not have",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 from benchmarks.workloads import AnyArray, Dataset
 
 JSON = dict[str, Any]
+VARIABLE = "t"
+"""The array in each of the groups that are joined."""
+DIMENSIONS = ("time", "y", "x")
 LEVEL = {"zstd": 3, "gzip": 5, "blosc": 5}
 
 
@@ -125,3 +129,23 @@ def is_group(dataset: Dataset, path: Path) -> bool:
     shape = list(node(dataset).shape)
     documents = {name: json.loads((path / name / "zarr.json").read_bytes()) for name in node_names(dataset)}
     return all(document["shape"] == shape and document["node_type"] == "array" for document in documents.values())
+
+
+def create_sources(dataset: Dataset, path: Path, values: AnyArray) -> None:
+    """Make groups with one array each, which together are `dataset`: one for each of its rows; raw."""
+    shape = (1, *dataset.shape[1:])
+    document = array_document(replace(dataset, shape=shape)) | {"dimension_names": DIMENSIONS}
+    inline = {"kind": "inline", "must_understand": False, "metadata": {VARIABLE: document}}
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": inline}
+    texts = json.dumps(document), json.dumps(group)
+    for name, row in zip(source_names(dataset), values, strict=True):
+        chunk = path / name / VARIABLE / "c" / "0" / "0" / "0"
+        chunk.parent.mkdir(parents=True)
+        chunk.write_bytes(row.tobytes())
+        (path / name / VARIABLE / "zarr.json").write_text(texts[0])
+        (path / name / "zarr.json").write_text(texts[1])
+
+
+def source_names(dataset: Dataset) -> list[str]:
+    """Return the names of those groups."""
+    return [f"s{number:05}" for number in range(dataset.shape[0])]

@@ -31,6 +31,7 @@ SUMMARY: Final = {
     "open-nodes": "open {nodes} arrays",
     "consolidated": "open {nodes} arrays from consolidated metadata",
     "create-nodes": "create {nodes} arrays",
+    "joined-12000-series": "read a series of {nodes} arrays as one",
 }
 """The rows of the summary, with titles that stand alone (`Workload.facts`)."""
 FRONT: Final = ("read-small-zstd", "windows", "open-nodes", "consolidated", "create-nodes")

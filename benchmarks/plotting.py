@@ -31,6 +31,9 @@ COLOURS = {
     "z5py": "#7d5ba6",
     "h5py": "#7a7a52",
     "netcdf4": "#c2c199",
+    "xarray": "#4aa3b8",
+    "dask": "#c95d5d",
+    "virtualizarr": "#a58fc4",
     "floor": "#333333",
 }
 INK, FAINT = "#222222", "#e6e6e6"

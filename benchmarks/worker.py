@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.peers import PEERS
 from benchmarks.peers.contract import Absent, Peer, Unsupported
-from benchmarks.workloads import BY_NAME, WRITING, AnyArray, Dataset, Selection, Workload, whole
+from benchmarks.workloads import BY_NAME, JOINING, WRITING, AnyArray, Dataset, Region, Selection, Workload, whole
 
 BATCH = 0.02  # seconds: what is quicker is repeated until they are over, and divided
 
@@ -39,6 +39,7 @@ class Run:
     path: Path  # of the array or group
     values: AnyArray
     array: Any = None
+    kept: dict[Path, Any] = field(default_factory=dict)  # what was joined, for the workloads that read it
 
     def close(self) -> None:
         """Release the array."""
@@ -129,6 +130,28 @@ def _shapes(run: Run, result: Any) -> bool:
     return bool(result == dict.fromkeys(data.node_names(run.dataset), data.node(run.dataset).shape))
 
 
+def _join(run: Run) -> Any:
+    return run.peer.join([run.path / name for name in data.source_names(run.dataset)])
+
+
+def _is_joined(run: Run, result: Any) -> bool:
+    run.kept.clear()
+    run.kept[run.path] = result
+    return tuple(result.shape) == run.dataset.shape
+
+
+def _joined(run: Run) -> None:
+    if run.path not in run.kept:
+        run.kept.clear()
+        run.kept[run.path] = _join(run)
+
+
+def _read_joined(run: Run) -> list[AnyArray]:
+    return [
+        run.peer.joined_region(run.kept[run.path], some.slices) for some in run.selections if isinstance(some, Region)
+    ]
+
+
 def _right(_run: Run, _result: Any) -> bool:
     return True
 
@@ -142,6 +165,8 @@ VERBS: dict[str, tuple[Callable[[Run], None], Callable[[Run], Any], Callable[[Ru
     "open": (_nothing, _open_nodes, _shapes),
     "list": (_nothing, lambda run: run.peer.list_nodes(run.path), _shapes),
     "consolidated": (_nothing, lambda run: run.peer.consolidated(run.path), _shapes),
+    "join": (_nothing, _join, _is_joined),
+    "read joined": (_joined, _read_joined, Run.equal),
     "memory": (_opened, _read, Run.equal),
     "stream": (_opened, _read_one_by_one, _right),
 }
@@ -184,13 +209,16 @@ class Worker:
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._run: Run | None = None
+        self._kept: dict[Path, Any] = {}
 
     def prepare(self, workload: str, scale: int, path: str, values: str | None) -> dict[str, Any]:
         """Get to know the workload."""
         found = BY_NAME[workload]
+        if found.verb not in JOINING:
+            self._kept.clear()
         dataset = found.dataset.scaled(scale)
         numbers = data.load_values(Path(values)) if values else np.empty(0)
-        self._run = Run(self._peer, found, dataset, found.select(dataset, scale), Path(path), numbers)
+        self._run = Run(self._peer, found, dataset, found.select(dataset, scale), Path(path), numbers, kept=self._kept)
         return {}
 
     def store(self) -> dict[str, Any]:

@@ -29,11 +29,15 @@ Verb = Literal[
     "open",
     "list",
     "consolidated",
+    "join",
+    "read joined",
     "import",
+    "begin",
     "memory",
     "stream",
 ]
 WRITING: tuple[Verb, ...] = ("write", "create")
+JOINING: tuple[Verb, ...] = ("join", "read joined")
 ONE_MIB = 2**20
 
 
@@ -169,6 +173,19 @@ def points(count: int) -> Select:
     def select(dataset: Dataset, scale: int) -> list[Selection]:
         rng = np.random.default_rng(3)
         return [Points(tuple(rng.integers(0, length, max(4, count // scale)) for length in dataset.shape))]
+
+    return select
+
+
+def middle(whole_axes: tuple[int, ...] = ()) -> Select:
+    """Return one element near the middle, or all of these dimensions there."""
+
+    def select(dataset: Dataset, _scale: int) -> list[Selection]:
+        places = [length // 2 + 1 for length in dataset.shape]
+        slices = [slice(place, place + 1) for place in places]
+        for axis in whole_axes:
+            slices[axis] = slice(0, dataset.shape[axis])
+        return [Region(tuple(slices))]
 
     return select
 
@@ -310,6 +327,7 @@ SHARDED = "Shards: {size}, inner chunks of {chunk_shape}"
 SELECTIONS = "Selections from {size} in chunks of {chunk}, zstd"
 THREADS = "Threads of one process: zstd, one call for each chunk"
 METADATA = "Metadata"
+JOINED = "Many arrays as one: {chunk} each, raw"
 PROCESS = "Start, and memory"
 
 
@@ -319,6 +337,19 @@ def _bulk(datasets: dict[Any, Dataset], group: str, name: str, what: str = "{siz
         Workload(f"{verb}-{name}-{codec}", f"{verb} {what}, {codec}", group, verb, dataset)
         for codec, dataset in datasets.items()
         for verb in ("read", "write")
+    ]
+
+
+def _joined(count: int) -> list[Workload]:
+    """Return the workloads that open and read `count` arrays as one."""
+    dataset = Dataset(f"joined-{count}", (count, 64, 64), (1, 64, 64))
+    parts = {"point": middle(), "series": middle((0,)), "plane": middle((1, 2))}
+    return [
+        Workload(f"join-{count}", "open {nodes} arrays as one", JOINED, "join", dataset),
+        *(
+            Workload(f"joined-{count}-{name}", f"a {name} of {{nodes}} arrays", JOINED, "read joined", dataset, select)
+            for name, select in parts.items()
+        ),
     ]
 
 
@@ -359,8 +390,11 @@ WORKLOADS = [
     Workload("open-nodes", "open {nodes} arrays by name", METADATA, "open", NODES),
     Workload("list-nodes", "list {nodes} arrays with shapes", METADATA, "list", NODES),
     Workload("consolidated", "open {nodes} arrays, consolidated", METADATA, "consolidated", NODES),
+    *_joined(1000),
+    *_joined(12_000),
     Workload("latency", "open an array, read one chunk of {chunk}", PROCESS, "open and read", LATENCY, one_chunk),
     Workload("import", "import, over NumPy", PROCESS, "import", LATENCY),
+    Workload("begin", "import, and read one chunk of {chunk}", PROCESS, "begin", LATENCY, one_chunk),
     Workload("memory-raw", "peak of memory, read {size}, raw", PROCESS, "memory", LARGE["raw"]),
     Workload("memory-zstd", "peak of memory, read {size}, zstd", PROCESS, "memory", LARGE["zstd"]),
     Workload(

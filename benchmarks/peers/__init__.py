@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from benchmarks.peers.contract import Peer
-from benchmarks.workloads import WRITING, Verb
+from benchmarks.workloads import JOINING, WRITING, Verb
 
 Role = Literal["ours", "peer", "variant", "floor"]
 
@@ -66,5 +66,8 @@ PEERS = {
     "z5py": Entry("z5py", "z5py", "Z5py", imports="z5py"),
     "h5py": Entry("h5py (HDF5)", "hdf5", "H5py", imports="h5py", suffix=".h5", verbs=_WHOLE),
     "netcdf4": Entry("netCDF4 (HDF5)", "hdf5", "NetCDF4", imports="netCDF4", suffix=".nc", verbs=_WHOLE),
+    "xarray": Entry("xarray", "many", "Xarray", verbs=JOINING),
+    "dask": Entry("dask", "many", "Dask", verbs=JOINING),
+    "virtualizarr": Entry("VirtualiZarr", "many", "VirtualiZarr", verbs=JOINING),
     "floor": Entry("floor", "floor", "Floor", "floor"),
 }  # fmt: skip

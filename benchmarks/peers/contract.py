@@ -81,6 +81,16 @@ class Peer:
         """Find out the same from consolidated metadata."""
         raise Unsupported("no consolidated metadata")
 
+    # Many arrays as one.
+
+    def join(self, paths: list[Path]) -> Any:
+        """Open the arrays of these groups as one, along their first dimension."""
+        raise Unsupported("no joining")
+
+    def joined_region(self, joined: Any, slices: tuple[slice, ...]) -> AnyArray:
+        """Read a part of what `join` returned."""
+        return self.region(joined, slices)
+
 
 def without_cache(cache: int) -> None:
     """Say that there is no cache of decoded chunks."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import omnizarr
+from benchmarks import data
 from benchmarks.peers.contract import Absent, Peer, Shapes, Unsupported
 from benchmarks.workloads import AnyArray, Dataset
 
@@ -65,3 +66,6 @@ class Omnizarr(Peer):
 
     def consolidated(self, path: Path) -> Shapes:
         return {name: array.shape for name, array in omnizarr.open_consolidated(path).arrays()}
+
+    def join(self, paths: list[Path]) -> Any:
+        return omnizarr.concat([path / data.VARIABLE for path in paths])

@@ -77,3 +77,14 @@ class TensorStore(Peer):
             for name in names
         }
         return {name: tuple(one.result().shape) for name, one in pending.items()}
+
+    def join(self, paths: list[Path]) -> Any:
+        pending = [
+            tensorstore.open(
+                {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{path / data.VARIABLE}/"}},
+                open=True,
+                context=self._context,
+            )
+            for path in paths
+        ]
+        return tensorstore.concat([one.result() for one in pending], axis=0)

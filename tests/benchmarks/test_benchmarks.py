@@ -19,8 +19,9 @@ pytestmark = pytest.mark.slow
 TINY = 4096  # one chunk or shard, or few
 KINDS = [
     "read-large-zstd", "write-small-raw", "windows", "write-shards-raw", "rows", "points", "strides", "elements",
-    "threads-1", "threads-4", "create-nodes", "open-nodes", "list-nodes", "consolidated", "latency", "import",
-    "memory-raw", "memory-stream",
+    "threads-1", "threads-4", "create-nodes", "open-nodes", "list-nodes", "consolidated", "join-12000",
+    "joined-12000-point", "joined-12000-series", "joined-12000-plane", "latency", "import", "begin", "memory-raw",
+    "memory-stream",
 ]  # fmt: skip
 QUICK_PEERS = ["omnizarr-reference", "zarrista", "tensorstore", "floor"]
 
@@ -54,9 +55,33 @@ def test_workload_is_done_and_right_in_each_library(report, name):
         "no strides",
         "no listing",
         "no consolidated metadata",
+        "no joining",
     }
     assert set(result.reasons.values()) <= expected
     assert all(len(values) >= 1 and min(values) > 0 for key, values in result.values.items() if "memory" not in name)
+
+
+@pytest.mark.parametrize("key", ["tensorstore", "xarray", "dask"])
+def test_library_joins_and_reads_right_values(key, tmp_path):
+    pytest.importorskip(PEERS[key].label.lower())
+    some = [BY_NAME[name] for name in ("join-1000", "joined-1000-point", "joined-1000-series", "joined-1000-plane")]
+    found = running.run(some, tmp_path, scale=250, rounds=1, peers=[key])
+    assert found.absent == {}
+    assert [result.values.keys() for result in found.results] == [{key}] * len(some), found.results
+
+
+def test_wrong_values_of_what_is_joined_are_noticed(tmp_path, monkeypatch):
+    create = data.create_sources
+    monkeypatch.setattr(data, "create_sources", lambda dataset, path, values: create(dataset, path, values + 1))
+    some = [BY_NAME["join-1000"], BY_NAME["joined-1000-series"]]
+    found = running.run(some, tmp_path, scale=500, rounds=1, peers=["omnizarr-reference"])
+    assert found.results[1].reasons == {"omnizarr-reference": "other values"}
+
+
+def test_what_takes_long_is_measured_once_in_the_trial(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "LONG", 0.0)
+    found = running.run([BY_NAME["read-tiny-raw"]], tmp_path, scale=TINY, rounds=3, peers=["omnizarr-reference"])
+    assert len(found.results[0].values["omnizarr-reference"]) == 1
 
 
 def test_everything_is_tidied_up_but_the_last_dataset(tmp_path):
@@ -99,7 +124,7 @@ def test_what_is_smaller_has_another_title(scale):
     assert len(set(titles)) == len(titles)
     groups = [group for group, _ in titles]
     assert len(set(groups)) == len([1 for one, other in itertools.pairwise([*groups, ""]) if one != other])
-    unscaled = {"latency", "import"}  # one chunk, and none
+    unscaled = {"latency", "import", "begin"}  # one chunk, and none
     for workload, told in zip(WORKLOADS, titles, strict=True):
         same = told == (workload.group_at(scale * 2), workload.title_at(scale * 2))
         assert same == (workload.name in unscaled), told
