@@ -49,7 +49,10 @@ class TestNodes:
         nbytes = sum(path.stat().st_size for path in (era / "t2m").rglob("*") if path.is_file())
         told = f"array copied: 4 keys, {nbytes} B · compared\n"
         assert run("cp", "era.zarr/t2m", "era.zarr/g/t2m")[:2] == (0, told)
-        assert run("mv", "era.zarr/g/t2m", "era.zarr/g/t")[:2] == (0, "array renamed\n")
+        assert run("mv", "era.zarr/g/t2m", "era.zarr/g/t")[:2] == (
+            0,
+            "array era.zarr/g/t2m renamed: now era.zarr/g/t\n",
+        )
         assert paths(era) == ["g", "g/t", "t2m", "time"]
         code, _, err = run("rm", "era.zarr/g")
         assert code == 1

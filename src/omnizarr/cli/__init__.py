@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0: success. 1: the data does not exist, or something is wrong with it. 2: the command is not valid.
         130: interrupted.
     """
-    if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    if list(sys.argv[1:] if arguments is None else arguments) in (["--version"], ["-V"]):
         print(version_line())  # noqa: T201 - without click, which a plain installation lacks
         return 0
     if arguments is None:

@@ -92,6 +92,13 @@ def _version(context: click.Context, _: click.Parameter, value: bool) -> None:  
 class _Commands(help.Helped, click.Group):
     """Imports a command when you call it."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what is typed; ``help COMMAND`` is ``COMMAND --help``."""
+        at = next((number for number, word in enumerate(args) if not word.startswith("-")), None)
+        if at is not None and args[at] == "help":
+            args = [*args[:at], *args[at + 1 :], "--help"]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_MODULES)
 
@@ -129,7 +136,9 @@ class _Commands(help.Helped, click.Group):
 
 
 @click.group(cls=_Commands, context_settings=_CONTEXT, invoke_without_command=True)
-@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print versions.")
+@click.option(
+    "-V", "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print versions."
+)
 @click.pass_context
 def omnizarr(context: click.Context) -> int:
     """Look into Zarr hierarchies of every format, check, change and convert them."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from omnizarr.cli import several
 from omnizarr.cli.locate import Storage, open_node
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
+from omnizarr.cli.options import command, json_option, paths_argument, quiet_option, storage_options
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, one_line, to_json
@@ -24,7 +25,7 @@ UNKNOWN = "?"
 
 
 @command(context_settings={"help_option_names": ["--help"]})
-@path_argument
+@paths_argument
 @click.option("-s", "--summarize", is_flag=True, help="Print only the total.")
 @click.option(
     "-d", "--max-depth", type=click.IntRange(min=0), metavar="N", help="Print N levels; groups count in full."
@@ -38,7 +39,7 @@ UNKNOWN = "?"
 @json_option
 @traced
 def du(
-    path: str,
+    paths: tuple[str, ...],
     storage: Storage,
     *,
     summarize: bool,
@@ -53,12 +54,14 @@ def du(
 
     The size of a group includes everything below it, so the last line is the total of all files in a directory.
     "chunks" has the number of stored chunks and of possible ones (shards, if there are any). Other files belong to no
-    node: "omnizarr check" lists them by name. Every key below PATH is listed; no chunk is read.
+    node: "omnizarr check" lists them by name. Every key below PATH is listed; no chunk is read. With several paths,
+    each has a heading.
 
     \b
     Examples:
       omnizarr du era5.zarr
       omnizarr du -s era5.zarr
+      omnizarr du -s era5.zarr scan.zarr
       omnizarr du -d 1 --sort stored era5.zarr
       omnizarr du --json s3://bucket/era5.zarr | jq .total.bytes_stored
 
@@ -70,14 +73,18 @@ def du(
     """  # noqa: D301 - click's mark of lines to be kept
     if summarize and max_depth:
         raise click.UsageError("--summarize prints the total only, and --max-depth more: give one of them")
-    usage = _measured(open_node(path, storage))
     depth = 0 if summarize else max_depth
-    if as_json:
-        click.echo(to_json(_as_json(usage, depth, sort), indent=2))
-    else:
-        for line in _lines(usage, depth, sort, exact=exact, in_parts=in_parts):
-            click.echo(line)
-    return PROBLEM if any(found.problem for found in usage.nodes) else 0
+
+    def show(path: str) -> int:
+        usage = _measured(open_node(path, storage))
+        if as_json:
+            click.echo(to_json(_as_json(usage, depth, sort), indent=2))
+        else:
+            for line in _lines(usage, depth, sort, exact=exact, in_parts=in_parts):
+                click.echo(line)
+        return PROBLEM if any(found.problem for found in usage.nodes) else 0
+
+    return several.each(paths, show, as_json=as_json)
 
 
 def _measured(node: Any) -> Usage:

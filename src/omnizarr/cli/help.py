@@ -179,7 +179,7 @@ def write_page(
     with formatter.section("Exit codes"):
         formatter.write_dl(EXIT_CODES)
     formatter.write("\n")
-    formatter.write(f"{typed('omnizarr COMMAND --help')} explains a command, with its options and examples.\n")
+    formatter.write(f"{typed('omnizarr help COMMAND')} explains a command, with its options and examples.\n")
 
 
 def typed(text: str) -> str:

@@ -12,13 +12,14 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
-from omnizarr.cli import listing, values
+from omnizarr.cli import listing, several, values
 from omnizarr.cli.locate import Storage, open_node
 from omnizarr.cli.options import (
     command,
     json_option,
     long_storage_options,
     path_argument,
+    paths_argument,
     quiet_option,
     refuse_options,
     storage_options,
@@ -196,26 +197,35 @@ def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int: 
 
 
 @command()
-@path_argument
+@paths_argument
 @click.option("-l", "--long", is_flag=True, help="Show type, shape, stored chunks and sizes; every key is listed.")
 @click.option("-r", "--recursive", is_flag=True, help="List everything below, with full paths.")
 @storage_options
 @quiet_option
 @json_option
 @traced
-def ls(path: str, *, long: bool, recursive: bool, as_json: bool, storage: Storage) -> int:
+def ls(paths: tuple[str, ...], *, long: bool, recursive: bool, as_json: bool, storage: Storage) -> int:
     """List the members of a group.
 
     Each member has its own line, with the shape and data type of an array. With --long, "chunks" has the number of
     stored chunks and of possible ones; "stored" is the size of chunks and documents, for a group of everything below
-    it; "ratio" is the size in memory divided by "stored".
+    it; "ratio" is the size in memory divided by "stored". With several paths, each has a heading.
 
     \b
     Examples:
       omnizarr ls era5.zarr
       omnizarr ls -l era5.zarr
+      omnizarr ls era5.zarr scan.zarr
       omnizarr ls -r era5.zarr | grep float32
     """  # noqa: D301 - click's mark of lines to be kept
+
+    def show(path: str) -> int:
+        return _list(path, storage, long=long, recursive=recursive, as_json=as_json)
+
+    return several.each(paths, show, as_json=as_json, name="members")
+
+
+def _list(path: str, storage: Storage, *, long: bool, recursive: bool, as_json: bool) -> int:
     node = _with_members(path, storage)
     if long:
         return sizes.list_long(node, node.basename or _title(path), recursive=recursive, as_json=as_json)

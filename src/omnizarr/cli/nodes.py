@@ -71,7 +71,7 @@ def mv(source: str, target: str, storage: Storage, *, as_json: bool, **options: 
       omnizarr mv era5.zarr archive/era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
     options["storage_options"] = storage_of_both(source, target, storage)
-    return _tell(move_node(source, target, progress=wanted(), **options), as_json=as_json)
+    return _tell(move_node(source, target, progress=wanted(), **options), as_json=as_json, name=source, made=target)
 
 
 @command()
@@ -127,7 +127,8 @@ def _amount(outcome: Edited) -> str:
     return f"{outcome.keys:,} {'key' if outcome.keys == 1 else 'keys'}, {wording.size(outcome.bytes_stored)}"
 
 
-def _tell(outcome: Edited, *, as_json: bool, name: str | None = None) -> int:
+def _tell(outcome: Edited, *, as_json: bool, name: str | None = None, made: str | None = None) -> int:
+    """Print what was done with a node: to which `name`, if there are several, and what was `made` of it."""
     if as_json:
         click.echo(to_json(outcome.to_dict(), indent=2))
         return 0
@@ -135,10 +136,11 @@ def _tell(outcome: Edited, *, as_json: bool, name: str | None = None) -> int:
     verb = f"would be {verb}" if outcome.dry_run else verb
     what = outcome.node_type or "leftovers of an interrupted command"
     named = f" {visible(name)}" if name is not None else ""
+    place = [] if made is None else [f"now {visible(made)}"]
     if outcome.is_rename:
-        click.echo(f"{what} {'would be ' if outcome.dry_run else ''}renamed")
+        click.echo(": ".join([f"{what}{named} {'would be ' if outcome.dry_run else ''}renamed", *place]))
     else:
-        facts = [_amount(outcome), *(["compared"] if outcome.verified else [])]
+        facts = [*place, _amount(outcome), *(["compared"] if outcome.verified else [])]
         click.echo(fit(f"{what}{named} {verb}: {' · '.join(facts)}"))
     for remark in outcome.remarks:
         click.echo(fit(f"note: {visible(in_words(remark))}"))

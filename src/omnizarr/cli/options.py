@@ -80,6 +80,8 @@ class Place(_ParamType):
 PLACE: Final = Place()
 path_argument: Final = click.argument("path", type=PLACE)
 """The argument ``PATH``, passed as `path`."""
+paths_argument: Final = click.argument("paths", metavar="PATH...", type=PLACE, nargs=-1, required=True)
+"""One or more of them, passed as `paths`: see `omnizarr.cli.several`."""
 
 
 def one_of(values: Iterable[str]) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:

@@ -48,7 +48,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
                 error.code if completion.VARIABLE in os.environ and isinstance(error.code, int) else _reader_has_gone()
             )
         except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
-            code = _explain(error)
+            code = explain(error)
             _flush()
             return code
         except KeyboardInterrupt as error:
@@ -56,7 +56,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else OK
 
 
-def _explain(error: Exception) -> int:
+def explain(error: Exception) -> int:
     """Print what went wrong, and return the exit code."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
@@ -65,7 +65,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else remedies.typed_command()
         if not isinstance(error, click.NoSuchOption):
-            usage = error.format_message().rstrip(".")
+            usage = " ".join(error.format_message().split()).rstrip(".")  # click lists choices on lines of their own
         else:
             parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
             options = [name[2:] for each in parameters for name in each.opts if name.startswith("--")]
