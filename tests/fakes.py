@@ -5,9 +5,10 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from omnizarr.errors import StoreError
-from omnizarr.stores import Store, WrapperStore, verbs
+from omnizarr.stores import Features, Store, WrapperStore, verbs
 from omnizarr.stores.base import answers
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
@@ -18,7 +19,7 @@ __all__ = ["FaultyStore", "UnlistableStore", "WatchedStore", "failing"]
 class UnlistableStore(WrapperStore):
     """A store that finds what it is asked for, and lists nothing, as most web servers.
 
-    `admits`: it says so before it is asked, by `supports_listing`. `below`: the prefix that it does not list.
+    `admits`: it says so before it is asked, by its features. `below`: the prefix that it does not list.
     """
 
     def __init__(self, store: Store, *, admits: bool = True, below: str = "") -> None:
@@ -27,8 +28,8 @@ class UnlistableStore(WrapperStore):
         self.below = below
 
     @property
-    def supports_listing(self) -> bool:
-        return not self.admits
+    def features(self) -> Features:
+        return replace(self.store.features, listing="none") if self.admits else self.store.features
 
     def list(self) -> Iterator[str]:
         return self.list_prefix("")

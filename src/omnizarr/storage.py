@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import (
     Buffer,
+    Features,
     LocalStore,
     MemoryStore,
     PrefixStore,
@@ -40,13 +41,11 @@ StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str,
 
 Stores of other libraries are accepted without being named here, because they need not be installed: stores of obstore
 and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
-
-What other libraries call a store is read as well, without being named here, as they need not be installed: stores of
-obstore and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
 """
 
 __all__ = [
     "CacheStore",
+    "Features",
     "FsspecStore",
     "LMDBStore",
     "LazyStore",

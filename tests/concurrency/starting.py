@@ -18,13 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import omnizarr
 from omnizarr.interop.zarr_python import ZarrPythonStore
-from omnizarr.stores import FsspecStore, MemoryStore, Span, Store, WrapperStore
+from omnizarr.stores import Features, FsspecStore, MemoryStore, Span, Store, WrapperStore
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.remote import deadlines
 from tests.concurrency.interruptions import Interrupter
@@ -48,7 +49,9 @@ class Slow(WrapperStore):
         self.tally = tally
         self._count = threading.RLock()
 
-    concurrency = 4
+    @property
+    def features(self) -> Features:
+        return replace(self.store.features, concurrency=4)
 
     def _take_time(self, verb: Callable[[], Any]) -> Any:
         if threading.current_thread() is threading.main_thread():

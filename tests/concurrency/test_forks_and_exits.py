@@ -49,7 +49,7 @@ import sys, threading, time
 from contextlib import suppress
 import numpy as np
 import omnizarr
-from omnizarr.storage import MemoryStore
+from omnizarr.storage import Features, MemoryStore
 
 class Slow:
     def __del__(self):  # runs where the last reference is dropped
@@ -57,7 +57,7 @@ class Slow:
         time.sleep(0.5)
 
 class Failing(MemoryStore):
-    concurrency = 4
+    features = Features(concurrency=4)
     fails = False
     def get(self, key, span=None):
         if not self.fails or threading.current_thread() is threading.main_thread():

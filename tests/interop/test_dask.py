@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -212,7 +213,9 @@ class TestWriting:
         written = []
 
         class Alone(WrapperStore):
-            exclusion = "process"
+            @property
+            def features(self):
+                return replace(self.store.features, exclusion="process")
 
             def set(self, key, value):
                 written.append(key)

@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from dataclasses import replace
 
 import dask.array as da
 import numpy as np
@@ -16,7 +17,9 @@ from omnizarr.stores import MemoryStore, WrapperStore
 class Meeting(WrapperStore):
     """A store that takes its time: what is read of chunks waits until others are read too."""
 
-    concurrency = 4
+    @property
+    def features(self):
+        return replace(self.store.features, concurrency=4)
 
     def __init__(self, store, number):
         super().__init__(store)

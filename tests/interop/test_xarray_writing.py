@@ -3,6 +3,7 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -423,7 +424,9 @@ def by_omnizarr(store):
 class Unlocked(WrapperStore):
     """A store that keeps apart writers of one process only."""
 
-    exclusion = "process"
+    @property
+    def features(self):
+        return replace(self.store.features, exclusion="process")
 
 
 class Breaking(WrapperStore):

@@ -1,6 +1,7 @@
 """`omnizarr.nodes.copying`."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from omnizarr.stores.base import answers
 class Far(WrapperStore):
     """A store with latency, which copies values itself, and of which the bytes in flight are counted."""
 
-    concurrency = 32
+    @property
+    def features(self):
+        return replace(self.store.features, concurrency=32)
 
     def __init__(self, values):
         super().__init__(MemoryStore(values))
@@ -136,8 +139,9 @@ def test_values_are_copied_side_by_side():
 
 
 class Unlistable(WrapperStore):
-    supports_listing = False
-    lists_everything = False
+    @property
+    def features(self):
+        return replace(self.store.features, listing="none")
 
     def __init__(self, store):
         super().__init__(store)

@@ -68,7 +68,7 @@ class StoreContract:
     """Facts about every store; `store` gives an empty one that can be written."""
 
     picklable = True
-    lists_everything = True
+    listing = "complete"
 
     @pytest.fixture
     def store(self):
@@ -604,12 +604,12 @@ class StoreContract:
         with copy.lock("b"):
             copy.set("b", b"2")
         assert bytes(copy.get("b")) == b"2"
-        assert store.exists("b") or not store.is_shared
+        assert store.exists("b") or not store.features.is_shared
 
     def test_says_whether_it_can_list(self, store):
         store.set("a", b"1")
         assert store.supports_listing
-        assert store.lists_everything is self.lists_everything
+        assert store.features.listing == self.listing
         assert list(store.list()) == ["a"]
 
     def test_closing_twice_does_no_harm(self, store):

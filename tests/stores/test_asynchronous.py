@@ -240,7 +240,7 @@ def test_change_that_leaves_the_value_writes_nothing(monkeypatch):
 def test_stores_without_conditions_are_changed_under_their_lock(monkeypatch):
     monkeypatch.setattr(ObjectStore, "_has_conditions", property(lambda _: False))
     store = objects()
-    assert store.exclusion == "process"
+    assert store.features.exclusion == "process"
     array = omnizarr.create_array(store, shape=(20,), chunks=(20,), dtype="u1")
 
     async def change():

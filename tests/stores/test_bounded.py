@@ -12,6 +12,7 @@ from omnizarr.errors import OmnizarrError, StoreLimitError
 from omnizarr.storage import LoggingStore
 from omnizarr.stores import (
     CacheStore,
+    Features,
     LocalStore,
     MemoryStore,
     MetricsStore,
@@ -30,8 +31,7 @@ DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta",
 class Sized(MemoryStore):
     """A store that knows sizes, and notes each document that is asked for without a bound."""
 
-    concurrency = 2
-    lists_everything = True
+    features = Features(concurrency=2, listing="complete")
 
     def __init__(self, values=()):
         super().__init__(dict(values))

@@ -1,7 +1,7 @@
 """Asynchronous arrays and groups: the functions of `omnizarr` for event loops.
 
 The names are those of zarr-python's `zarr.api.asynchronous`. Requests to object stores are coroutines, with up to
-`Store.concurrency` requests at a time for all tasks of a loop together, and without threads. Large chunks are
+`Features.concurrency` requests at a time for all tasks of a loop together, and without threads. Large chunks are
 decoded in as many threads as there are cores, and do not use a `chunk_cache`. For every other store, each call
 waits in one of a few threads. Errors, results and guarantees are those of the synchronous functions of the same
 names.

@@ -40,7 +40,7 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
         await called(reference.read, binding, pieces, out, concurrency)
     elif isinstance(binding.store, MemoryStore) and out.nbytes <= _SMALL:
         engine.read(binding, plan, out, concurrency)
-    elif binding.store.concurrency <= 1:
+    elif binding.store.features.concurrency <= 1:
         await _read_near(binding, plan, out, concurrency)
     else:
         await waited(engine.read, binding, plan, out, concurrency)
@@ -97,7 +97,7 @@ async def _write(binding: Binding, plan: Plan, pieces: Pieces, value: AnyArray, 
         await called(reference.write, binding, pieces, value, concurrency)
     elif isinstance(binding.store, MemoryStore) and value.nbytes <= _SMALL:
         engine.write(binding, plan, value, concurrency)
-    elif binding.store.concurrency <= 1 and not _waits_for_disk(binding.store):
+    elif binding.store.features.concurrency <= 1 and not _waits_for_disk(binding.store):
         await near(partial(engine.write, binding, plan, value, concurrency), writes=True)
     else:
         await waited(engine.write, binding, plan, value, concurrency)

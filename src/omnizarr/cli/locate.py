@@ -174,7 +174,7 @@ def _for_fsspec(storage: dict[str, Any], scheme: str) -> dict[str, Any]:
 
 def _open(place: str | Path, path: str | None, storage: dict[str, Any]) -> Array | Group:
     where, _ = opening.locate(watched(place, storage), path, "r", None)
-    is_far = where.store.concurrency > 1 or not where.store.supports_listing
+    is_far = where.store.features.concurrency > 1 or not where.store.supports_listing
     return opening.open(where, mode="r", use_consolidated=None if is_far else False)
 
 

@@ -158,7 +158,7 @@ def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[
     # On a terminal, lines and a progress display would mix.
     with tracking("counting", hidden=sys.stdout.isatty()) as shown:
         nodes = map(itemgetter(1), walk(group)) if survey is None else survey.nodes
-        yield describe_all(nodes, shown.count, notes, group.store.concurrency, survey)
+        yield describe_all(nodes, shown.count, notes, group.store.features.concurrency, survey)
 
 
 def _code(facts: Iterable[Facts]) -> int:

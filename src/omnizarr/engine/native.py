@@ -91,9 +91,9 @@ def engine_of(binding: Binding) -> Any:
         return None  # only the reference engine asks a Python store whether a value is still the same
     else:
         where = {
-            "concurrency": store.concurrency,
+            "concurrency": store.features.concurrency,
             "most_in_flight": binding.most_in_flight,
-            "is_conditional": store.exclusion == "condition",
+            "is_conditional": store.features.exclusion == "condition",
         }
         if (remote := _remote(native, store, binding.policy.bytes_in_flight, binding.chain.most_stored)) is not None:
             where["remote"] = remote

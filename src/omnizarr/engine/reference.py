@@ -102,7 +102,7 @@ def write_fields(
 def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:
     """Return the number of threads, and the number of pieces that each takes at a time."""
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
-    at_once = binding.store.concurrency
+    at_once = binding.store.features.concurrency
     if waiting.here.call is not None:
         at_once = max(at_once, _LEAST_IN_LOOP)
     if at_once > 1:
@@ -309,7 +309,7 @@ def _update(store: Store, key: str, chain: Chain, change: Change) -> None:
     call = waiting.here.call
     if call is None:
         store.update(key, change)
-    elif store.exclusion != "condition":  # a thread holds its lock
+    elif store.features.exclusion != "condition":  # a thread holds its lock
         call.block(partial(store.update, key, change))
     else:
         store.update(key, lambda old: _computed(chain, sys.maxsize, change, old))
@@ -320,7 +320,7 @@ def _changed(
 ) -> Buffer | None:
     """Return the stored form of a chunk with `part` in it."""
     new = chain.write(old, selection, part)
-    if new is None and old is not None and store.exclusion == "condition":
+    if new is None and old is not None and store.features.exclusion == "condition":
         # Another writer may be changing another part: it must find the value that it read, or notice the change.
         return chain.encode(chain.empty())
     return new

@@ -139,7 +139,7 @@ class StorageTransformer(WrapperStore):
         The prefix of the array's keys. Other keys do not change.
     """
 
-    lists_everything = WrapperStore.lists_everything
+    features = WrapperStore.features
 
     def __init__(self, store: Store, prefix: str) -> None:
         super().__init__(store)

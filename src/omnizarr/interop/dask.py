@@ -5,7 +5,7 @@ hundred bytes: its documents and its place. Its name in a graph (``dask.base.tok
 without credentials, the documents, and how it was opened. An array that is opened twice, in any process, has one
 name; two arrays have two. Chunks do not count: later writes do not invalidate cached results.
 
-The store keeps writers of different parts of a chunk apart (see `Store.exclusion`), so ``lock=False`` is right,
+The store keeps writers of different parts of a chunk apart (see `Features.exclusion`), so ``lock=False`` is right,
 and nothing is lost if chunks of dask do not end at chunks of the array. It is faster if they do.
 
 >>> import dask.array as da
@@ -173,7 +173,7 @@ def to_zarr(
 
 def _check_reachable(where: StorePath, *, compute: bool) -> None:
     """Raise SchedulerError if other processes would store values in the memory of this one."""
-    if compute and not where.store.is_shared and is_elsewhere():
+    if compute and not where.store.features.is_shared and is_elsewhere():
         raise SchedulerError(
             "the store is in the memory of this process: other processes cannot reach it",
             store=str(where.store),
@@ -184,7 +184,7 @@ def _check_reachable(where: StorePath, *, compute: bool) -> None:
 def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
     """Store a dask array in an array of its shape, or return what does that."""
     arrays = _arrays()
-    if target.store.exclusion == "process" and not _is_aligned(array.chunks, target.write_chunk_sizes):
+    if target.store.features.exclusion == "process" and not _is_aligned(array.chunks, target.write_chunk_sizes):
         # Nothing would keep writers in other processes apart.
         array = arrays.rechunk(array, _chunks_for(target, whole=True))
     if not compute:

@@ -393,7 +393,7 @@ class _Buffers(MemoryStore):
 
     _values: Any
 
-    lists_everything = MemoryStore.lists_everything
+    features = MemoryStore.features
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, not a copy of it."""

@@ -415,7 +415,7 @@ def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = N
 def gather_below(where: StorePath, prefer: str, unreachable: list[str] | None = None) -> dict[str, Documents]:
     """Return the same without the group itself."""
     found: dict[str, Documents] = {}
-    for place, metadata in walk(where, prefer, unreachable, concurrency=where.store.concurrency):
+    for place, metadata in walk(where, prefer, unreachable, concurrency=where.store.features.concurrency):
         found[place.path[len(where.prefix) :]] = (
             documents_at(place, prefer)
             if metadata is None

@@ -89,7 +89,7 @@ class Copier:
     @property
     def at_once(self) -> int:
         """How many values are copied side by side in one process."""
-        return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
+        return max(pool.default_concurrency(), self.source.features.concurrency, self.target.features.concurrency)
 
     def run(self, pairs: Iterable[Pair], on_copied: Callable[[], object] | None = None) -> None:
         """Copy the values of keys with threads of this process. `on_copied` is called for each value, in any thread."""
@@ -100,7 +100,7 @@ class Copier:
             if on_copied is not None:
                 on_copied()
 
-        workers = max(self.source.concurrency, self.target.concurrency)
+        workers = max(self.source.features.concurrency, self.target.features.concurrency)
         pool.run(each, pairs, min(workers, len(pairs)) if isinstance(pairs, list) else workers, 1)
 
     def copier(self) -> Callable[[str, str], Done]:

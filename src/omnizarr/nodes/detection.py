@@ -751,7 +751,7 @@ def beside(where: StorePath, metadata: Metadata, listed: Container[str] | None =
     }
     keys = {key for names in makers.values() for key in names.values()}
     exists = where.store.exists if listed is None else listed.__contains__
-    workers = where.store.concurrency if listed is None else 1
+    workers = where.store.features.concurrency if listed is None else 1
     found = set(filter(None, pool.results(lambda key: key if exists(key) else "", keys, workers)))
     notes = []
     for dialect in others:
@@ -803,7 +803,7 @@ def load_children(
     look = partial(_child_or_error, where, _PREFERRING.get(prefer, DIALECTS))
     arrived: dict[int, tuple[str, Found[Metadata] | OmnizarrError | None]] = {}
     first = 0
-    for position, answer in pool.gather(look, names, where.store.concurrency):
+    for position, answer in pool.gather(look, names, where.store.features.concurrency):
         arrived[position] = answer
         while first in arrived:
             name, found = arrived.pop(first)

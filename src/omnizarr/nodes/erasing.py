@@ -86,7 +86,7 @@ def erase(
     left = [_erase_below(where.store, each, found, is_noted=is_noted) for each in found.below]
     if coming is None and is_noted:
         forget(where)
-        if not any(left) and where.store.concurrency == 1:  # empty directories, and files without keys
+        if not any(left) and where.store.features.concurrency == 1:  # empty directories, and files without keys
             for each in found.below:
                 verbs.delete_prefix(where.store, each.prefix)
     return any(left)
@@ -230,7 +230,7 @@ class _Below(Iterable[str]):
 def _erase_below(store: Store, below: _Below, found: Belongings, *, is_noted: bool) -> bool:
     """Delete what is below a prefix but documents, which are gone, and the note; return whether anything remains."""
     if all(map(found.is_ours, below)):
-        if store.concurrency > 1 and answers_itself(store, verbs.delete_many):
+        if store.features.concurrency > 1 and answers_itself(store, verbs.delete_many):
             verbs.delete_many(store, filter(found.is_ours.chunk, below))
         elif is_noted and found.note_key.startswith(below.prefix):
             listing = store.list_dir(below.prefix)

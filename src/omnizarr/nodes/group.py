@@ -354,7 +354,7 @@ class Group(Node):
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)
-        concurrency = 1 if top._snapshot is not None else self._where.store.concurrency
+        concurrency = 1 if top._snapshot is not None else self._where.store.features.concurrency
         skip = len(self._where.prefix)
         for _, node in walk(cast("Member", top), _below, max_depth=max_depth, concurrency=concurrency):
             yield node.path[skip:], node

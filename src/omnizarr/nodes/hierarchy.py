@@ -557,7 +557,7 @@ def _write_new(
     Return None, or the node that a writer without the lock has created meanwhile (see `_is_written_at_once`).
     """
     is_free = True
-    if not where.store.sets_unlocked or where.home is not None:
+    if not where.store.features.sets_unlocked or where.home is not None:
         stored.write(where, dialect, values)
     elif _is_alone(where, dialect):
         ((name, value),) = values.items()

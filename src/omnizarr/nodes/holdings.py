@@ -1,6 +1,6 @@
 """What is stored of nodes: keys, chunks, and their sizes.
 
-A listing tells that, where it is known to be complete (`Store.lists_everything`). Other stores are listed too, and then
+A listing tells that, where it is known to be complete (`Features.listing`). Other stores are listed too, and then
 asked for each chunk and document that there could be and that they did not list, because they may make values when
 they are asked for them. In a store that cannot list at all, everything here raises the error of the store.
 """
@@ -30,7 +30,7 @@ MOST_ASKED_FOR: Final = 10**7
 
 def is_asked(store: Store) -> bool:
     """Return whether a store lists keys, but may have others."""
-    return store.supports_listing and not store.lists_everything
+    return store.features.listing == "partial"
 
 
 # -- of an array ------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def asked(
         return [coords] if store.exists(prefix + encoding.encode(coords)) else []
 
     candidates = (coords for coords in grid.coords() if coords not in known) if known else grid.coords()
-    return chain.from_iterable(pool.results(look, candidates, max(store.concurrency, 1)))
+    return chain.from_iterable(pool.results(look, candidates, max(store.features.concurrency, 1)))
 
 
 def _within(encoding: KeyEncoding, grid: Grid) -> Callable[[str], Coords | None]:
@@ -195,7 +195,9 @@ def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
     """Yield the same keys, each with the size of its value in bytes."""
     store = where.store
     if is_asked(store):
-        for _, (key, size) in pool.gather(lambda key: (key, store.size(key)), keys(where), max(store.concurrency, 1)):
+        for _, (key, size) in pool.gather(
+            lambda key: (key, store.size(key)), keys(where), max(store.features.concurrency, 1)
+        ):
             if size is not None:
                 yield key, size
         return

@@ -153,7 +153,7 @@ class _Budget:
     def stored(self, array: Array) -> int | None:
         """Return how many bytes of an array are stored; None if finding out takes too long."""
         store = array.store
-        if self.keys <= 0 or store.concurrency > 1 or not store.lists_everything:
+        if self.keys <= 0 or store.features.concurrency > 1 or store.features.listing != "complete":
             return None
         with suppress(OmnizarrError, OSError):
             found = [size for _, size in islice(sizes(array.store_path), self.keys)]

@@ -204,7 +204,7 @@ def read_many(
 
 def _is_near(binding: Binding) -> bool:
     """Return whether a store answers immediately."""
-    return binding.store.concurrency <= 1 and not engine.is_remote(binding)
+    return binding.store.features.concurrency <= 1 and not engine.is_remote(binding)
 
 
 def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:
@@ -229,7 +229,7 @@ def _tasks(jobs: Iterable[Prepared]) -> Iterator[_Task]:
 
 def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:
     """Return how many chunks of one store to fetch at once."""
-    wanted = concurrency or max(job.binding.store.concurrency for job in jobs)
+    wanted = concurrency or max(job.binding.store.features.concurrency for job in jobs)
     pieces = sum(len(job.plan) for job in jobs)
     most = min(job.binding.most_in_flight for job in jobs)
     return min(wanted, most, pieces)

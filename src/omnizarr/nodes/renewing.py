@@ -200,7 +200,11 @@ def _renew_above(changes: Sequence[Change]) -> None:
             _renew(*one, None, some)
         else:
             asked.append((one, some))
-    holds = dict(pool.gather(lambda each: _holds(each[0]), asked, changes[0].where.store.concurrency)) if asked else {}
+    holds = (
+        dict(pool.gather(lambda each: _holds(each[0]), asked, changes[0].where.store.features.concurrency))
+        if asked
+        else {}
+    )
     for position, (one, some) in enumerate(asked):
         if holds[position]:
             _renew(*one, None, some)
@@ -215,7 +219,7 @@ def _outside(where: StorePath) -> StorePath | None:
     store = where.store
     if where.home is not None or store.above() is None:
         return None
-    if store.concurrency == 1:
+    if store.features.concurrency == 1:
         found = _outermost(store)
     else:
         enclosing = consolidated.enclosing
@@ -229,7 +233,7 @@ def _outermost(store: Store) -> tuple[Store, str] | None:
     while (higher := store.above()) is not None:
         store, name = higher
         path = f"{name}/{path}".rstrip("/")
-        if not any(pool.results(partial(_exists, store), _GROUPS, store.concurrency)):
+        if not any(pool.results(partial(_exists, store), _GROUPS, store.features.concurrency)):
             break
         found = store, path
     return found
@@ -308,7 +312,7 @@ def _renewed(root: StorePath, held: Held, changes: Sequence[Change]) -> dict[str
                 wanted[place.path] = place  # it may have been created on the way
         if change.where.path != root.path or held.group is None:
             wanted[change.where.path] = change.where
-    workers = root.store.concurrency
+    workers = root.store.features.concurrency
     found = dict(pool.gather(lambda place: _copy_of(place, held.dialect, skip), wanted.values(), workers))
     read = {path: node for position in range(len(wanted)) for path, node in found[position].items()}
     gone = set()

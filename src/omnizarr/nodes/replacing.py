@@ -104,7 +104,7 @@ def copy(
 
     Within a store with latency, which copies values itself, the old node is removed first.
     """
-    is_quick = source.store is target.store and target.store.concurrency > 1
+    is_quick = source.store is target.store and target.store.features.concurrency > 1
     existing = hierarchy.occupant(target) if overwrite and not is_quick else None
     if existing is None:
         hierarchy.copy(source, target, overwrite=overwrite, on_copied=on_copied)
@@ -121,7 +121,7 @@ def _root(store: Store, where: StorePath) -> StorePath:
 
 
 def _temporary(where: StorePath) -> AbstractContextManager[Store]:
-    return _in_files() if where.store.is_shared else _in_memory()
+    return _in_files() if where.store.features.is_shared else _in_memory()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ Data stored beyond an array's edge has no meaning: a killed writer or another pr
 removes or overwrites what is stored between the old and the new edge. It checks only the chunks there, and the
 chunks that the old edge cuts.
 
-In a store without locks for all writers, but with conditional writes (`Store.exclusion` is "condition"), `append`
+In a store without locks for all writers, but with conditional writes (`Features.exclusion` is "condition"), `append`
 makes the array longer first. This reserves a place for its block that no other writer gets. Until the block is
 written, readers see the fill value there. Old data there is removed before, on condition that no other writer has
 reserved the place meanwhile.
@@ -216,7 +216,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
     grown = None
     try:
         with Change(growth.where) as noted:
-            if write is None or growth.where.store.exclusion != "condition":
+            if write is None or growth.where.store.features.exclusion != "condition":
                 grown = _grow(growth, write, noted, covers=covers)
             else:
                 grown = _claim(growth, noted)
@@ -291,7 +291,7 @@ def take_back(growth: Growth, grown: Grown) -> None:
         return
     binding = _clearing(growth.where, grown.meant, growth.policy)
     with Change(growth.where) as noted:
-        if binding.store.exclusion == "condition":
+        if binding.store.features.exclusion == "condition":
             # Before another writer reserves the place.
             _clear_grown(binding, grown.before)
             _shorten(growth, grown, noted)
@@ -397,10 +397,10 @@ def _blank(growth: Growth, grown: Grown) -> None:
     # Reading a missing chunk costs no more than checking whether it exists.
     is_few = math.prod(kept) - math.prod(inside) <= _FEW
     cut = list(_outside(kept, inside)) if is_few else _stored_outside(binding, kept, inside)
-    workers = binding.store.concurrency
+    workers = binding.store.features.concurrency
     holds = dict(pool.gather(partial(_holds_beyond, binding, before), cut, workers))
     dirty = [coords for position, coords in enumerate(cut) if holds[position]]
-    if binding.store.exclusion != "condition":
+    if binding.store.features.exclusion != "condition":
         verbs.delete_many(binding.store, map(binding.key_of, fresh))
         for coords in dirty:
             _fill_beyond(binding, before, coords)
@@ -539,7 +539,7 @@ def _stored_outside(binding: Binding, totals: Shape, kept: Shape) -> list[Coords
         return []
     prefixes = _prefixes(binding, totals, kept, count)
     if not prefixes:
-        look, workers = partial(_if_stored, binding), binding.store.concurrency
+        look, workers = partial(_if_stored, binding), binding.store.features.concurrency
         return list(itertools.chain.from_iterable(pool.results(look, _outside(totals, kept), workers)))
     return [
         coords
@@ -559,14 +559,14 @@ def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[
     The number of other chunks in the listing is unknown; it is at most the number of chunks of the array.
     """
     keys, store, at_most = binding.keys, binding.store, binding.grid.nchunks
-    if not store.lists_everything:
+    if store.features.listing != "complete":
         return []
     # After the last dimension with something outside, all keys are needed.
     depth = 1 + max(at for at, (total, inner) in enumerate(zip(totals, kept, strict=True)) if inner < total)
     rows = math.prod(totals[:depth]) - math.prod(kept[:depth])
     has_rows = keys.separator == "/" and not keys.tail and depth < len(totals) and 10 * rows <= count
-    turns = count / store.concurrency
-    if store.concurrency == 1:
+    turns = count / store.features.concurrency
+    if store.features.concurrency == 1:
         few = count <= _MANY or (count <= _MANY_OF_MORE and 10 * count <= at_most and not has_rows)
     else:
         few = count <= _MANY and turns <= 1 + (count if has_rows else at_most) / _PAGE
@@ -600,7 +600,7 @@ def _are_mostly_stored(binding: Binding, totals: Shape, kept: Shape) -> bool:
 
     Some chunks are looked up where there are many.
     """
-    if binding.store.concurrency > 1:
+    if binding.store.features.concurrency > 1:
         return False
     for block in _blocks(totals, kept):
         lengths = [part.stop - part.start for part in block]  # which `len` could not count

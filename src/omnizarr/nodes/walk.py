@@ -140,7 +140,7 @@ def by_name(
     while level:
         level = list({where.path: where for where in level if where.path not in seen}.values())
         seen.update(where.path for where in level)
-        answers = dict(pool.gather(look, level, top.store.concurrency))
+        answers = dict(pool.gather(look, level, top.store.features.concurrency))
         yield from (
             (where, answer) for position, where in enumerate(level) if (answer := answers[position][0]) is not None
         )

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, answers
+from omnizarr.stores.base import Buffer, Features, Listing, Request, Span, Store, answers
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.resolve import resolve
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Buffer",
     "CacheStore",
+    "Features",
     "FsspecStore",
     "LMDBStore",
     "Listing",

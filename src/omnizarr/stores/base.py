@@ -9,12 +9,12 @@ with a slash (a missing one is added). Keys that break the rules (``..``, a lead
 `InvalidKeyError` in every method of every store. The tests of a store inherit ``tests/stores/contract.py``.
 
 Latency
-    Each store states how many requests to send at once (`Store.concurrency`). If it is more than 1, request several
+    Each store states how many requests to send at once (`Features.concurrency`). If it is more than 1, request several
     values concurrently. The engine has as many threads; each waits for a chunk, decodes it and takes the next.
     `omnizarr.aio` uses the same codecs without threads.
 
 Writers
-    If `Store.exclusion` is "condition" (object stores), a lock excludes only threads of this process, and remembers
+    If `Features.exclusion` is "condition" (object stores), a lock excludes only threads of this process, and remembers
     what was read within it. `Store.set` is then a conditional put, and raises `ConflictError` if another writer was
     faster. A change of a value (`Store.update`) or a document (`omnizarr.stores.conflicts.retried`) then starts again
     by reading. So a change of documents must be a function of the stored documents, and may run several times. A chunk
@@ -31,6 +31,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
@@ -54,7 +55,7 @@ Buffers: TypeAlias = list[Buffer]
 """Several values, or parts of one value."""
 
 Exclusion: TypeAlias = Literal["lock", "condition", "process"]
-"""How writers of one value are kept from losing each other's changes. See `Store.exclusion`."""
+"""How writers of one value are kept from losing each other's changes. See `Features`."""
 
 
 InNewFolder: TypeAlias = Literal["", "set", "alone"]
@@ -230,6 +231,73 @@ def _is_replaced(method: object, above: object) -> bool:
     return method is not above and not getattr(above, "__isabstractmethod__", False)
 
 
+@dataclass(frozen=True)
+class Features:
+    """What a store can do.
+
+    Parameters
+    ----------
+    concurrency : int, default: 1
+        How many requests to send at once; 1 if each is answered immediately. More than 1 means that requests have
+        latency. To get several values, request them concurrently, with `get_many` or from several threads.
+    exclusion : {"process", "lock", "condition"}
+        How writers of disjoint parts of one value are kept from losing each other's changes.
+
+        "lock"
+            `Store.lock` excludes all other writers of the data.
+        "condition"
+            `Store.lock` excludes the other threads of this process. Within it, the store remembers what this thread
+            reads. If another writer has changed that value since, `Store.set` raises `ConflictError` and writes
+            nothing. Then repeat the whole change, starting with the reading: see `Store.update` and
+            `conflicts.retrying`. `Store.delete` is not conditional; to remove a value that others may be changing,
+            write an equivalent value instead.
+        "process"
+            `Store.lock` excludes only the other threads of this process. Programs that share values need a lock of
+            their own: see `omnizarr.stores.SynchronizedStore`.
+    is_shared : bool, default: False
+        Whether a pickled copy of the store reaches the same data, also in other processes. Without that, values
+        written elsewhere would be lost silently.
+    listing : {"partial", "complete", "none"}
+        Which keys can be listed.
+
+        "complete"
+            Every key that has a value is listed. Tools then need fewer requests.
+        "partial"
+            There may be others. Some stores make values when they are asked for them, and list few of their keys.
+            Only a request for a key shows that it is missing, and tools ask for each chunk (see
+            `omnizarr.nodes.holdings`). A subclass with its own `get` or `exists` inherits "partial" for "complete".
+        "none"
+            None: a plain web server only answers requests for known keys.
+    sets_unlocked : bool, default: False
+        Whether `set_in_new_folder` can set a value whose lock another writer holds. Then a writer that holds the lock
+        must create a value with `set_if_absent`.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> MemoryStore().features.listing
+    'complete'
+    """
+
+    concurrency: int = 1
+    exclusion: Exclusion = "process"
+    is_shared: bool = False
+    listing: Literal["complete", "partial", "none"] = "partial"
+    sets_unlocked: bool = False
+
+
+_FEATURES: Final = Features()
+_SAID_BY_FEATURES: Final = frozenset({"supports_listing", *(each.name for each in fields(Features))})
+
+
+def _not_all_listed(inherited: property | Features) -> property | Features:
+    """Return the features of a class that has its own way to find values: what it inherits lists may not be all."""
+    if isinstance(inherited, Features):
+        return replace(inherited, listing="partial") if inherited.listing == "complete" else inherited
+    ask = inherited.fget
+    return property(lambda store: _not_all_listed(ask(store)))  # type: ignore[misc]
+
+
 class Store(ABC):
     """Keys and their values.
 
@@ -250,57 +318,14 @@ class Store(ABC):
     """Whether every method that writes raises `ReadOnlyError`."""
 
     @property
-    def concurrency(self) -> int:
-        """How many requests to send at once; 1 if each is answered immediately.
-
-        More than 1 means that requests have latency. To get several values, request them concurrently, with
-        `get_many` or from several threads.
-        """
-        return 1
-
-    @property
-    def exclusion(self) -> Exclusion:
-        """How writers of disjoint parts of one value are kept from losing each other's changes.
-
-        "lock"
-            `lock` excludes all other writers of the data.
-        "condition"
-            `lock` excludes the other threads of this process. Within it, the store remembers what this thread
-            reads. If another writer has changed that value since, `set` raises `ConflictError` and writes
-            nothing. Then repeat the whole change, starting with the reading: see `update` and
-            `conflicts.retrying`. `delete` is not conditional; to remove a value that others may be changing,
-            write an equivalent value instead.
-        "process"
-            `lock` excludes only the other threads of this process. Programs that share values need a lock of
-            their own: see `omnizarr.stores.SynchronizedStore`.
-        """
-        return "process"
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether a pickled copy of the store reaches the same data, also in other processes.
-
-        The default is False, so that values written elsewhere are not lost silently.
-        """
-        return False
+    def features(self) -> Features:
+        """What the store can do. Set it in your class, or override the property; a wrapper passes it on."""
+        return _FEATURES
 
     @property
     def supports_listing(self) -> bool:
-        """Whether keys can be listed. A plain web server cannot list; it only answers requests for known keys."""
-        return True
-
-    @property
-    def lists_everything(self) -> bool:
-        """Whether the listing is known to have every key that has a value.
-
-        Some stores make values when they are asked for them, and list few of their keys, or none. If this is False, a
-        key that is not listed may have a value. So only a request for that key shows that it is missing, and tools
-        ask for each chunk (see `omnizarr.nodes.holdings`).
-
-        The default is False. Return True in your store if `list` yields every key: tools then need fewer requests. A
-        subclass that has its own `get` or `exists` does not inherit the answer.
-        """
-        return False
+        """Whether keys can be listed, under the name of zarr-python. See `Features.listing`."""
+        return self.features.listing != "none"
 
     # -- what it can do better ------------------------------------------------------
 
@@ -332,8 +357,12 @@ class Store(ABC):
         cls._direct = (
             {verb: getattr(cls, name) for verb, name in answers.items()} if cls.handle is Store.handle else None
         )
-        if not own.isdisjoint({"get", "exists"}) and "lists_everything" not in vars(cls):
-            cls.lists_everything = Store.lists_everything  # type: ignore[method-assign]
+        if not own.isdisjoint({"get", "exists"}) and "features" not in vars(cls):
+            cls.features = _not_all_listed(above.features)  # type: ignore[assignment, arg-type]
+        for name in sorted(vars(cls).keys() & _SAID_BY_FEATURES):
+            raise TypeError(
+                f"{cls.__name__}.{name} has no effect: set `features` instead, see omnizarr.stores.Features"
+            )
 
     # -- reading ------------------------------------------------------------------
 
@@ -365,8 +394,8 @@ class Store(ABC):
         """Replace the value of `key` by the result of `change`, without losing changes of other writers.
 
         `change` gets the stored value, or None, and returns the new one. It returns None to remove the value, or
-        the same object to leave it. If `exclusion` is "condition", `change` may be called several times, and must
-        not return None for an existing value.
+        the same object to leave it. If `Features.exclusion` is "condition", `change` may be called several times, and
+        must not return None for an existing value.
 
         Raises
         ------
@@ -466,15 +495,6 @@ class Store(ABC):
     def above(self) -> tuple[Store, str] | None:
         """Return a store that begins one directory further up, and the name of that of this store; None if unknown."""
         return None
-
-    @property
-    def sets_unlocked(self) -> bool:
-        """Whether `set_in_new_folder` can set a value whose lock another writer holds.
-
-        Then a writer that holds the lock must create a value with `set_if_absent`. It is False for subclasses that
-        override `set` alone, because they expect every value there.
-        """
-        return False
 
     def check_writable(self) -> None:
         """Raise `ReadOnlyError` if the store is read-only."""

@@ -96,7 +96,7 @@ def get_within(store: Store, key: str, most: int) -> Buffer | None:
 def get_many_within(store: Store, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
     """Yield what `get_within` returns for each key, like `get_many`."""
     if answers_itself(store, get_within):
-        yield from pool.gather(lambda key: get_within(store, key, most), keys, store.concurrency)
+        yield from pool.gather(lambda key: get_within(store, key, most), keys, store.features.concurrency)
         return
     asked: dict[int, str] = {}
 
@@ -119,7 +119,7 @@ def get_many(store: Store, requests: Iterable[Request]) -> Iterator[tuple[int, B
     At most `concurrency` requests are sent at once. Requests are taken from the iterable only when there is
     room for answers.
     """
-    return pool.gather(lambda request: store.get(*request), requests, store.concurrency)
+    return pool.gather(lambda request: store.get(*request), requests, store.features.concurrency)
 
 
 @verb("key", "get")
@@ -182,7 +182,7 @@ def get_stamped(store: Store, key: str, unless: Hashable | None = None) -> Stamp
 @verb("key", "get")
 def get_stamped_within(store: Store, key: str, unless: Hashable | None, most: int) -> Stamped | None:
     """Return what `get_stamped` does. Raises StoreLimitError like `get_within`."""
-    if store.concurrency == 1 and type(store).size is not Store.size:  # no request that others would wait for
+    if store.features.concurrency == 1 and type(store).size is not Store.size:  # no request that others would wait for
         check_limit(store, key, store.size(key) or 0, most)
     found = get_stamped(store, key, unless)
     if found is not None and found.value is not None:
@@ -326,7 +326,7 @@ def list_sizes(store: Store, prefix: str) -> Iterator[tuple[str, int]]:
     [('a/b', 2), ('a/c/d', 0)]
     """
     keys = store.list_prefix(prefix)
-    for _, (key, size) in pool.gather(lambda key: (key, store.size(key)), keys, store.concurrency):
+    for _, (key, size) in pool.gather(lambda key: (key, store.size(key)), keys, store.features.concurrency):
         if size is not None:
             yield key, size
 

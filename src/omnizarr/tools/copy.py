@@ -301,7 +301,7 @@ def _copy_store(
 ) -> Copied:
     _refuse_unreachable(old)
     keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
-    is_there = dict(pool.gather(lambda key: new.store.exists(new.prefix + key), keys, new.store.concurrency))
+    is_there = dict(pool.gather(lambda key: new.store.exists(new.prefix + key), keys, new.store.features.concurrency))
     there = {key for number, key in enumerate(keys) if is_there[number]}
     if there and if_exists == "raise":
         raise NodeExistsError(

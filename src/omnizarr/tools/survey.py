@@ -110,5 +110,5 @@ def is_worthwhile(group: Group) -> bool:
     In hierarchies of the drafts, chunks are not below the documents of their array.
     """
     where = group.store_path
-    is_far = where.store.concurrency > 1 or not where.store.supports_listing
+    is_far = where.store.features.concurrency > 1 or not where.store.supports_listing
     return is_far and where.home is None and isinstance(group._metadata, GroupMetadata)  # noqa: SLF001

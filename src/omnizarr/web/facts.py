@@ -495,7 +495,7 @@ class Dataset:
                 size = binding.store.size(binding.prefix + binding.keys.encode(coords))
                 return None if size is None else (coords, size)
 
-            found = filter(None, pool.results(look, grid.coords(), max(array.store.concurrency, 1)))
+            found = filter(None, pool.results(look, grid.coords(), max(array.store.features.concurrency, 1)))
         else:
             note, truncated = "the server cannot list what is stored", True
         sizes: dict[str, int | None] = {}
@@ -754,7 +754,7 @@ class _TooManyError(Exception):
 
 def _facts_of(array: Array) -> ArrayFacts:
     """Return the facts of an array. Stored chunks are counted if that is quick."""
-    most = _MOST_COUNTED_FAR if array.store.concurrency > 1 else _MOST_COUNTED
+    most = _MOST_COUNTED_FAR if array.store.features.concurrency > 1 else _MOST_COUNTED
     counted = 0
 
     def tick(more: int) -> None:

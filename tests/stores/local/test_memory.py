@@ -17,7 +17,7 @@ class OtherMapping(dict):
 
 
 class TestMemoryStoreOnAnotherMapping(StoreContract):
-    lists_everything = False
+    listing = "partial"
 
     @pytest.fixture
     def store(self):

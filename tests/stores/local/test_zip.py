@@ -607,11 +607,8 @@ def test_parts_of_an_entry_are_read_alone():
 
 
 def test_entries_are_asked_for_side_by_side():
-    class Slow(FaultyStore):
-        concurrency = 16
-
     values = {f"{i}": bytes([i]) * 100 for i in range(32)}
-    inner = Slow(MemoryStore({"data.zip": packed(values)}), delay=0.02)
+    inner = FaultyStore(MemoryStore({"data.zip": packed(values)}), delay=0.02, concurrency=16)
     with ZipStore("data.zip", store=inner) as store:
         inner.reset()
         assert {f"{i}": value for i, value in verbs.get_many(store, ((key, None) for key in values))} == values

@@ -209,7 +209,7 @@ def test_stores_on_one_directory_share_their_locks(tmp_path):
         assert not entered.wait(0.05)
     thread.join(10)
     assert entered.is_set()
-    assert one.exclusion == "process"
+    assert one.features.exclusion == "process"
 
 
 @pytest.mark.parametrize("url", ["simplecache::memory://a", "filecache::memory://a", "zip://a::memory://x.zip"])
@@ -266,7 +266,7 @@ def test_references_into_other_files_are_read(tmp_path):
 def test_many_values_of_s3_are_asked_for_at_once(s3):
     url, options = s3
     store = FsspecStore.from_url(f"{url}/{next(_numbers)}", options)
-    assert store.concurrency == 64
+    assert store.features.concurrency == 64
     verbs.set_many(store, ((f"c/{i}", b"%d" % i) for i in range(20)))
     most, now = 0, 0
     files = store._files
@@ -327,7 +327,7 @@ def test_filesystem_that_is_not_known_to_bear_threads_is_called_by_one_at_a_time
         thread.start()
     for thread in threads:
         thread.join()
-    assert (store.concurrency, most) == (1, 1)
+    assert (store.features.concurrency, most) == (1, 1)
     assert len(dict(verbs.get_many(FsspecStore(Foreign(), "a", concurrency=4), [("b", None)] * 20))) == 20
     assert 1 < most <= 8
 

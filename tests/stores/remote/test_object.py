@@ -51,7 +51,7 @@ class ObjectStoreContract(StoreContract):
                 verb("a\nb")
 
     def test_writers_are_kept_apart_by_conditions(self, store):
-        assert store.exclusion == "condition"
+        assert store.features.exclusion == "condition"
 
     def test_change_by_others_within_a_lock_is_a_conflict(self, store):
         other = store.with_read_only().with_read_only(read_only=False)
@@ -353,7 +353,7 @@ def test_server_without_head_is_asked_by_get(server, web):
 
 
 def test_http_is_written_by_put_and_lists_nothing(server, web):
-    assert web.exclusion == "process"
+    assert web.features.exclusion == "process"
     web.set("ä b%/c#?", b"abc")
     assert server.values == {"/data/%C3%A4%20b%25/c%23%3F": b"abc"}
     assert web.get("ä b%/c#?") == b"abc"
@@ -552,7 +552,7 @@ def test_server_that_takes_no_notice_of_conditions_is_found_out(server):
         verbs.set_if_absent(store, "a", b"1")
     assert not server.values.get("/bucket/b")
     unsafe = ObjectStore.from_url("s3://bucket", {**KEYS, "endpoint": server.url(), "conditional_put": "disabled"})
-    assert unsafe.exclusion == "process"
+    assert unsafe.features.exclusion == "process"
     assert verbs.set_if_absent(unsafe, "b", b"1")
     assert not verbs.set_if_absent(unsafe, "b", b"2")
 

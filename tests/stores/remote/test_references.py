@@ -587,7 +587,7 @@ def web(folder, http_server):
 def test_references_and_files_may_be_on_a_web_server(folder, web):
     group = omnizarr.open(f"{web.url}/refs.json", storage_options=web.options)
     assert same_as_h5py(group, folder / "a.h5")
-    assert group["packed"].store.concurrency > 1
+    assert group["packed"].store.features.concurrency > 1
     with pytest.raises(StoreAccessError, match=r"only what is below a root, by .*http://127"):
         omnizarr.open(folder / "refs.json", storage_options={"remote_options": web.options})["plain"][...]
     local = omnizarr.open(

@@ -99,7 +99,7 @@ def test_store_that_may_do_things_of_its_own_is_used_by_its_own_methods(tmp_path
     theirs = derived(inner, log_level="CRITICAL") if derived is zarr.storage.LoggingStore else derived(tmp_path)
     theirs = theirs if derived is zarr.storage.LoggingStore else type("Derived", (derived,), {})(tmp_path)
     assert isinstance(native(theirs), ZarrPythonStore)
-    assert ZarrPythonStore(theirs).concurrency == 1
+    assert ZarrPythonStore(theirs).features.concurrency == 1
 
 
 @pytest.mark.parametrize("thing", [None, {}, "a", zarr])
@@ -158,7 +158,7 @@ def remote():
 
 def test_many_values_are_asked_for_at_once(remote):
     store = ZarrPythonStore(remote)
-    assert store.concurrency == 64
+    assert store.features.concurrency == 64
     verbs.set_many(store, ((f"c/{i}", b"%d" % i) for i in range(200)))
     answers = dict(verbs.get_many(store, ((f"c/{i}", (0, 1) if i % 2 else None) for i in range(201))))
     assert answers == {i: (b"%d" % i)[: 1 if i % 2 else None] for i in range(200)} | {200: None}

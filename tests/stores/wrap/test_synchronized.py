@@ -4,6 +4,7 @@ import pickle
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,9 @@ class TestSynchronizedStore(StoreContract):
 class Unlocked(WrapperStore):
     """A store whose locks exclude no writer, as those of a store without any do between processes."""
 
-    exclusion = "process"
+    @property
+    def features(self):
+        return replace(self.store.features, exclusion="process")
 
     @contextmanager
     def lock(self, key):
@@ -177,13 +180,15 @@ def test_what_gives_no_locks_is_refused(synchronizer):
 
 def test_guarantee_says_how_writers_are_kept_apart(tmp_path):
     class Conditional(WrapperStore):
-        exclusion = "condition"
+        @property
+        def features(self):
+            return replace(self.store.features, exclusion="condition")
 
     assert guarantee(LocalStore(tmp_path)) == "kept apart by locks"
     assert guarantee(Conditional(MemoryStore())) == "kept apart by conditional writes"
     assert "one process only" in guarantee(Unlocked(MemoryStore()))
     assert guarantee(SynchronizedStore(Unlocked(MemoryStore()), Locks())) == "kept apart by locks"
-    assert SynchronizedStore(Conditional(MemoryStore()), Locks()).exclusion == "condition"
+    assert SynchronizedStore(Conditional(MemoryStore()), Locks()).features.exclusion == "condition"
 
 
 def test_store_is_shown_without_what_the_lock_may_tell():

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import threading
+from dataclasses import replace
 
 import numcodecs
 import numpy as np
@@ -398,7 +399,7 @@ def test_view_pickles(tmp_path):
     assert other == view
     assert hash(other) == hash(view)
     assert other != TranslatedStore(tmp_path, 2)
-    assert view.is_shared
+    assert view.features.is_shared
     assert values_of(other) == values_of(view)
     array = pickle.loads(pickle.dumps(omnizarr.open(view)["deep/zlib"]))
     np.testing.assert_array_equal(array[...], GRID * 1.5)
@@ -714,7 +715,9 @@ def test_nodes_that_were_too_many_are_not_counted_again_at_once(monkeypatch):
 
 def test_no_copies_are_made_if_the_source_cannot_be_listed():
     class Web(FaultyStore):
-        supports_listing = False
+        @property
+        def features(self):
+            return replace(self.store.features, listing="none")
 
         def list_dir(self, prefix):
             raise errors.StoreError("an HTTP server does not say what it has")

@@ -253,7 +253,7 @@ class _Hierarchy:
             return ((f"{path.rstrip('/')}/{name}", self._opened(each)) for name, each in groups.items())
 
         top = "/", self._opened(self._find(group))
-        concurrency = self.root.store.concurrency if self.dataset is None else 1
+        concurrency = self.root.store.features.concurrency if self.dataset is None else 1
         for path, (store, _) in chain((top,), map(itemgetter(1), walk(top, inner, concurrency=concurrency))):
             yield path, store
 

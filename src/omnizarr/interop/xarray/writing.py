@@ -175,7 +175,7 @@ class _How:
             return False
         if self.safe_chunks is not None:
             return self.safe_chunks
-        return store.exclusion == "process" and (not self.compute or is_elsewhere())
+        return store.features.exclusion == "process" and (not self.compute or is_elsewhere())
 
 
 class _Options(NamedTuple):
@@ -513,7 +513,7 @@ class _GroupWriter(internals.WritableStore):
 
     def create_arrays(self) -> None:
         """Create the missing arrays."""
-        pool.run(self._create, self.pieces, min(self.where.store.concurrency, len(self.pieces)), 1)
+        pool.run(self._create, self.pieces, min(self.where.store.features.concurrency, len(self.pieces)), 1)
 
     def _create(self, piece: Piece) -> None:
         if piece.metadata is not None:
@@ -530,7 +530,7 @@ def _is_text(dtype: np.dtype[Any]) -> bool:
 def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, Any]) -> Any:
     pieces = [piece for writer in writers for piece in writer.pieces]
     store, is_chunked = target.root.store, any(piece.is_chunked for piece in pieces)
-    if is_chunked and target.how.compute and not store.is_shared and is_elsewhere():
+    if is_chunked and target.how.compute and not store.features.is_shared and is_elsewhere():
         raise SchedulerError(
             "the store is in the memory of this process: other processes cannot reach it",
             store=str(store),
@@ -621,7 +621,7 @@ def _write(pieces: Sequence[Piece], store: Store, options: dict[str, Any]) -> No
 def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
     """Write all arrays except dask arrays, concurrently if the store has latency."""
     loaded = [piece for piece in pieces if not piece.is_chunked]
-    pool.run(Piece.write, loaded, min(store.concurrency, len(loaded)), 1)
+    pool.run(Piece.write, loaded, min(store.features.concurrency, len(loaded)), 1)
 
 
 def _sync(pieces: Sequence[Piece], targets: Sequence[Any], options: dict[str, Any], *, compute: bool) -> Any:

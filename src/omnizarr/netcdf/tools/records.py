@@ -27,7 +27,7 @@ _CODE: Final = "chunk-beyond-grid"
 class _Witness(Overlay):
     """Remembers values that it read, so that it replaces only these."""
 
-    lists_everything = Overlay.lists_everything
+    features = Overlay.features
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

@@ -17,7 +17,7 @@ from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import Buffer, MemoryStore, Span, Store
+from omnizarr.stores import Buffer, Features, MemoryStore, Span, Store
 from omnizarr.stores.base import check_key, cut
 
 _KEYS: Final = keys.bind(Named("default"))
@@ -61,6 +61,7 @@ class LazyStore(Store):
         attributes: Mapping[str, Mapping[str, Any]] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
+        self._features: Features | None = None
         self._views = dict(arrays)
         self._attributes = {path: dict(each) for path, each in (attributes or {}).items()}
         self.notes = tuple(notes)
@@ -111,19 +112,16 @@ class LazyStore(Store):
     # -- what it can do --------------------------------------------------------------
 
     @property
-    def concurrency(self) -> int:
-        """The most that a source of the arrays has."""
-        return max((store.concurrency for store in self._stores()), default=1)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether all sources can be reached from other processes."""
-        return all(store.is_shared for store in self._stores())
-
-    @property
-    def lists_everything(self) -> bool:
-        """Always True: all chunks are listed, also those that hold only the fill value."""
-        return True
+    def features(self) -> Features:
+        """The most requests at once of a source. All chunks are listed, also those that hold only the fill value."""
+        if self._features is None:
+            below = [store.features for store in self._stores()]
+            self._features = Features(
+                max((each.concurrency for each in below), default=1),
+                is_shared=all(each.is_shared for each in below),
+                listing="complete",
+            )
+        return self._features
 
     def _stores(self) -> Iterator[Store]:
         for view in self._views.values():

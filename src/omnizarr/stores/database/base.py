@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from omnizarr.errors import ConflictError, StoreClosedError, StoreError
 from omnizarr.stores import conflicts, verbs
-from omnizarr.stores.base import RESERVED, Buffer, Change, Exclusion, Store, answers, as_prefix, check_key
+from omnizarr.stores.base import RESERVED, Buffer, Change, Features, Store, answers, as_prefix, check_key
 from omnizarr.stores.local import filelocks
 
 if TYPE_CHECKING:
@@ -79,15 +79,7 @@ class DatabaseStore(Store, Generic[Database]):
             raise StoreClosedError("the store is closed", store=repr(self), key=key)
         return database
 
-    @property
-    def exclusion(self) -> Exclusion:
-        """Always "lock": locks exclude all other writers of these values."""
-        return "lock"
-
-    @property
-    def is_shared(self) -> bool:
-        """True: other processes see the same files."""
-        return True
+    features = Features(exclusion="lock", is_shared=True, listing="complete")
 
     # -- reading ------------------------------------------------------------------
 

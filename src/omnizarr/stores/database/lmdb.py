@@ -105,7 +105,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
     kind = "lmdb"
     url_options = frozenset({"check", "fsync", "map_size", "subdir"})
 
-    lists_everything = True
+    features = DatabaseStore.features
 
     def __init__(
         self,

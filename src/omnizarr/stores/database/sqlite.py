@@ -127,7 +127,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     kind = "sqlite"
     url_options = frozenset({"fsync", "timeout"})
 
-    lists_everything = True
+    features = DatabaseStore.features
 
     def __init__(
         self,

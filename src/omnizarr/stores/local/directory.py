@@ -38,7 +38,7 @@ from omnizarr.stores.base import (
     RESERVED,
     Buffer,
     Buffers,
-    Exclusion,
+    Features,
     InNewFolder,
     Listing,
     Parts,
@@ -118,7 +118,7 @@ class LocalStore(Store):
 
     home: Home | None = None
 
-    lists_everything = True
+    features = Features(exclusion="lock", is_shared=True, listing="complete", sets_unlocked=True)
 
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
         root = os.fspath(root)
@@ -176,18 +176,6 @@ class LocalStore(Store):
         return [names[position] for position in found]
 
     # -- reading ------------------------------------------------------------------
-
-    @property
-    def exclusion(self) -> Exclusion:
-        """Always "lock": locks exclude all other writers of these values."""
-        return "lock"
-
-    @property
-    def is_shared(self) -> bool:
-        """True: other processes see the same files."""
-        return True
-
-    sets_unlocked = True
 
     # `get` and `read_into` are the most frequently called functions of the library; hence few frames, and no pathlib.
 

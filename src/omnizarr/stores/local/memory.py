@@ -11,7 +11,7 @@ from omnizarr.errors import ReadOnlyError
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import (
     Buffer,
-    Exclusion,
+    Features,
     Identity,
     Listing,
     Span,
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = frozenset({dict, OrderedDict, defaultdict})
 """Mappings that hold exactly what they list."""
+
+_OF_MAPPING: Final = Features(exclusion="lock")
+_OF_DICTIONARY: Final = Features(exclusion="lock", listing="complete")
 
 
 class MemoryStore(Store):
@@ -73,14 +76,9 @@ class MemoryStore(Store):
         return values
 
     @property
-    def exclusion(self) -> Exclusion:
-        """Always "lock": locks exclude all other writers of these values."""
-        return "lock"
-
-    @property
-    def lists_everything(self) -> bool:
-        """Whether the mapping is a plain dictionary. Another one may make values when it is asked for them."""
-        return type(self._values) in _PLAIN
+    def features(self) -> Features:
+        """Locks exclude all other writers. A mapping that is no plain dictionary may make values when it is asked."""
+        return _OF_DICTIONARY if type(self._values) in _PLAIN else _OF_MAPPING
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, not a copy of it."""

@@ -8,7 +8,8 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import IO, TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any, Final
 from zipfile import ZIP_STORED, is_zipfile
 
 from omnizarr.errors import NodeExistsError, NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreError
@@ -16,7 +17,7 @@ from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
-    Exclusion,
+    Features,
     Listing,
     Span,
     Store,
@@ -31,6 +32,9 @@ from omnizarr.stores.wrap.wrappers import ReadOnlyStore
 
 if TYPE_CHECKING:
     from omnizarr.stores.kinds import Place
+
+_OF_FILE: Final = Features(exclusion="lock", listing="complete")
+_OF_PATH: Final = replace(_OF_FILE, is_shared=True)
 
 
 class ZipStore(Store):
@@ -79,8 +83,6 @@ class ZipStore(Store):
     b'new'
     """
 
-    lists_everything = True
-
     def __init__(
         self,
         path: str | os.PathLike[str] | IO[bytes],
@@ -117,19 +119,12 @@ class ZipStore(Store):
         self._finalizer = weakref.finalize(self, _close_at_the_end, self._archive)
 
     @property
-    def concurrency(self) -> int:
-        """The concurrency of the store that holds the archive."""
-        return 1 if self.store is None else self.store.concurrency
-
-    @property
-    def exclusion(self) -> Exclusion:
-        """Always "lock": locks exclude all other writers of these values."""
-        return "lock"
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the archive is a file, or a value of a shared store."""
-        return isinstance(self.path, str) if self.store is None else self.store.is_shared
+    def features(self) -> Features:
+        """Locks exclude all other writers. The archive is shared if it is a file, or a value of a shared store."""
+        if self.store is None:
+            return _OF_PATH if isinstance(self.path, str) else _OF_FILE
+        below = self.store.features
+        return replace(_OF_FILE, concurrency=below.concurrency, is_shared=below.is_shared)
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the entry; only the wanted part if it is not compressed.

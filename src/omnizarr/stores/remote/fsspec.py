@@ -38,6 +38,7 @@ from omnizarr.stores.base import (
     RESERVED,
     Buffer,
     Buffers,
+    Features,
     Listing,
     Request,
     Span,
@@ -150,6 +151,7 @@ class FsspecStore(Store):
             raise ValueError(f"concurrency is {concurrency}, must be at least 1")
         self._concurrency = concurrency
         self._made: tuple[int, Files] | None = None
+        self._features: Features | None = None
         self.read_only = not can_write if read_only is None else read_only
         if not (can_write or self.read_only):
             raise self._cannot_write()
@@ -185,22 +187,21 @@ class FsspecStore(Store):
         return cls(mapper.fs, mapper.root, read_only=read_only)
 
     @property
-    def concurrency(self) -> int:
-        """Number of concurrent requests; by default 64 on the event loop of fsspec, otherwise 1."""
-        return self._concurrency or self._files.concurrency
+    def features(self) -> Features:
+        """By default 64 concurrent requests on the event loop of fsspec, otherwise 1.
 
-    @property
-    def is_shared(self) -> bool:
-        """False in memory, which only this process sees."""
-        return not isinstance(self.fs, _memory.MemoryFileSystem)
-
-    @property
-    def lists_everything(self) -> bool:
-        """Whether the kind of the filesystem is known to list every file."""
-        fs = self.fs
-        while not _PASS_ON.isdisjoint(protocols(fs)):
-            fs = fs.fs
-        return not _LISTS_ALL.isdisjoint(protocols(fs))
+        Some kinds of filesystems are known to list every file. Only this process sees those in memory.
+        """
+        if self._features is None:
+            innermost = self.fs
+            while not _PASS_ON.isdisjoint(protocols(innermost)):
+                innermost = innermost.fs
+            self._features = Features(
+                concurrency=self._concurrency or self._files.concurrency,
+                is_shared=not isinstance(self.fs, _memory.MemoryFileSystem),
+                listing="partial" if _LISTS_ALL.isdisjoint(protocols(innermost)) else "complete",
+            )
+        return self._features
 
     @property
     def _files(self) -> Files:
@@ -239,7 +240,7 @@ class FsspecStore(Store):
         def task(key: str) -> Any:
             return files.read_within(self._path_of(key), most)
 
-        for key, position, call in loops.gather(task, keys, self.concurrency, files.loop):
+        for key, position, call in loops.gather(task, keys, self.features.concurrency, files.loop):
             yield position, self._answer(call, key, (0, most))
 
     @answers(verbs.get_many)
@@ -247,13 +248,13 @@ class FsspecStore(Store):
         """Read concurrently, on the event loop of fsspec if the filesystem runs there."""
         files = self._files
         if not isinstance(files, AsyncFiles):
-            yield from pool.gather(lambda request: self.get(*request), requests, self.concurrency)
+            yield from pool.gather(lambda request: self.get(*request), requests, self.features.concurrency)
             return
 
         def task(request: Request) -> Any:
             return files.read(self._path_of(request[0]), request[1])
 
-        for (key, span), position, call in loops.gather(task, requests, self.concurrency, files.loop):
+        for (key, span), position, call in loops.gather(task, requests, self.features.concurrency, files.loop):
             yield position, self._answer(call, key, span)
 
     def _answer(self, call: loops.Call[bytes], key: str, span: Span | None) -> Buffer | None:
@@ -448,7 +449,7 @@ class FsspecStore(Store):
                     "directories within directories without end", store=repr(self), key=prefix, expected=_DEPTH
                 )
             below: _List[str] = []
-            for _, found in pool.gather(self.list_dir, level, self.concurrency):
+            for _, found in pool.gather(self.list_dir, level, self.features.concurrency):
                 yield from found.keys
                 below += found.prefixes
             if not below:

@@ -33,7 +33,7 @@ from omnizarr.stores.access import Access
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
-    Exclusion,
+    Features,
     Listing,
     Parts,
     Reader,
@@ -218,6 +218,7 @@ class ObjectStore(Store):
         self._data, self._below = object_urls.origin(store, self._kind)
         self._web = web_requests.Client(store) if self._kind == "HTTPStore" else None
         self._is_public = False
+        self._features: Features | None = None
 
     @classmethod
     def from_url(
@@ -235,29 +236,19 @@ class ObjectStore(Store):
         return store
 
     @property
-    def concurrency(self) -> int:
-        """Number of concurrent requests."""
-        return self._concurrency
+    def features(self) -> Features:
+        """Writes are conditional if the server supports that. A web server lists nothing, other servers all.
 
-    @property
-    def exclusion(self) -> Exclusion:
-        """Whether there are conditional writes: "condition" if the server supports them."""
-        return "condition" if self._has_conditions else "process"
-
-    @property
-    def is_shared(self) -> bool:
-        """False in memory, which only this process sees."""
-        return self._kind != "MemoryStore"
-
-    @property
-    def supports_listing(self) -> bool:
-        """False for a web server."""
-        return self._kind != "HTTPStore"
-
-    @property
-    def lists_everything(self) -> bool:
-        """The same: an object store lists every object."""
-        return self.supports_listing
+        What is in memory is not shared: only this process sees it.
+        """
+        if self._features is None:
+            self._features = Features(
+                self._concurrency,
+                "condition" if self._has_conditions else "process",
+                is_shared=self._kind != "MemoryStore",
+                listing="none" if self._kind == "HTTPStore" else "complete",
+            )
+        return self._features
 
     @property
     def is_of_obstore(self) -> bool:

@@ -33,6 +33,7 @@ from omnizarr.stores import bounded, pool, trust, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
+    Features,
     Listing,
     Parts,
     Request,
@@ -154,8 +155,6 @@ class ReferenceStore(Store):
 
     read_only = True
 
-    lists_everything = True
-
     def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], /, **options: Any) -> None:
         given = Options.of(options)
         if isinstance(references, Mapping):
@@ -181,7 +180,7 @@ class ReferenceStore(Store):
                 remedy="leave them out",
             )
         self._targets = Targets(given, base, url)
-        self._concurrency: int | None = None
+        self._features: Features | None = None
 
     @classmethod
     def from_filesystem(cls, fs: Any) -> ReferenceStore:
@@ -191,20 +190,15 @@ class ReferenceStore(Store):
         return store
 
     @property
-    def concurrency(self) -> int:
-        """The concurrency of the store of the targets."""
-        if self._concurrency is None:
-            try:
-                sample = self._set.sample()
-                self._concurrency = 1 if sample is None else self._targets.locate(sample.url)[0].concurrency
-            except OmnizarrError:  # reported when the file is requested
-                self._concurrency = 1
-        return self._concurrency
-
-    @property
-    def is_shared(self) -> bool:
-        """True: other processes see the same files."""
-        return True
+    def features(self) -> Features:
+        """The concurrency of the store of the targets; other processes see the same files."""
+        if self._features is None:
+            concurrency = 1
+            with suppress(OmnizarrError):  # reported when the file is requested
+                if (sample := self._set.sample()) is not None:
+                    concurrency = self._targets.locate(sample.url)[0].features.concurrency
+            self._features = Features(concurrency, is_shared=True, listing="complete")
+        return self._features
 
     # -- reading ------------------------------------------------------------------
 
@@ -244,7 +238,7 @@ class ReferenceStore(Store):
         read_group = partial(self._read_group, most=most)
         for group in groups:
             if isinstance(group[0].found, Target):  # values in the references themselves need no file
-                for _, answers in pool.gather(read_group, itertools.chain([group], groups), self.concurrency):
+                for _, answers in pool.gather(read_group, itertools.chain([group], groups), self.features.concurrency):
                     yield from answers
             else:
                 yield from read_group(group)

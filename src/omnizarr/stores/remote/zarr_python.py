@@ -16,6 +16,7 @@ from omnizarr.stores import failures, threads, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
+    Features,
     Listing,
     Request,
     Span,
@@ -134,6 +135,7 @@ class ZarrPythonStore(Store):
             raise TypeError(f"{type(store).__name__} is not a store of zarr-python 3")
         self._store = store
         self.read_only = store.read_only
+        self._features: Features | None = None
 
     @property
     def store(self) -> TheirStore:
@@ -141,29 +143,24 @@ class ZarrPythonStore(Store):
         return self._store
 
     @property
-    def concurrency(self) -> int:
-        """64, but 1 for stores in memory and in local files."""
-        return 1 if isinstance(_innermost(self._store), (TheirMemoryStore, TheirLocalStore, TheirZipStore)) else _MANY
+    def features(self) -> Features:
+        """64 concurrent requests, but 1 in memory and in local files; not shared, unless omnizarr's own store would be.
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether omnizarr's own store for the same data would be shared. For others it is unknown."""
-        store = native(_innermost(self._store))
-        return not isinstance(store, ZarrPythonStore) and store.is_shared
-
-    @property
-    def supports_listing(self) -> bool:
-        """Whether the store of zarr-python supports listing."""
-        return bool(self._store.supports_listing)
-
-    @property
-    def lists_everything(self) -> bool:
-        """Whether the class of the store is known to list every key: those of zarr-python itself, and Icechunk's."""
-        store = self._store
-        while type(store) in _PASSING_ON:
-            store = store._store  # type: ignore[attr-defined]  # noqa: SLF001
-        own = native(store)
-        return own.lists_everything if not isinstance(own, ZarrPythonStore) else _lists_all(store)
+        The listing is complete if the class of the store is known to list every key: those of zarr-python itself, and
+        Icechunk's.
+        """
+        if self._features is None:
+            innermost, store = _innermost(self._store), self._store
+            while type(store) in _PASSING_ON:
+                store = store._store  # type: ignore[attr-defined]  # noqa: SLF001
+            of_data, own = native(innermost), native(store)
+            is_complete = _lists_all(store) if isinstance(own, ZarrPythonStore) else own.features.listing == "complete"
+            self._features = Features(
+                1 if isinstance(innermost, (TheirMemoryStore, TheirLocalStore, TheirZipStore)) else _MANY,
+                is_shared=not isinstance(of_data, ZarrPythonStore) and of_data.features.is_shared,
+                listing="none" if not self._store.supports_listing else "complete" if is_complete else "partial",
+            )
+        return self._features
 
     # -- reading ------------------------------------------------------------------
 
@@ -197,7 +194,7 @@ class ZarrPythonStore(Store):
     @answers(verbs.get_many_within)
     def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently on the event loop of zarr-python."""
-        if self.concurrency == 1 or not isinstance(_innermost(self._store), _BOUNDED):
+        if self.features.concurrency == 1 or not isinstance(_innermost(self._store), _BOUNDED):
             yield from verbs.get_many_within.default(self, keys, most)
             return
 
@@ -205,13 +202,13 @@ class ZarrPythonStore(Store):
             check_key(key)
             return self._read_within(key, most)
 
-        for key, position, call in loops.gather(task, keys, self.concurrency, _running_loop()):
+        for key, position, call in loops.gather(task, keys, self.features.concurrency, _running_loop()):
             yield position, self._told(call.result, key)
 
     @answers(verbs.get_many)
     def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read concurrently on the event loop of zarr-python."""
-        if self.concurrency == 1:
+        if self.features.concurrency == 1:
             yield from verbs.get_many.default(self, requests)
             return
 
@@ -219,7 +216,7 @@ class ZarrPythonStore(Store):
             check_key(request[0])
             return self._read(*request)
 
-        for (key, _), position, call in loops.gather(task, requests, self.concurrency, _running_loop()):
+        for (key, _), position, call in loops.gather(task, requests, self.features.concurrency, _running_loop()):
             yield position, self._told(call.result, key)
 
     @answers(verbs.get_spans)

@@ -104,7 +104,7 @@ class CacheStore(WrapperStore):
     (b'new', b'n')
     """
 
-    lists_everything = WrapperStore.lists_everything
+    features = WrapperStore.features
 
     def __init__(
         self,

@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import threads, verbs
-from omnizarr.stores.base import Buffer, Request, Stamped, Store, answers
+from omnizarr.stores.base import Buffer, Features, Request, Stamped, Store, answers
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
 
@@ -83,9 +84,10 @@ class FaultyStore(ObservedStore):
         return threads.lock((id(self), "faults"))
 
     @property
-    def concurrency(self) -> int:
-        """The given concurrency, otherwise that of the store."""
-        return self.store.concurrency if self._concurrency is None else self._concurrency
+    def features(self) -> Features:
+        """Those of the store, with the given concurrency."""
+        below = self.store.features
+        return below if self._concurrency is None else replace(below, concurrency=self._concurrency)
 
     # -- faults -------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ class ObservedStore(WrapperStore):
     key, and ends with the last.
     """
 
-    lists_everything = WrapperStore.lists_everything
+    features = WrapperStore.features
 
     def _begin(self, verb: str, key: str, span: Spans = None) -> Asked:
         """Note that a request begins. An exception here prevents the request, and `_end` is not called."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from omnizarr.stores import threads, verbs
-from omnizarr.stores.base import Buffer, Exclusion, Store, answers
+from omnizarr.stores.base import Buffer, Exclusion, Features, Store, answers
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
@@ -67,9 +68,10 @@ class SynchronizedStore(WrapperStore):
         self._lock_of = _locks_of(synchronizer)  # raises an error if it supplies no locks
 
     @property
-    def exclusion(self) -> Exclusion:
+    def features(self) -> Features:
         """The user's lock excludes all writers that use it. Conditional writes of the store stay conditional."""
-        return "lock" if self.store.exclusion == "process" else self.store.exclusion
+        below = self.store.features
+        return replace(below, exclusion="lock") if below.exclusion == "process" else below
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Take the user's lock, then that of the store."""
@@ -128,7 +130,7 @@ def guarantee(store: Store) -> str:
     >>> guarantee(MemoryStore())
     'kept apart by locks'
     """
-    return _SENTENCES[store.exclusion]
+    return _SENTENCES[store.features.exclusion]
 
 
 @contextmanager

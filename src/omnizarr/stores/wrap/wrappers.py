@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, TypeVar
 
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Exclusion, Listing, Span, Store, Verb, as_prefix, check_key
+from omnizarr.stores.base import Buffer, Features, Listing, Span, Store, Verb, as_prefix, check_key
 
 T = TypeVar("T")
 
@@ -34,34 +34,9 @@ class WrapperStore(Store):
         self.read_only = store.read_only
 
     @property
-    def concurrency(self) -> int:
-        """The value of the wrapped store."""
-        return self.store.concurrency
-
-    @property
-    def exclusion(self) -> Exclusion:
-        """The value of the wrapped store."""
-        return self.store.exclusion
-
-    @property
-    def sets_unlocked(self) -> bool:
-        """The value of the wrapped store."""
-        return self.store.sets_unlocked
-
-    @property
-    def is_shared(self) -> bool:
-        """The value of the wrapped store."""
-        return self.store.is_shared
-
-    @property
-    def supports_listing(self) -> bool:
-        """The value of the wrapped store."""
-        return self.store.supports_listing
-
-    @property
-    def lists_everything(self) -> bool:
-        """The value of the wrapped store."""
-        return self.store.lists_everything
+    def features(self) -> Features:
+        """The features of the wrapped store."""
+        return self.store.features
 
     _replaced: ClassVar[frozenset[str]] = frozenset()
     """The methods that subclasses replace."""
@@ -204,7 +179,7 @@ class PrefixStore(WrapperStore):
     (['b/c'], b'1')
     """
 
-    lists_everything = WrapperStore.lists_everything
+    features = WrapperStore.features
     runs_in_event_loops = True
 
     def __init__(self, store: Store, prefix: str) -> None:

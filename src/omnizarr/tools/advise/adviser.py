@@ -146,7 +146,7 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
     except (OmnizarrError, NotImplementedError):  # a store that cannot list
         found = list(itertools.islice(chunks.grid.coords(), _LOOKED_THROUGH))
     chosen = found[:: max(len(found) // _SAMPLED, 1)][:_SAMPLED]
-    for position, size in pool.gather(where.store.size, map(chunks.key_of, chosen), where.store.concurrency):
+    for position, size in pool.gather(where.store.size, map(chunks.key_of, chosen), where.store.features.concurrency):
         if size:
             coords = chosen[position]
             yield _encoded(chunks.grid, coords, chunking.inner_chunk_shape(metadata.codecs)), size

@@ -91,7 +91,7 @@ def run(
     for node in found:
         copies.check_copies(findings, found, node)
         _forget(node)
-    asks = (data or can_list) and not where.store.lists_everything
+    asks = (data or can_list) and where.store.features.listing != "complete"
     keys = keyspace.Keys(
         findings,
         where,
@@ -147,7 +147,7 @@ def _forget(node: inventory.Node) -> None:
 
 
 def _workers(keys: keyspace.Keys, concurrency: int | None, *, data: bool) -> int:
-    return concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.concurrency)
+    return concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.features.concurrency)
 
 
 def _check_digests(

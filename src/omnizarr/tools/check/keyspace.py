@@ -133,7 +133,7 @@ class Keys:
     def _listed(self, *, with_sizes: bool) -> Iterator[tuple[str, int | None]]:
         """Yield every key, with the size of its value if that is wanted and a listing is the cheapest way."""
         listed = set[str]()
-        if with_sizes and self.where.store.concurrency > 1 and self.where.store.lists_everything:
+        if with_sizes and self.where.store.features.concurrency > 1 and self.where.store.features.listing == "complete":
             yield from sizes_below(self.where)
             return
         for key in holdings.listed(self.where):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -17,7 +18,7 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, bounded, pool, verbs
-from omnizarr.stores.base import Buffer, Listing, Request, Span, answers, cut
+from omnizarr.stores.base import Buffer, Features, Listing, Request, Span, answers, cut
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools import reaching
 from omnizarr.tools.check.inventory import Inventory
@@ -33,12 +34,15 @@ class NamedKeys(WrapperStore):
     They are fetched when it is made, and kept; a document that nothing names does not exist.
     """
 
-    supports_listing = True
+    @property
+    def features(self) -> Features:
+        """Those of the wrapped store, but it lists what is named."""
+        return replace(self.store.features, listing="partial")
 
     def __init__(self, store: Store, keys: Iterable[str]) -> None:
         super().__init__(store)
         named = sorted(set(keys))
-        fetched = dict(pool.gather(partial(_fetch, store), named, store.concurrency))
+        fetched = dict(pool.gather(partial(_fetch, store), named, store.features.concurrency))
         values = ((key, fetched[position]) for position, key in enumerate(named))
         self._documents = {key: value for key, value in values if value is not None}
 
@@ -154,7 +158,7 @@ def chunk_keys(inventory: Inventory, bindings: dict[int, Binding | None]) -> Ite
         prefix = chunk_prefix(node.where, node.metadata)
         candidates = map(prefix.__add__, map(binding.keys.encode, binding.grid.coords()))
         look = partial(_look, node.where.store)
-        yield from filter(None, pool.results(look, candidates, node.where.store.concurrency))
+        yield from filter(None, pool.results(look, candidates, node.where.store.features.concurrency))
 
 
 def _look(store: Store, key: str) -> str:

@@ -426,7 +426,7 @@ class _Work:
                 report = self._verified(move, report, shown)
             elif is_changed is not None:  # unchanged, or compared above
                 report = replace(report, verified="values")
-            elif self.plan.source.where.store.concurrency > 1:  # to read it all again would take long
+            elif self.plan.source.where.store.features.concurrency > 1:  # to read it all again would take long
                 report = replace(report, remarks=(*report.remarks, _NOT_AGAIN))
             else:
                 report = self._verified(move, report, shown)

@@ -70,6 +70,6 @@ def _stamps(store: Store, keys: Sequence[str]) -> tuple[Hashable, ...] | None:
 
     if len(keys) > MOST_SOURCES:
         return None
-    found = dict(pool.gather(stamp, keys, min(len(keys), store.concurrency)))
+    found = dict(pool.gather(stamp, keys, min(len(keys), store.features.concurrency)))
     stamps = tuple(found[number] for number in range(len(keys)))
     return None if None in stamps else stamps

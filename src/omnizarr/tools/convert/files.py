@@ -95,7 +95,7 @@ def refuse_in_the_way(source: StorePath, target: StorePath, names: Iterable[str]
         is_other = target.store.exists(key) and not same_value(target.store, key, source.store, source.prefix + name)
         return key if is_other else ""
 
-    for _, key in pool.gather(look, names, target.store.concurrency):
+    for _, key in pool.gather(look, names, target.store.features.concurrency):
         if key:
             raise NodeExistsError(
                 "a file is in the way of one that is to be copied",
@@ -113,5 +113,5 @@ def differing(source: StorePath, target: StorePath, names: Sequence[str]) -> tup
         there, copied = source.prefix + name, target.prefix + name
         return target.store.exists(copied) and not same_value(source.store, there, target.store, copied)
 
-    different = dict(pool.gather(differs, names, target.store.concurrency))
+    different = dict(pool.gather(differs, names, target.store.features.concurrency))
     return tuple(name for position, name in enumerate(names) if different[position])

@@ -127,7 +127,7 @@ class Move:
     def at_once(self) -> int:
         """How many chunks one process works on at a time."""
         stores = self.source.store, self.target.store
-        return self.concurrency or max(pool.default_concurrency(), *(store.concurrency for store in stores))
+        return self.concurrency or max(pool.default_concurrency(), *(store.features.concurrency for store in stores))
 
     @property
     def memory(self) -> int:

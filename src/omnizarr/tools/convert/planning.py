@@ -134,7 +134,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Encoding, *, in_pla
         If an option is not valid for an array, or is nothing that the target can have.
     """
     whole = Source(source)
-    walked = list(whole.walk(whole.top(source), concurrency=source.where.store.concurrency))
+    walked = list(whole.walk(whole.top(source), concurrency=source.where.store.features.concurrency))
     nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]

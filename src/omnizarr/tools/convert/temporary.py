@@ -135,7 +135,7 @@ class TemporaryObjects:
     @property
     def _at_once(self) -> int:
         """How many objects are on their way at a time."""
-        wanted = max(pool.default_concurrency(), self.where.store.concurrency)
+        wanted = max(pool.default_concurrency(), self.where.store.features.concurrency)
         return max(1, min(wanted, self.room // max(self.stage.cell_bytes * self._joined, 1)))
 
     def _key(self, number: int, first: int) -> str:

@@ -124,7 +124,9 @@ class _Comparison:
             self.remarks.append(f"the {which} cannot be listed, so files that are not Zarr are those of the other")
         nodes = Above(self.left.nodes.keys() | self.right.nodes.keys())
         keys = sorted(key for key in {*sides[0].files, *sides[1].files} if not strangers.is_system(key))
-        for _, (key, sizes, is_same) in pool.gather(self._compare_file, keys, self.left.top.where.store.concurrency):
+        for _, (key, sizes, is_same) in pool.gather(
+            self._compare_file, keys, self.left.top.where.store.features.concurrency
+        ):
             self.files += 1
             if is_same:
                 continue

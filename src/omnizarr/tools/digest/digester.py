@@ -184,7 +184,7 @@ def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_opti
 
 def _of_keys(where: StorePath, concurrency: int | None, progress: Progress) -> str:
     sizes = dict(holdings.sizes(where))
-    workers = concurrency or max(pool.default_concurrency(), where.store.concurrency)
+    workers = concurrency or max(pool.default_concurrency(), where.store.features.concurrency)
 
     def look(key: str) -> tuple[list[str], str, int]:
         value = where.store.get(key)

@@ -420,7 +420,7 @@ class _Comparison(Job[Pair]):
 
     @property
     def at_once(self) -> int:
-        return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
+        return max(pool.default_concurrency(), self.source.features.concurrency, self.target.features.concurrency)
 
     share = 64
 

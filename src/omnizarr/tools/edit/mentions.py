@@ -148,7 +148,7 @@ def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
             lost.setdefault(place.path, reference)
         return reference
 
-    for place, metadata in list(_all(target, target.store.concurrency)):
+    for place, metadata in list(_all(target, target.store.features.concurrency)):
         if metadata is None or not notes_of(metadata):
             continue
 

@@ -185,7 +185,7 @@ def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coor
         there = np.argwhere(codec.stored(value).transpose(turned)) + firsts
         return [tuple(row) for row in there.tolist() if all(map(int.__lt__, row, grid.grid_shape))]
 
-    return chain.from_iterable(pool.results(look, shards, max(binding.store.concurrency, 1)))
+    return chain.from_iterable(pool.results(look, shards, max(binding.store.features.concurrency, 1)))
 
 
 def _axes(codecs: Sequence[Named], ndim: int) -> tuple[int, ...]:

@@ -6,7 +6,19 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, answers, as_prefix, check_key, cut, listing
+from omnizarr.stores.base import (
+    Buffer,
+    Features,
+    Listing,
+    Request,
+    Span,
+    Store,
+    answers,
+    as_prefix,
+    check_key,
+    cut,
+    listing,
+)
 
 
 class Overlay(Store):
@@ -28,9 +40,9 @@ class Overlay(Store):
         self.changed: dict[str, bytes | None] = {}
 
     @property
-    def lists_everything(self) -> bool:
-        """The value of the store below."""
-        return self.store.lists_everything
+    def features(self) -> Features:
+        """It lists what the store below does."""
+        return Features(listing=self.store.features.listing)
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value that was set, or else the value of the store below."""

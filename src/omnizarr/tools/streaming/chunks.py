@@ -106,7 +106,7 @@ class Chunks:
         """Yield the same coordinates, each with the size of the chunk in bytes."""
         if holdings.is_asked(self.store):
             for _, (at, nbytes) in pool.gather(
-                lambda at: (at, self.store.size(self.key_of(at))), self.stored(), self.store.concurrency
+                lambda at: (at, self.store.size(self.key_of(at))), self.stored(), self.store.features.concurrency
             ):
                 if nbytes is not None:
                     yield at, nbytes
@@ -147,7 +147,7 @@ class Chunks:
         if self.grid.nchunks > _MOST_LOOKED_FOR:
             return True
         candidates = map(self.key_of, self.grid.coords())
-        return not all(pool.results(self.store.exists, candidates, max(self.store.concurrency, 1)))
+        return not all(pool.results(self.store.exists, candidates, max(self.store.features.concurrency, 1)))
 
     def element_bytes(self) -> int:
         """Return about how much memory an element takes."""
@@ -173,7 +173,7 @@ class Listing:
         self._lock = RLock()
         self._stored: list[Coords] | None = None
         has_transformers = binding.base is not None
-        self._is_of_use = binding.store.lists_everything and not has_transformers
+        self._is_of_use = binding.store.features.listing == "complete" and not has_transformers
 
     def within(self, box: Box) -> list[Coords] | None:
         """Return the stored chunks in a box; None if it is best read as a whole."""
@@ -257,7 +257,7 @@ def _read_into(
                 raise
             note(broken, error.key or "", error)
 
-    in_flight = concurrency or max(pool.default_concurrency(), binding.store.concurrency)
+    in_flight = concurrency or max(pool.default_concurrency(), binding.store.features.concurrency)
     for _ in pool.gather(read_one, parts, max(in_flight, 1)):
         pass
 

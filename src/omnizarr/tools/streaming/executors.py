@@ -301,7 +301,7 @@ class Distributed(Executor):
 
     def expect(self, store: Store, keys: Iterable[str]) -> None:
         """Look at the value, to be compared with what workers see; refuse a store that they cannot reach."""
-        if not store.is_shared:
+        if not store.features.is_shared:
             raise SchedulerError(
                 "the store is in the memory of this process: workers of a cluster cannot reach it",
                 store=str(store),

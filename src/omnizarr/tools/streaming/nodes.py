@@ -123,7 +123,7 @@ def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any,
         opened.callback(where.store.close)
     top = detection.open_node(where, zarr_format)
     source = Source(top)
-    walked = list(source.walk(source.top(top), concurrency=where.store.concurrency))
+    walked = list(source.walk(source.top(top), concurrency=where.store.features.concurrency))
     found = {each.path: each.found for each in walked}
     source.check_is_whole()
     nodes = Nodes({at: each.metadata for at, each in found.items() if isinstance(each, Found)})

@@ -79,7 +79,7 @@ class Elements:
         """Return a function that reads a box, for `at_once` threads that call it concurrently."""
         binding = self.bind()
         listing = Listing(binding)
-        in_flight = self.effort.concurrency or max(pool.default_concurrency(), self.where.store.concurrency)
+        in_flight = self.effort.concurrency or max(pool.default_concurrency(), self.where.store.features.concurrency)
         concurrency = max(1, in_flight // at_once)
 
         def read_box(box: Box) -> AnyArray:

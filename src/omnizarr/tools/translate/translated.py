@@ -18,6 +18,7 @@ from omnizarr.stores.base import (
     RESERVED,
     Buffers,
     Elsewhere,
+    Features,
     Reader,
     Stamped,
     answers,
@@ -159,19 +160,12 @@ class TranslatedStore(Store):
         return self._shown.losses
 
     @property
-    def concurrency(self) -> int:
-        """The concurrency of the source."""
-        return self._store.concurrency
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the source is shared."""
-        return self._store.is_shared
-
-    @property
-    def lists_everything(self) -> bool:
-        """Whether the source can list: the view asks for chunks that the source does not list."""
-        return self._store.supports_listing
+    def features(self) -> Features:
+        """Those of the source. If that can list, the view lists everything: it asks for chunks that are not listed."""
+        of = self._store.features
+        return Features(
+            of.concurrency, is_shared=of.is_shared, listing="partial" if of.listing == "none" else "complete"
+        )
 
     # -- looking up keys --------------------------------------------------------------
 
@@ -264,7 +258,9 @@ class TranslatedStore(Store):
         for number, value in verbs.get_many(self._store, handed_on()):
             yield positions[number], value
         paths = dict.fromkeys(found.path for _, found, _ in others if isinstance(found, _Document))
-        nodes = dict(pool.results(lambda path: (path, self._shown.look(path, again=True)), paths, self.concurrency))
+        nodes = dict(
+            pool.results(lambda path: (path, self._shown.look(path, again=True)), paths, self.features.concurrency)
+        )
 
         def answer(other: tuple[int, _Document | _Chunk | None, Span | None]) -> tuple[int, Buffer | None]:
             position, found, span = other
@@ -273,7 +269,7 @@ class TranslatedStore(Store):
                 return position, None if value is None else cut(value, span)
             return position, None if found is None else self._value(found, span)
 
-        yield from pool.results(answer, others, self.concurrency)
+        yield from pool.results(answer, others, self.features.concurrency)
 
     @answers(verbs.get_spans)
     def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:

@@ -55,11 +55,11 @@ class CalledStore(stores.Store):
         return store
 
     @property
-    def concurrency(self) -> int:
+    def features(self) -> stores.Features:
         """The number of simultaneous requests in zarr-python: such a store does not say how long a request takes."""
         if type(self.outer) in _NEAR and isinstance(self._innermost, OwnStore):
-            return self._innermost._inner.concurrency  # noqa: SLF001 - the store below
-        return int(config.get("async.concurrency"))
+            return stores.Features(self._innermost._inner.features.concurrency)  # noqa: SLF001 - the store below
+        return stores.Features(int(config.get("async.concurrency")))
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Ask for the value, or a part of it."""

@@ -94,7 +94,7 @@ class OwnStore(Store):
         return clone
 
     async def _ask(self, function: Callable[..., T], *args: Any) -> T:
-        return await waited(function, *args) if self._inner.concurrency > 1 else function(*args)
+        return await waited(function, *args) if self._inner.features.concurrency > 1 else function(*args)
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
