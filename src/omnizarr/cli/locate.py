@@ -14,7 +14,7 @@ import click
 from omnizarr.api import opening
 from omnizarr.cli import trace
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes import outside
+from omnizarr.nodes import naming, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
@@ -174,8 +174,7 @@ def _for_fsspec(storage: dict[str, Any], scheme: str) -> dict[str, Any]:
 
 def _open(place: str | Path, path: str | None, storage: dict[str, Any]) -> Array | Group:
     where, _ = opening.locate(watched(place, storage), path, "r", None)
-    is_far = where.store.features.concurrency > 1 or not where.store.supports_listing
-    return opening.open(where, mode="r", use_consolidated=None if is_far else False)
+    return opening.open(where, mode="r", use_consolidated=None if naming.is_far(where.store) else False)
 
 
 def _named(node: Array | Group, url: str, storage: Storage) -> Array | Group:

@@ -6,7 +6,7 @@ NCZarr names all nodes directly below each group; OME-Zarr images, labels and we
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError
 from omnizarr.formats import documents
@@ -15,7 +15,7 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import by_name
-from omnizarr.stores import bounded
+from omnizarr.stores import Store, bounded
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ else:  # most stores can list
     ome = Lazy("omnizarr.formats.conventions.ome.naming")
 
 Convention: TypeAlias = Literal["nczarr", "ome"]
+
+T = TypeVar("T")
 
 _Found: TypeAlias = Mapping[str, Metadata | OmnizarrError]
 _Names: TypeAlias = Callable[[StorePath, GroupMetadata], list[str] | None]
@@ -48,6 +50,23 @@ def can_list(where: StorePath) -> bool:
             raise
         return False
     return True
+
+
+def listed(where: StorePath, ask: Callable[[], T]) -> T | None:
+    """Return what a function finds by listing; None if the store cannot list. Raises the error of a store that can."""
+    if not where.store.supports_listing:
+        return None
+    try:
+        return ask()
+    except (StoreError, NotImplementedError):
+        if can_list(where):
+            raise
+        return None
+
+
+def is_far(store: Store) -> bool:
+    """Return whether one request for many nodes saves time: requests have latency, or nothing can be listed."""
+    return store.features.concurrency > 1 or not store.supports_listing
 
 
 def children(where: StorePath, metadata: GroupMetadata) -> list[str] | Named:

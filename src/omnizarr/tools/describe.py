@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.model import Note
-from omnizarr.nodes import consolidated, detection, info
+from omnizarr.nodes import consolidated, detection, info, naming
 from omnizarr.nodes import walk as walks
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
@@ -97,17 +98,14 @@ def describe_array(array: Array, tick: Tick = silent, survey: Survey | None = No
     (2, 4, 64, ('gzip level 5',))
     """
     where, metadata = array.store_path, array.metadata
-    stored: int | None
-    bytes_stored: int | None
     notes = metadata.notes
     if survey is not None:
         stored, bytes_stored = survey.count(array)
         notes += () if survey.documents is None else detection.beside(where, metadata, survey.documents)
-    elif where.store.supports_listing:
-        stored, bytes_stored = count(where, metadata, tick)
-        notes += detection.beside(where, metadata)
     else:
-        stored = bytes_stored = None
+        counted = naming.listed(where, partial(count, where, metadata, tick))
+        stored, bytes_stored = counted or (None, None)
+        notes += () if counted is None else detection.beside(where, metadata)
     return replace(
         info.of_array(where, metadata),
         notes=notes,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
-from omnizarr.errors import StoreError
 from omnizarr.formats.paths import Above
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
@@ -131,13 +131,8 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
     StoreError
         If the store fails.
     """
-    if not where.store.supports_listing:
-        return Strangers(is_known=False)
-    try:
-        keys = _other_keys(where, nodes)
-    except (StoreError, NotImplementedError):
-        if naming.can_list(where):
-            raise
+    keys = naming.listed(where, partial(_other_keys, where, nodes))
+    if keys is None:
         return Strangers(is_known=False)
     kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "leftovers": []}
     skip = len(where.prefix)

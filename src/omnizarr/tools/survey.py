@@ -9,7 +9,7 @@ from typing import Any
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import GroupMetadata
-from omnizarr.nodes import holdings
+from omnizarr.nodes import holdings, naming
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.info import Consolidated
@@ -110,5 +110,4 @@ def is_worthwhile(group: Group) -> bool:
     In hierarchies of the drafts, chunks are not below the documents of their array.
     """
     where = group.store_path
-    is_far = where.store.features.concurrency > 1 or not where.store.supports_listing
-    return is_far and where.home is None and isinstance(group._metadata, GroupMetadata)  # noqa: SLF001
+    return naming.is_far(where.store) and where.home is None and isinstance(group._metadata, GroupMetadata)  # noqa: SLF001

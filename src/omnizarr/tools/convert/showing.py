@@ -430,7 +430,7 @@ class ShownHierarchy:
         crowded = self._crowded.get(group.path)
         if crowded is not None and time.monotonic() - crowded < _CROWDED:
             return False
-        return group.copies is not None or self.source.where.store.supports_listing
+        return group.copies is not None or self.source.can_be_listed
 
     def _nodes_below(self, group: Node, most: int | None) -> list[Node] | None:
         """Return the nodes below a group; None if there are more than `most`."""

@@ -157,11 +157,16 @@ class Source:
 
     def _copies_below(self, group: Node, found: Found[GroupMetadata]) -> Snapshot | None:
         """Return the copies that apply below a group; in a store that cannot list and has none, what documents name."""
-        if group.copies is not None or self.where.store.supports_listing:
+        if group.copies is not None or self.can_be_listed:
             return group.copies
         if not group.path or self._named_around(found.where) is None:
             self._named = naming.named_below(found.where, found.metadata)
         return self._named
+
+    @property
+    def can_be_listed(self) -> bool:
+        """Whether the store says that it can list."""
+        return self.where.store.supports_listing
 
     def _named_around(self, where: StorePath) -> Snapshot | None:
         named = self._named
