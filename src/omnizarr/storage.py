@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from omnizarr import stores
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import (
     Buffer,
@@ -77,7 +78,7 @@ def __getattr__(name: str) -> Any:
     if name == "TranslatedStore":
         return import_module("omnizarr.tools.translate.translated").TranslatedStore
     if name in __all__:
-        return getattr(import_module("omnizarr.stores"), name)
+        return getattr(stores, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

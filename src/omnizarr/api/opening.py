@@ -17,10 +17,11 @@ Opening creates nothing, unless you pass a mode that creates:
 from __future__ import annotations
 
 import inspect
+import pathlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
+from typing import Any, Final, Literal, TypeAlias, Unpack
 
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, Remedy
@@ -47,16 +48,8 @@ from omnizarr.nodes.options import (
 )
 from omnizarr.stores import LocalStore, PrefixStore
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
+from omnizarr.stores.wrap import synchronized
 from omnizarr.support import suggestions
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from omnizarr.stores.wrap import synchronized
-else:
-    pathlib = Lazy("pathlib")
-    synchronized = Lazy("omnizarr.stores.wrap.synchronized")
 
 Missing: TypeAlias = Literal["fill", "error"]
 _CREATING = ("a", "w", "w-", "x")

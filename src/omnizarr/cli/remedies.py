@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from omnizarr.cli.commands import omnizarr
 from omnizarr.errors import Function, OmnizarrError, Setting, StorageOption, in_python, worded
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.stores import redaction
-else:
-    redaction = Lazy("omnizarr.stores.redaction")
+from omnizarr.stores import redaction
 
 _FUNCTIONS: Final = {"copy": "cp", "copy_node": "cp", "delete_node": "rm", "consolidate_metadata": "consolidate"}
 """Functions whose command has another name."""

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,13 +15,8 @@ from omnizarr.cli import completion, interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
 from omnizarr.cli.text import Discreet, one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
+from omnizarr.stores import redaction
 from omnizarr.support import suggestions
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.stores import redaction
-else:  # imported when a URL is typed, or something is misspelt
-    redaction = Lazy("omnizarr.stores.redaction")
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 

@@ -3,10 +3,12 @@
 You pass the classes below to `omnizarr.create_array`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from omnizarr.support.lazy import Lazy
+
 if TYPE_CHECKING:
+    from omnizarr.codecs import values
     from omnizarr.codecs.values import (
         BloscCname,
         BloscCodec,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
         VLenUTF8Codec,
         ZstdCodec,
     )
+else:  # slow to import, and not needed for reading
+    values = Lazy("omnizarr.codecs.values")
 
 __all__ = [
     "BloscCname",
@@ -47,8 +51,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:  # slow to import, and not needed for reading
-        return getattr(import_module("omnizarr.codecs.values"), name)
+    if name in __all__:
+        return getattr(values, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -18,7 +18,10 @@ from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Con
 from omnizarr.codecs.numbers import native_of
 from omnizarr.codecs.streams import foreign, sized
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
-from omnizarr.model import plugins
+from omnizarr.model import datatypes, plugins
+from omnizarr.support.lazy import Lazy
+
+_zarr: Any = Lazy("zarr")
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
 Found: TypeAlias = tuple[Kind, Callable[[Any, Any], Any]]
@@ -149,7 +152,7 @@ def from_zarr_python(name: str, codec_class: Any) -> Found:
 
     Raises CodecError for another class.
     """
-    abc: Any = import_module("zarr.abc.codec")
+    abc = _zarr.abc.codec
     kinds: list[tuple[type[Any], Kind]] = [
         (abc.ArrayArrayCodec, "array to array"),
         (abc.ArrayBytesCodec, "array to bytes"),
@@ -165,9 +168,9 @@ def _binder(name: str, codec_class: Any, kind: Kind) -> Callable[[Any, Any], Any
     def bind(configuration: Configuration, decoded: ArraySpec | BytesSpec) -> Any:
         try:
             codec = codec_class.from_dict({"name": name, "configuration": dict(configuration)})
-            spec_module: Any = import_module("zarr.core.array_spec")
-            prototype: Any = import_module("zarr.core.buffer").default_buffer_prototype()
-            native: Any = import_module("zarr.core.dtype").get_data_type_from_native_dtype
+            spec_module = _zarr.core.array_spec
+            prototype = _zarr.core.buffer.default_buffer_prototype()
+            native = _zarr.core.dtype.get_data_type_from_native_dtype
             if isinstance(decoded, BytesSpec):
                 size = decoded.item_size
                 dtype = np.dtype(f"V{size}") if size not in (1, 2, 4, 8) else np.dtype(f"u{size}")
@@ -197,7 +200,7 @@ def _binder(name: str, codec_class: Any, kind: Kind) -> Callable[[Any, Any], Any
 
 def _runner(codec: Any, spec: Any, kind: Kind) -> Callable[[str, Any], Any]:
     """Return a function that encodes or decodes with a codec of zarr-python, directly or in its event loop."""
-    sync: Any = import_module("zarr.core.sync").sync
+    sync = _zarr.core.sync.sync
     buffers = spec.prototype
     takes_array = {"encode": kind != "bytes to bytes", "decode": kind == "array to array"}
 
@@ -218,7 +221,6 @@ def _runner(codec: Any, spec: Any, kind: Kind) -> Callable[[str, Any], Any]:
 
 
 def _our_spec(spec: Any, decoded: ArraySpec) -> ArraySpec:
-    datatypes: Any = import_module("omnizarr.model.datatypes")
     dtype = spec.dtype.to_native_dtype()
     data_type = decoded.data_type if dtype == decoded.dtype else datatypes.parse(dtype)
     return ArraySpec(tuple(spec.shape), data_type, np.asarray(spec.fill_value, dtype)[()], decoded.policy)

@@ -36,9 +36,12 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.options import FromZarrOptions, ToZarrOptions
 from omnizarr.stores import LocalStore, Store
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import dask.array as da
+
+_dask: Any = Lazy("dask")
 
 __all__ = ["from_zarr", "to_zarr"]
 
@@ -216,7 +219,7 @@ def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], 
     For larger chunks, whole inner chunks, unless `whole` chunks are wanted.
     """
     stored = array.write_chunk_sizes
-    limit = import_module("dask.utils").parse_bytes(import_module("dask.config").get("array.chunk-size"))
+    limit = _dask.utils.parse_bytes(_dask.config.get("array.chunk-size"))
     if not whole and math.prod(max(lengths, default=0) for lengths in stored) * array.dtype.itemsize > limit:
         stored = array.read_chunk_sizes
     room = limit // max(array.dtype.itemsize * math.prod(max(lengths, default=1) for lengths in stored), 1)
@@ -258,5 +261,5 @@ def _is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ..
 
 def is_elsewhere() -> bool:
     """Return whether dask would compute in other processes."""
-    get = import_module("dask.base").get_scheduler()
-    return get not in {None, import_module("dask.threaded").get, import_module("dask.local").get_sync}
+    get = _dask.base.get_scheduler()
+    return get not in {None, _dask.threaded.get, _dask.local.get_sync}

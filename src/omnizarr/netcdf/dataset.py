@@ -41,7 +41,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.model import Note
-from omnizarr.netcdf import chunk_cache, layouts, records, urls
+from omnizarr.netcdf import chunk_cache, copying, layouts, records, urls
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source
 from omnizarr.netcdf.layouts import elements, quirks
@@ -55,11 +55,10 @@ from omnizarr.stores import PrefixStore, Store, verbs
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from omnizarr.netcdf import copying, files
+    from omnizarr.netcdf import files
     from omnizarr.netcdf.cdl import compiling, writing
     from omnizarr.stores.local import zip as archives
 else:
-    copying = Lazy("omnizarr.netcdf.copying")
     files = Lazy("omnizarr.netcdf.files")
     compiling = Lazy("omnizarr.netcdf.cdl.compiling")
     writing = Lazy("omnizarr.netcdf.cdl.writing")

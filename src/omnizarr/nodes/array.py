@@ -22,12 +22,13 @@ from omnizarr.errors import (
 from omnizarr.indexing import Plan
 from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import chunking, detection, hierarchy, resizing
+from omnizarr.nodes import chunking, detection, hierarchy, holdings, resizing
 from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexer, fields_dtype, points
+from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.reading import Prepared, prepare, too_large
@@ -40,22 +41,11 @@ from omnizarr.support.text import visible
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-    from omnizarr.codecs import values
-    from omnizarr.nodes import habits, holdings, info, info_card, info_html, showing
     from omnizarr.nodes.lazy import view
     from omnizarr.nodes.lazy.view import LazySelection
-    from omnizarr.show import contents
     from omnizarr.show.picture import Picture
 else:
-    habits = Lazy("omnizarr.nodes.habits")
-    info = Lazy("omnizarr.nodes.info")
-    holdings = Lazy("omnizarr.nodes.holdings")
-    info_card = Lazy("omnizarr.nodes.info_card")
-    info_html = Lazy("omnizarr.nodes.info_html")
-    showing = Lazy("omnizarr.nodes.showing")
     view = Lazy("omnizarr.nodes.lazy.view")
-    contents = Lazy("omnizarr.show.contents")
-    values = Lazy("omnizarr.codecs.values")
 
 
 class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`

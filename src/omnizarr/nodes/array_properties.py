@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from omnizarr import metadata as public
+from omnizarr.codecs import values
 from omnizarr.engine import Binding
 from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.indexing import Plan
@@ -18,14 +19,9 @@ from omnizarr.model.grids import Grid
 from omnizarr.nodes import chunking
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.node import NodeProperties
-from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from omnizarr.codecs import values
-else:
-    values = Lazy("omnizarr.codecs.values")
 
 
 class Bound(NamedTuple):

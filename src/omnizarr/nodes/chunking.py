@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from omnizarr.codecs import registry
+from omnizarr.codecs import registry, values
 from omnizarr.errors import MetadataError, UnknownCodecError
 from omnizarr.model import Named, grids
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.codecs import values
-else:
-    values = Lazy("omnizarr.codecs.values")
 
 _MOST_SIZES: Final = 10**7
 """Chunks along a dimension whose lengths are listed one by one."""

@@ -31,6 +31,7 @@ from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
+from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.nodes.naming import Named, children
 from omnizarr.nodes.node import Node
@@ -46,23 +47,13 @@ from omnizarr.nodes.options import (
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import threads
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
-from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-    from omnizarr.nodes import habits, info, info_card, info_html, showing
     from omnizarr.nodes.options import Shape
-    from omnizarr.show import contents
     from omnizarr.show.picture import Picture
-else:
-    habits = Lazy("omnizarr.nodes.habits")
-    info = Lazy("omnizarr.nodes.info")
-    info_card = Lazy("omnizarr.nodes.info_card")
-    info_html = Lazy("omnizarr.nodes.info_html")
-    showing = Lazy("omnizarr.nodes.showing")
-    contents = Lazy("omnizarr.show.contents")
 
 T = TypeVar("T")
 

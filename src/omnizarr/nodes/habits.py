@@ -5,15 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from omnizarr.codecs import values
 from omnizarr.errors import CodecError
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from omnizarr.codecs import values
-else:
-    values = Lazy("omnizarr.codecs.values")
 
 
 def _each(names: str, instead: str) -> dict[str, str]:

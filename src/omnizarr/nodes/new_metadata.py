@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr.codecs import compiled, registry
+from omnizarr.codecs import compiled, registry, values
 from omnizarr.errors import LengthTypeError, MetadataError, NotRepresentableError, Remedy, UnknownDataTypeError
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
@@ -26,13 +26,7 @@ from omnizarr.model.datatypes import DataType, typestr
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.nodes.attributes import to_json
 from omnizarr.settings import config
-from omnizarr.support.lazy import Lazy
 from omnizarr.support.memo import Memo
-
-if TYPE_CHECKING:
-    from omnizarr.codecs import values
-else:
-    values = Lazy("omnizarr.codecs.values")
 
 
 class _Default(Enum):

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from omnizarr.errors import StoreError
@@ -125,10 +126,12 @@ class Kind(NamedTuple):
     def open(self, place: Place) -> tuple[Store, str] | None:
         """Return the store for a place, and the path in it; None if the place is not of this kind after all."""
         opens = self.opens
-        if isinstance(opens, str):
-            name = f"omnizarr.stores.{opens}"
-            opens = (sys.modules.get(name) or import_module(name)).open_place
-        return opens(place)
+        return self.module().open_place(place) if isinstance(opens, str) else opens(place)
+
+    def module(self) -> ModuleType:
+        """Return the module that `opens` names. This is how kinds that contain each other import each other."""
+        name = f"omnizarr.stores.{self.opens}"
+        return sys.modules.get(name) or import_module(name)
 
 
 HEAD: Final = 4096

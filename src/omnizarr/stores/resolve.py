@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import ReadOnlyError, SettingError, StoreError
-from omnizarr.stores import kinds, urls
+from omnizarr.stores import kinds, redaction, urls
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -38,12 +38,10 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     import zipfile
 
-    from omnizarr.stores import redaction
     from omnizarr.stores.local import zip as archives
     from omnizarr.stores.remote import references
 else:
     references = Lazy("omnizarr.stores.remote.references")
-    redaction = Lazy("omnizarr.stores.redaction")
     zipfile = Lazy("zipfile")
     archives = Lazy("omnizarr.stores.local.zip")
 

@@ -17,6 +17,7 @@ everything else             nothing: private addresses, memory, other protocols,
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import posixpath
 import re
@@ -32,12 +33,10 @@ from omnizarr.stores.urls import LOCAL, parse, path_in_fsspec, scheme_of
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    import ipaddress
     import socket
 
     from omnizarr.stores.remote import object_urls
 else:
-    ipaddress = Lazy("ipaddress")
     socket = Lazy("socket")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
 

@@ -6,6 +6,7 @@ What omnizarr shows itself appears after a second.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
@@ -500,7 +501,7 @@ def _bar(progress: Progress, state: State, unit: str, total: int | None) -> Bar 
 def _takes(function: Callable[..., Any], options: dict[str, Any]) -> bool:
     """Return whether a function takes these keywords: it makes a bar then."""
     try:
-        import_module("inspect").signature(function).bind(**options)
+        inspect.signature(function).bind(**options)
     except TypeError:
         return False
     except ValueError:  # a function in C that does not say what it takes

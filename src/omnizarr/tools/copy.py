@@ -24,11 +24,19 @@ from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.nodes.renewing import renew, together
 from omnizarr.stores import LocalStore, pool, resolve
 from omnizarr.stores.resolve import refuse_other_format
+from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Progress, Tick, Tracker
 
 if TYPE_CHECKING:
+    from omnizarr.tools import strangers
+    from omnizarr.tools.convert import transfer
     from omnizarr.tools.convert.carrying import Carrying
+    from omnizarr.tools.streaming import executors
     from omnizarr.tools.streaming.executors import Executor
+else:
+    executors = Lazy("omnizarr.tools.streaming.executors")
+    strangers = Lazy("omnizarr.tools.strangers")
+    transfer = Lazy("omnizarr.tools.convert.transfer")
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
 Log: TypeAlias = "Callable[[str], object] | None"
@@ -322,8 +330,7 @@ def _copy_store(
         for key, _ in chain(chunks, *levels):
             _say(log, f"copy {key}")
         return Copied(len(wanted), len(keys) - len(wanted), _total(old, wanted))
-    executors = import_module("omnizarr.tools.streaming.executors")
-    copy_values = import_module("omnizarr.tools.convert.transfer").copy
+    copy_values = transfer.copy
     copier = copying.Copier(old.store, new.store)
 
     def pairs(keys: Iterable[copying.Pair]) -> Iterator[copying.Pair]:
@@ -381,7 +388,7 @@ def _executor(scheduler: Any) -> Iterator[Executor | None]:
     if scheduler is None:
         yield None
         return
-    with import_module("omnizarr.tools.streaming.executors").executor(scheduler) as executor:
+    with executors.executor(scheduler) as executor:
         yield executor
 
 
@@ -530,7 +537,7 @@ def _fill(executor: Executor, made: Array, source: Any, tick: Tick) -> None:
         if isinstance(array, Array):
             where = array.store_path
             executor.expect(where.store, dialect_of(where, array.metadata).keyspace.documents(where.path).values())
-    import_module("omnizarr.tools.convert.transfer").fill(made, source, executor, tick)
+    transfer.fill(made, source, executor, tick)
 
 
 def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:
@@ -640,7 +647,7 @@ def _files(job: _Job, source: Any, target: StorePath) -> list[str]:
             "there are files with another content already",
             store=str(target.store),
             path=target.path,
-            found=import_module("omnizarr.tools.strangers").some(job.kept),
+            found=strangers.some(job.kept),
             remedy=Remedy("pass {if_exists}", if_exists="replace") | Remedy("'skip' to keep them"),
         )
     for name in job.kept:
@@ -665,9 +672,7 @@ def _files_of(group: Group) -> tuple[str, ...]:
     nodes = import_module("omnizarr.tools.streaming.nodes")
     with ExitStack() as opened:
         found = nodes.hierarchy(opened, group, None, None, None)
-    files: tuple[str, ...] = (
-        import_module("omnizarr.tools.strangers").of(found.top.where, nodes.metadata_of(found)).files
-    )
+    files: tuple[str, ...] = strangers.of(found.top.where, nodes.metadata_of(found)).files
     return files
 
 

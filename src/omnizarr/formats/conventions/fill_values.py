@@ -21,22 +21,16 @@ xarray writes the forms of bytes and text, and cannot read them: it opens no v3 
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from omnizarr.model import JSON
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import base64
-    import binascii
-else:
-    base64 = Lazy("base64")
-    binascii = Lazy("binascii")
 
 NETCDF_DEFAULTS: Final[Mapping[str, Any]] = {
     "i1": np.int8(-127),

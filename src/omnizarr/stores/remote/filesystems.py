@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Info: TypeAlias = dict[str, Any]
 """What a filesystem reports about a file."""
 
-_local: Any = Lazy("fsspec.implementations.local")
-_memory: Any = Lazy("fsspec.implementations.memory")
+local: Any = Lazy("fsspec.implementations.local")
+memory: Any = Lazy("fsspec.implementations.memory")
 
 _MANY: Final = 64  # requests at once, if each costs a task on an event loop
 _PROBE: Final = 1 << 24  # bytes; if a bounded value has more, its size is requested
@@ -41,8 +41,8 @@ class Files:
 
     def __init__(self, fs: Any, *, many: bool) -> None:
         self.fs = fs
-        self._is_local = isinstance(fs, _local.LocalFileSystem)
-        self._is_at_hand = self._is_local or isinstance(fs, _memory.MemoryFileSystem)
+        self._is_local = isinstance(fs, local.LocalFileSystem)
+        self._is_at_hand = self._is_local or isinstance(fs, memory.MemoryFileSystem)
         # Others may use one connection, or keep files open, and document little about threads.
         self._bears_threads = many or self._is_at_hand
         # The fallback of fsspec silently omits directories that it cannot list.

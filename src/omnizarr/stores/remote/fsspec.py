@@ -33,7 +33,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import failures, pool, threads, verbs
+from omnizarr.stores import failures, kinds, pool, threads, verbs
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -59,22 +59,16 @@ from omnizarr.stores.remote.filesystems import (
     base_of,
     class_of,
     files_of,
+    local,
+    memory,
     protocols,
 )
-from omnizarr.support.lazy import Lazy
+from omnizarr.stores.wrap import wrappers
 
 if TYPE_CHECKING:
     from omnizarr.stores.kinds import Place
-    from omnizarr.stores.remote import references
-    from omnizarr.stores.wrap import wrappers
-else:
-    references = Lazy("omnizarr.stores.remote.references")
-    wrappers = Lazy("omnizarr.stores.wrap.wrappers")
 
 _List: TypeAlias = list  # within the classes, `list` is a method
-
-_local: Any = Lazy("fsspec.implementations.local")
-_memory: Any = Lazy("fsspec.implementations.memory")
 
 _DEPTH: Final = 1000  # levels of directories; more means circular links
 _ATTEMPTS: Final = 3  # attempts to read parts of a value that others keep replacing
@@ -198,7 +192,7 @@ class FsspecStore(Store):
                 innermost = innermost.fs
             self._features = Features(
                 concurrency=self._concurrency or self._files.concurrency,
-                is_shared=not isinstance(self.fs, _memory.MemoryFileSystem),
+                is_shared=not isinstance(self.fs, memory.MemoryFileSystem),
                 listing="partial" if _LISTS_ALL.isdisjoint(protocols(innermost)) else "complete",
             )
         return self._features
@@ -534,12 +528,12 @@ class FsspecStore(Store):
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the service, without credentials, and the path."""
-        if isinstance(self.fs, _local.LocalFileSystem):
+        if isinstance(self.fs, local.LocalFileSystem):
             return LocalStore(self.path or "/").origin()
         path = self._base.strip("/")
         if self._is_web:
             return ("web",), redact(self._base).rstrip("/")
-        if isinstance(self.fs, _memory.MemoryFileSystem):
+        if isinstance(self.fs, memory.MemoryFileSystem):
             return ("fsspec", "memory", id(self.fs.store)), path
         if self._protocol in _HAS_ETAGS:
             options = self.fs.storage_options
@@ -616,7 +610,7 @@ def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store,
 def _in_mode(fs: Any, path: str, mode: str) -> Store:
     """Return a store on a filesystem. A local directory is opened as a LocalStore."""
     fs, path = base_of(fs, path)
-    if type(fs) is _local.LocalFileSystem:
+    if type(fs) is local.LocalFileSystem:
         return LocalStore(path or "/", read_only=mode == "r")
     return upon(fs, path, read_only=mode == "r")
 
@@ -624,7 +618,7 @@ def _in_mode(fs: Any, path: str, mode: str) -> Store:
 def upon(fs: Any, path: str, *, read_only: bool | None) -> Store:
     """Return a store on a filesystem. References are opened as a ReferenceStore."""
     if "reference" in protocols(fs):
-        store, below = references.ReferenceStore.from_filesystem(fs), path.strip("/")
+        store, below = kinds.REFERENCES.module().ReferenceStore.from_filesystem(fs), path.strip("/")
         return wrappers.PrefixStore(store, below) if below else store
     return FsspecStore(fs, path, read_only=read_only)
 
@@ -632,10 +626,9 @@ def upon(fs: Any, path: str, *, read_only: bool | None) -> Store:
 def _open(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """Return filesystem and path of a URL."""
     _check_installed()
-    core: Any = Lazy("fsspec.core")
     secrets = secrets_of(options)
     try:
-        fs, path = core.url_to_fs(url, **options)
+        fs, path = class_of("fsspec.core", "url_to_fs")(url, **options)
     except ImportError as error:
         raise MissingDependencyError(
             f"fsspec needs another package for this URL: {error}",

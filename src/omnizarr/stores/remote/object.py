@@ -10,11 +10,11 @@ from __future__ import annotations
 import copy
 import os
 import time
+import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
-from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
@@ -52,6 +52,7 @@ from omnizarr.stores.base import (
 from omnizarr.stores.fork_locks import Gate
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.remote import object_access, object_coroutines, object_errors, object_urls
 from omnizarr.stores.remote.object_answers import (
     FARTHEST,
     MOST_AT_ONCE,
@@ -71,21 +72,10 @@ if TYPE_CHECKING:
     import obstore
 
     from omnizarr.stores.kinds import Place
-    from omnizarr.stores.remote import (
-        deadlines,
-        object_access,
-        object_coroutines,
-        object_errors,
-        object_urls,
-        web_requests,
-    )
+    from omnizarr.stores.remote import deadlines, web_requests
 else:
     obstore = Lazy("obstore")
     deadlines = Lazy("omnizarr.stores.remote.deadlines")
-    object_access = Lazy("omnizarr.stores.remote.object_access")
-    object_coroutines = Lazy("omnizarr.stores.remote.object_coroutines")
-    object_errors = Lazy("omnizarr.stores.remote.object_errors")
-    object_urls = Lazy("omnizarr.stores.remote.object_urls")
     web_requests = Lazy("omnizarr.stores.remote.web_requests")
 
 CONCURRENCY: Final = 192
@@ -689,7 +679,7 @@ class ObjectStore(Store):
         Then it is unknown whether it was written. It is sent again, by obstore or by omnizarr; if it was written,
         that request fails because of the first one.
         """
-        mark, begun = import_module("uuid").uuid4().hex, time.monotonic()
+        mark, begun = uuid.uuid4().hex, time.monotonic()
         options: dict[str, Any] = {"mode": condition, "attributes": {_MARK: mark}, "use_multipart": False}
         for is_last in (False, True):
             try:

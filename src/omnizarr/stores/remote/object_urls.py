@@ -36,6 +36,7 @@ seconds, and at most ten times. A server that stops answering times out after 20
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
@@ -225,7 +226,7 @@ def _log_in(root: str, client: dict[str, Any]) -> str:
     if not at:
         return root
     given = urls.unquote_to_bytes(user if ":" in user else f"{user}:")
-    token = import_module("base64").b64encode(given).decode()
+    token = base64.b64encode(given).decode()
     client["default_headers"] = {"Authorization": f"Basic {token}", **(client.get("default_headers") or {})}
     return urls.urlunsplit(parts._replace(netloc=host))
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gzip
+import io
 import itertools
 import json
 import math
@@ -284,7 +286,7 @@ def of_document(document: Any, overrides: Mapping[str, str] | None = None) -> Ta
 def _unpacked(data: bytes) -> bytes:
     if data.startswith(_GZIP):
         most = int(config.get("references.max_bytes"))
-        with import_module("gzip").open(import_module("io").BytesIO(data)) as file:
+        with gzip.open(io.BytesIO(data)) as file:
             unpacked: bytes = file.read(most + 1)
         return unpacked
     if data.startswith(_ZSTD):
@@ -658,7 +660,7 @@ def _read_parquet(data: bytes, store: str, key: str) -> _Part:
 
 def _columns(data: bytes) -> dict[str, Any]:
     """Return the columns of a file as arrays of NumPy."""
-    file = import_module("io").BytesIO(data)
+    file = io.BytesIO(data)
     names = ["path", "offset", "size", "raw"]
     try:
         parquet = import_module("pyarrow.parquet")

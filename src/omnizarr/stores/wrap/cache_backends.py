@@ -6,6 +6,7 @@ may lose anything at any time, but never returns wrong data.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -14,16 +15,10 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Span, Store
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = Lazy("hashlib")
 
 Name: TypeAlias = tuple[str, Span | None]
 """A key, and the part of its value; None: all of it."""

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.support.progress import Progress
     from omnizarr.tools.digest.report import Digest
+
+digester: Any = Lazy("omnizarr.tools.digest.digester")
 
 
 def digest(
@@ -78,7 +81,7 @@ def digest(
     >>> omnizarr.digest(new).digest[:17]
     'omnizarr1:sha256:'
     """
-    found: Digest = import_module("omnizarr.tools.digest.digester").run(**locals())
+    found: Digest = digester.run(**locals())
     return found
 
 
@@ -106,5 +109,5 @@ def digest_of_bytes(
     >>> omnizarr.digest_of_bytes({})
     '481a2f77ab786a0f45aafd5db0971caa-0--0'
     """
-    found: str = import_module("omnizarr.tools.digest.digester").of_bytes(**locals())
+    found: str = digester.of_bytes(**locals())
     return found

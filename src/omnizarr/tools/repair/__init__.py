@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.support.progress import Progress
     from omnizarr.tools.repair.report import Account
+
+repairer: Any = Lazy("omnizarr.tools.repair.repairer")
 
 
 def repair(
@@ -100,7 +103,7 @@ def repair(
     >>> omnizarr.repair(values, codes=["empty-filters"], dry_run=False, backup=False).ok
     True
     """
-    account: Account = import_module("omnizarr.tools.repair.repairer").run(**locals())
+    account: Account = repairer.run(**locals())
     return account
 
 
@@ -143,5 +146,5 @@ def undo_repair(account: Account | str | os.PathLike[str], store: Any = None, *,
     (True, b'"order": "C"}')
     >>> folder.cleanup()
     """
-    put_back: Account = import_module("omnizarr.tools.repair.repairer").undo(**locals())
+    put_back: Account = repairer.undo(**locals())
     return put_back

@@ -1,0 +1,18 @@
+"""What arrays and groups import at first use: opening and reading a node needs none of it."""
+
+from typing import TYPE_CHECKING
+
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.nodes import habits, info, info_card, info_html, showing
+    from omnizarr.show import contents
+else:
+    contents = Lazy("omnizarr.show.contents")
+    habits = Lazy("omnizarr.nodes.habits")
+    info = Lazy("omnizarr.nodes.info")
+    info_card = Lazy("omnizarr.nodes.info_card")
+    info_html = Lazy("omnizarr.nodes.info_html")
+    showing = Lazy("omnizarr.nodes.showing")
+
+__all__ = ["contents", "habits", "info", "info_card", "info_html", "showing"]
