@@ -18,7 +18,7 @@ from omnizarr.nodes import naming, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import resolve
+from omnizarr.stores import kinds, resolve
 from omnizarr.stores.resolve import is_reference_set
 from omnizarr.stores.urls import scheme_of
 from omnizarr.tools import reaching
@@ -27,9 +27,13 @@ Storage = Mapping[str, Any]
 
 _MOST_ABOVE: Final = 4
 """Levels above a group on a web server at which consolidated metadata is looked for."""
-_in_file = re.compile(
-    r"(.*?\.(?:zip|json|json\.gz|json\.zst|parq|parquet|sqlite3?|sqldb))/+([^?#]+)$", re.IGNORECASE
-).fullmatch
+_ENDINGS: Final = "|".join(
+    re.escape(ending)
+    for kind in kinds.KINDS
+    if kind.opens
+    for ending in (*kind.endings, *(() if kind.is_local else kind.existing))
+)
+_in_file = re.compile(rf"(.*?(?:{_ENDINGS}))/+([^?#]+)$", re.IGNORECASE).fullmatch
 _S3: Final = frozenset({"s3", "s3a"})
 _CLOUDS: Final = frozenset({*_S3, "gs", "gcs", "az", "azure", "adl", "abfs", "abfss"})
 _WEB: Final = frozenset({"http", "https"})

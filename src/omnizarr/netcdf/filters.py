@@ -39,7 +39,7 @@ BZIP2: Final = 307
 BLOSC: Final = 32001
 ZSTD: Final = 32015
 
-_BLOSC_OPTIONS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
+BLOSC_OPTIONS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
 _UINT32 = 2**32
 _POINTER_SIZE = 8
 _OWN_ATTRIBUTES: Mapping[str, int] = {"_Fletcher32": FLETCHER32, "_Shuffle": SHUFFLE, "_DeflateLevel": DEFLATE}
@@ -527,7 +527,7 @@ def _compression(
         case "bzip2":
             filters = [Filter(BZIP2, (level,))]
         case _:
-            filters = [Filter(BLOSC, (0, 0, 0, 0, level, blosc_shuffle, _BLOSC_OPTIONS.index(name)))]
+            filters = [Filter(BLOSC, (0, 0, 0, 0, level, blosc_shuffle, BLOSC_OPTIONS.index(name)))]
     try:
         for each in filters:
             _codec(each, 1, 1)
@@ -596,8 +596,8 @@ def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
                 found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
             case 32001:
                 found["complevel"] = parameters[4]
-                if parameters[6] < len(_BLOSC_OPTIONS):
-                    found["blosc"] = {"compressor": _BLOSC_OPTIONS[parameters[6]], "shuffle": parameters[5]}
+                if parameters[6] < len(BLOSC_OPTIONS):
+                    found["blosc"] = {"compressor": BLOSC_OPTIONS[parameters[6]], "shuffle": parameters[5]}
             case _:
                 found[OPTIONS[number]] = True
     return found

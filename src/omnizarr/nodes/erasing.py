@@ -34,10 +34,11 @@ REPLACEMENT: Final = {"replace": "all"}
 
 _ENTRY: Final = "zarr.json"
 _OLDEST: Final = frozenset({"meta", "attrs"})  # names of Zarr v1, which other programs use, too
-_NCZARR: Final = frozenset({".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"})
+NCZARR: Final = frozenset({".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"})
+"""Documents that netCDF-C 4.8.0 writes beside those of Zarr."""
 _NAMES: Final = (
     frozenset(name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents(""))
-    | _NCZARR
+    | NCZARR
     | {_ENTRY, JOURNAL}
 ) - _OLDEST
 _OF_ARRAYS: Final = frozenset({".zarray", "__zmeta__"})

@@ -26,7 +26,8 @@ Format: TypeAlias = Literal[
 
 _CLASSIC_TYPES: Final = (types.BYTE, types.CHAR, types.SHORT, types.INT, types.FLOAT, types.DOUBLE)
 _CDF5_TYPES: Final = tuple(each for each in types.TYPES.values() if each is not types.STRING)
-BLOSC: Final[Mapping[int, str]] = {0: "blosc_lz", 1: "blosc_lz4", 2: "blosc_lz4hc", 4: "blosc_zlib", 5: "blosc_zstd"}
+BLOSC: Final = {at: option for at, option in enumerate(filters.BLOSC_OPTIONS) if option != "blosc_snappy"}
+"""The compressors of Blosc that netCDF-C has, by number."""
 _OPTIONS_OF_BLOSC: Final = ("compression", "complevel", "blosc_shuffle")
 _ZSTD_DEFAULT, _ZSTD_MAX = 3, 22
 _HDF5_FILTERS: Final = {"_Filter", "_DeflateLevel", "_Fletcher32", "_Shuffle"}

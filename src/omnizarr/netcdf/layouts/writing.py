@@ -13,9 +13,10 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -67,19 +68,12 @@ _ONLY_UNLIMITED_BYTES: Final = 4096
 _MAX_CHUNK_BYTES: Final = 4 * 2**20
 
 
-@lru_cache
-def _version() -> str:
-    import importlib.metadata  # noqa: PLC0415 - it is slow
-
-    return importlib.metadata.version("omnizarr")
-
-
 def new_special(layout: Layout) -> dict[str, Attribute]:
     """Return the special attributes of the root of a new dataset: which program wrote it, and what it is."""
     if layout.name.startswith("pure"):
         return format_special(is_nczarr=False)
     nczarr = "1.0.0" if layout.name == "A" else f"{layout.zarr_format}.0.0"
-    properties = Attribute(types.CHAR, f"version=2,omnizarr={_version()},nczarr={nczarr}")
+    properties = Attribute(types.CHAR, f"version=2,omnizarr={sys.modules['omnizarr'].__version__},nczarr={nczarr}")
     return {"_NCProperties": properties, **format_special(is_nczarr=True)}
 
 

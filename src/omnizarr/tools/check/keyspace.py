@@ -17,7 +17,7 @@ from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.keys import KeyEncoding
-from omnizarr.nodes import holdings, wording
+from omnizarr.nodes import erasing, holdings, wording
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
@@ -29,7 +29,7 @@ from omnizarr.tools.convert.journal import KEY as JOURNAL
 
 _COMPANIONS = frozenset(
     {
-        *(".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"),  # of netcdf-c 4.8.0
+        *erasing.NCZARR,
         # documents of formats that were not asked for
         *(".zarray", ".zgroup", ".zattrs", ".zmetadata", "zarr.json", "__zmeta__", "__zattr__"),
     }

@@ -17,7 +17,7 @@ from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
-from omnizarr.nodes import detection, holdings, info, naming
+from omnizarr.nodes import detection, erasing, holdings, info, naming
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
@@ -32,8 +32,7 @@ _OF_ANY: Final = frozenset(
     {
         *(name for dialect in DIALECTS if dialect.entry_point is None and dialect.name != "v1"
           for name in dialect.keyspace.documents("")),
-        # of netcdf-c 4.8.0
-        *(".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"),
+        *erasing.NCZARR,
     }
 )  # fmt: skip
 """Names of documents of all formats. Those of v1 could also be names of chunks, or of anything else."""

@@ -12,8 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, conventions, documents
-from omnizarr.formats.conventions import Nodes, nczarr_metadata
-from omnizarr.formats.conventions.nczarr import notes_of
+from omnizarr.formats.conventions import Nodes, nczarr, nczarr_metadata
 from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
@@ -22,9 +21,10 @@ from omnizarr.stores import bounded
 
 NodeType = Literal["array", "group"]
 
-_GROUP_MARKS: Final = ("_nczarr_group", "_NCZARR_GROUP")
-_GROUP_OBJECT: Final = ".nczgroup"
-_LISTS: Final[Mapping[str, NodeType]] = {"arrays": "array", "vars": "array", "groups": "group", "subgroups": "group"}
+_LISTS: Final[Mapping[str, NodeType]] = {
+    **dict.fromkeys(nczarr.ARRAYS, "array"),
+    **dict.fromkeys(nczarr.GROUPS, "group"),
+}
 _MOST_LOOKED_AT: Final = 1000
 """Largest number of nodes in a hierarchy whose conventions are checked."""
 
@@ -53,8 +53,8 @@ def listed(where: StorePath) -> Listed:
     if group is None:
         return Listed(is_nczarr=False, marks=None)
     marks = nczarr_metadata.listed(group.metadata, where.name)
-    is_nczarr = any(name in {**group.metadata.unknown, **group.metadata.attributes} for name in _GROUP_MARKS)
-    has_object = group.where.store.exists(group.where.prefix + _GROUP_OBJECT)
+    is_nczarr = any(name in {**group.metadata.unknown, **group.metadata.attributes} for name in nczarr.GROUP)
+    has_object = group.where.store.exists(group.where.prefix + nczarr.GROUP_OBJECT)
     return Listed(is_nczarr or has_object, marks if isinstance(marks, Mapping) else None)
 
 
@@ -71,7 +71,7 @@ def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | N
             lambda now: _with_member(now, where.name, kind, marks),
             group.metadata.dialect,
         )
-    key = group.where.prefix + _GROUP_OBJECT
+    key = group.where.prefix + nczarr.GROUP_OBJECT
     if group.metadata.dialect == "v2" and group.where.store.exists(key):
         with group.where.lock():
             value = bounded.document(group.where.store, key)
@@ -108,10 +108,10 @@ def _with_member(
 
 
 def _all_relisted(members: Mapping[str, JSON], name: str, kind: NodeType | None) -> Mapping[str, JSON]:
-    if not any(key in members for key in _GROUP_MARKS):
+    if not any(key in members for key in nczarr.GROUP):
         return members
     return {
-        key: _relisted(mark, name, kind) if key in _GROUP_MARKS and isinstance(mark, Mapping) else mark
+        key: _relisted(mark, name, kind) if key in nczarr.GROUP and isinstance(mark, Mapping) else mark
         for key, mark in members.items()
     }
 
@@ -149,7 +149,7 @@ def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
         return reference
 
     for place, metadata in list(_all(target, target.store.features.concurrency)):
-        if metadata is None or not notes_of(metadata):
+        if metadata is None or not nczarr.notes_of(metadata):
             continue
 
         def changed(now: Any, place: StorePath = place) -> Any:

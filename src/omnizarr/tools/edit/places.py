@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS
@@ -19,14 +19,11 @@ from omnizarr.nodes import detection, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.stores import LocalStore, ZipStore, resolve
+from omnizarr.stores import LocalStore, ZipStore, kinds, resolve
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.stores.urls import local_path, scheme_of
 
 Mode = Literal["r", "r+", "a"]
-
-_HIERARCHIES: Final = (".zarr", ".zip", ".sqlite", ".sqlite3", ".db", ".lmdb")
-"""Suffixes of the names of hierarchies, and of files that contain one."""
 
 
 @contextmanager
@@ -90,11 +87,17 @@ def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) 
         there = there.parent
     if there.is_dir() and inside and not _is_node(there):
         # No Zarr above: a new hierarchy begins at a name that looks like one, or else at the place itself.
-        names = (at for at, name in enumerate(inside) if name.lower().endswith(_HIERARCHIES))
+        names = (at for at, name in enumerate(inside) if _is_hierarchy(name))
         begins = next(names, len(inside) - 1 if mode == "a" else 0) + 1
         there, inside = there.joinpath(*inside[:begins]), inside[begins:]
     store, above = resolve(there, mode, storage_options)
     return StorePath(store, normalize("/".join([above, *inside])))
+
+
+def _is_hierarchy(name: str) -> bool:
+    """Return whether a name is one of a hierarchy, or of a file that contains one."""
+    kind = kinds.of_name(name)
+    return name.lower().endswith(".zarr") or bool(kind and kind.opens and kind.has_name(name, is_new=True))
 
 
 def _within_outermost(where: StorePath) -> StorePath:
