@@ -24,6 +24,7 @@ TYPES_ONLY = {
 }
 """Imports under TYPE_CHECKING that close a circle, and why: none of them happens."""
 
+
 @pytest.mark.parametrize("module", MODULES)
 def test_room_has_a_floor(module):
     assert room_of(module) in {*ROOMS, *ROOF}, "give the room a place in ROOMS and in docs/architecture.md"

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
+import click
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.cli import main
+from omnizarr.cli import commands, main
 from omnizarr.settings import engines
 
 VALUES = np.arange(30 * 40 * 50, dtype="float32").reshape(30, 40, 50) / 7
@@ -480,3 +481,11 @@ def test_command_imports_only_what_it_needs(path, arguments, unwanted):
     code = f"import sys; from omnizarr.cli import main; main({typed!r}); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert unwanted.isdisjoint(done.stderr.split())
+
+
+def test_name_of_a_command_may_have_a_hyphen(monkeypatch):
+    module = ModuleType("omnizarr.cli.count_nodes")
+    module.count_nodes = click.Command("count-nodes")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(commands._MODULES, "count-nodes", "count_nodes")
+    assert commands.omnizarr.get_command(click.Context(commands.omnizarr), "count-nodes") is module.count_nodes

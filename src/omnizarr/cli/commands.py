@@ -105,7 +105,8 @@ class _Commands(help.Helped, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
             return None
-        command: click.Command = getattr(import_module(f"omnizarr.cli.{_MODULES[cmd_name]}"), cmd_name)
+        module = import_module(f"omnizarr.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(
