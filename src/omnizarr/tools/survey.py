@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.paths import Above
 from omnizarr.model import GroupMetadata
 from omnizarr.nodes import holdings, naming
 from omnizarr.nodes.array import Array
@@ -89,16 +91,13 @@ def of(group: Group, nodes: Sequence[Any], tick: Tick = silent) -> Survey:
     arrays = (node for node in nodes if isinstance(node, Array))
     counts = {node.path: _Count(holdings.counter(node.store_path, node._metadata)) for node in arrays}  # noqa: SLF001 - as above
     names = {name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents("")}
-    documents = set()
+    documents, above = set(), Above(counts)
     for key, size in holdings.sizes(where):
         tick(1)
-        folder, _, name = key.rpartition("/")
-        if name in names:
+        if key.rpartition("/")[2] in names:
             documents.add(key)
-        while folder not in counts and folder:
-            folder = folder.rpartition("/")[0]
-        found = counts.get(folder)
-        if found is not None:
+        for path in itertools.islice(above.of(key), 1):
+            found = counts[path]
             found.nbytes += size
             found.stored += found.is_chunk is not None and found.is_chunk(key)
     return Survey(frozenset(documents), nodes, counts)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import omnizarr
 from omnizarr.nodes import holdings, info
 from omnizarr.stores import LocalStore, MemoryStore, MetricsStore, PrefixStore
+from omnizarr.tools import survey
 from tests.fakes import UnlistableStore, failing
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -185,3 +187,14 @@ def test_group_that_was_opened_from_consolidated_metadata_needs_no_documents():
     del values["a/.zarray"]
     found = by_path(omnizarr.du(omnizarr.open_consolidated(values)))
     assert (found["a"].stored, found["a"].chunks.nbytes) == (2, 32)
+
+
+def test_long_key_is_assigned_in_time_that_grows_with_its_length():
+    values = {}
+    omnizarr.create_group(values)["a"] = np.arange(3)
+    values[f"a/{'x/' * 200_000}y"] = b"1"
+    begun = time.process_time()
+    assert omnizarr.du(values).nodes[-1].other == (1, 1)
+    root = omnizarr.open(values)
+    assert survey.of(root, [root["a"]]).count(root["a"])[0] == 1
+    assert time.process_time() - begun < 5  # with its square: 20

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from omnizarr.api import opening
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS
+from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import detection, erasing, holdings, info, naming
@@ -137,6 +138,7 @@ class _Count:
         self._documents: dict[str, _Node] = {}
         """Nodes by key, if documents are not at the path of their node."""
         self._decoders: dict[tuple[object, ...], _Decode] = {}
+        self._above = Above(())
         self._last: tuple[str, _Node, str] | None = None
 
     # -- nodes -------------------------------------------------------------------
@@ -208,6 +210,7 @@ class _Count:
 
     def list(self, shown: Tracker) -> None:
         """Assign each key to a node."""
+        self._above = Above({begin.removesuffix("/") for begin in self._places})
         for key, size in shown.counted(self._sizes()):
             folder = key[: key.rfind("/") + 1]
             node = self._documents.get(key)
@@ -236,12 +239,10 @@ class _Count:
         last = self._last
         if last is not None and last[0] == folder:
             return last[1], last[2]
-        end = len(folder)
-        while end and folder[:end] not in self._places:
-            end = folder.rfind("/", 0, end - 1) + 1
-        node = self._places.get(folder[:end], self._nodes[0])
-        self._last = folder, node, folder[:end]
-        return node, folder[:end]
+        begin = prefix(next(self._above.of(folder), ""))
+        node = self._places.get(begin, self._nodes[0])
+        self._last = folder, node, begin
+        return node, begin
 
     # -- sums --------------------------------------------------------------------
 
