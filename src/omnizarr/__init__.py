@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from omnizarr.api.joining import block, concat, stack
     from omnizarr.api.opening import open, open_array, open_consolidated, open_group, open_like  # noqa: A004 - zarr's name
     from omnizarr.api.saving import load, save, save_array, save_group
+    from omnizarr.api.views import save_view
     from omnizarr.engine.cache import ChunkCache
     from omnizarr.nodes.array import Array
     from omnizarr.nodes.config import ArrayConfig
@@ -112,6 +113,7 @@ _NAMES: Final = {
             "save_array",
             "save_group",
         ),
+        "api.views": ("save_view",),
         "engine.cache": ("ChunkCache",),
         "nodes.array": ("Array",),
         "nodes.config": ("ArrayConfig",),
@@ -213,6 +215,7 @@ __all__ = [
     "save",
     "save_array",
     "save_group",
+    "save_view",
     "serve",
     "stack",
     "stat",

@@ -33,6 +33,7 @@ LOCKS = {
     "support/progress.py": "of one call; a child does not go on with it, nor draw its bar",
     "support/workers.py": "made again in a child",
     "tools/streaming/chunks.py": "of one reading of an array; a child makes its own",
+    "web/members.py": "of one server; a child does not go on with the requests of its parent",
     "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",
     "web/facts.py": "of one server; a child does not answer its requests",
     "web/viewing.py": "of one server; a child does not answer its requests",

@@ -1,1 +1,20 @@
-"""The public functions that create, open, join and save."""
+"""The functions of the library that create, open, save and join arrays."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from omnizarr.stores import kinds
+
+if TYPE_CHECKING:
+    from omnizarr.stores import Store
+    from omnizarr.stores.kinds import Place
+
+
+def _open_view(place: Place) -> tuple[Store, str]:
+    found: tuple[Store, str] = import_module("omnizarr.api.views").open_place(place)
+    return found
+
+
+kinds.PLUGINS.register(kinds.VIEW, kinds.Kind("a view of many arrays", _open_view, endings=(kinds.VIEW,)))

@@ -140,6 +140,9 @@ HEAD: Final = 4096
 PLUGINS: Final[Plugins[Any]] = Plugins("omnizarr.stores", "store", "")
 """What packages offer, by scheme or by ending: a `Kind`, or the function that opens it."""
 
+VIEW: Final = ".zview"
+"""How the names of saved views end. What opens them stands above this room, and registers itself."""
+
 _OBJECTS: Final = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https")
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 

@@ -15,6 +15,7 @@ import numpy as np
 from omnizarr import indexing
 from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Listed, Transform, identity
+from omnizarr.nodes.lazy import deferred
 from omnizarr.nodes.lazy.tree import Converted, Filled, Joined, Leaf, Node, Selected, Step
 from omnizarr.nodes.reading import read_many
 
@@ -45,7 +46,7 @@ def read(node: Node, out: NDArray[Any]) -> None:
     """Read all elements of a node into an array of its shape."""
     waiting: list[_Waiting] = []
     held = 0
-    for job in jobs(node):
+    for job in _opened(jobs(node)):
         if not math.prod(job.source.shape):
             continue
         if isinstance(job.leaf, Filled):
@@ -62,6 +63,22 @@ def read(node: Node, out: NDArray[Any]) -> None:
             _fetch(waiting, out)
             waiting, held = [], 0
     _fetch(waiting, out)
+
+
+def _opened(found: Iterator[Job]) -> Iterable[Job]:
+    """Return jobs whose sources are open."""
+    every = list(found)
+    arrays = deferred.opened(
+        job.leaf.source for job in every if isinstance(job.leaf, Leaf) and 0 not in job.source.shape
+    )
+    if not arrays:
+        return every
+    return (
+        job._replace(leaf=Leaf(arrays[id(job.leaf.source)], job.leaf.shape, job.leaf.dtype))
+        if isinstance(job.leaf, Leaf) and id(job.leaf.source) in arrays
+        else job
+        for job in every
+    )
 
 
 def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any]) -> None:

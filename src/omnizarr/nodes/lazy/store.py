@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr.errors import ReadOnlyError
+from omnizarr.errors import MetadataError, ReadOnlyError
 from omnizarr.model import Named, keys
-from omnizarr.nodes import creating
+from omnizarr.nodes import creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.lazy import tree
+from omnizarr.nodes.lazy.deferred import Deferred
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Buffer, Features, MemoryStore, Span, Store
@@ -23,6 +24,8 @@ from omnizarr.stores.base import check_key, cut
 _KEYS: Final = keys.bind(Named("default"))
 _PLAIN: Final = "biufcmMSUV"
 """Kinds of data types whose elements are bytes."""
+_ELSEWHERE: Final = Features(16, is_shared=True)
+"""Of sources on other machines that are not open."""
 _MOST_BYTES: Final = 64 * 2**20
 """Size of a chunk of sources that are not chunked themselves."""
 
@@ -63,22 +66,56 @@ class LazyStore(Store):
     ) -> None:
         self._features: Features | None = None
         self._views = dict(arrays)
-        self._attributes = {path: dict(each) for path, each in (attributes or {}).items()}
+        known = {path: dict(each) for path, each in (attributes or {}).items()}
         self.notes = tuple(notes)
         """What was done to bring sources together, and what they disagree about."""
         self._documents = MemoryStore()
         self._arrays: dict[str, Array] = {}
         self._chunks: dict[str, tuple[int, ...]] = {}
-        groups = ("", *(path for path in self._attributes if path and path not in self._views))
-        for path in groups:
+        groups = [path for path in ("", *known) if path not in self._views]
+        for path in dict.fromkeys(groups):
             where = StorePath(self._documents, path)
-            creating.new_group(where, 3, self._attributes.get(path), overwrite=not path)
+            creating.new_group(where, 3, known.get(path), overwrite=False)
         for path, lazy in self._views.items():
-            self._arrays[path] = array = self._created(path, lazy)
+            self._arrays[path] = array = self._created(path, lazy, known.get(path))
             lengths: Any = array.chunks  # of a regular grid
             self._chunks[path] = tuple(lengths)
 
-    def _created(self, path: str, lazy: LazyArray) -> Array:
+    @classmethod
+    def of_documents(
+        cls, views: Mapping[str, LazyArray], documents: Mapping[str, Buffer], notes: Sequence[str] = ()
+    ) -> LazyStore:
+        """Return a store with documents that are known. Raises MetadataError if they do not fit the lazy arrays."""
+        self = cls.__new__(cls)
+        self._views, self._features, self.notes = {}, None, tuple(notes)
+        self._documents = MemoryStore(dict(documents))
+        self._arrays, self._chunks = {}, {}
+        for path, view in views.items():
+            found = detection.open_array(StorePath(self._documents, path))
+            self._arrays[path] = array = Array(found.where, found.metadata, ArrayConfig.of())
+            lengths: Any = array.chunks
+            self._chunks[path] = tuple(lengths)
+            if array.shape != view.shape or array.compressors or array.shards is not None:
+                raise MetadataError(
+                    "the document of an array does not describe its lazy array",
+                    path=path,
+                    found=f"shape {array.shape}",
+                    expected=f"shape {view.shape}, neither compressed nor in shards",
+                )
+            self._views[path] = LazyArray(view._node, array.dimension_names, view.notes)  # noqa: SLF001
+        return self
+
+    @property
+    def views(self) -> Mapping[str, LazyArray]:
+        """The lazy arrays by path."""
+        return self._views
+
+    @property
+    def documents(self) -> Mapping[str, Buffer]:
+        """The documents by key."""
+        return self._documents.store_dict
+
+    def _created(self, path: str, lazy: LazyArray, attributes: Mapping[str, Any] | None) -> Array:
         first = next((leaf.source for leaf in tree.leaves(lazy._node)), None)  # noqa: SLF001 - two halves of one thing
         same = first if isinstance(first, Array) and first.dtype == lazy.dtype else None
         dtype: Any = lazy.dtype
@@ -102,7 +139,7 @@ class LazyStore(Store):
             compressors=None,
             fill_value=fill,
             dimension_names=lazy.dimension_names,
-            attributes=self._attributes.get(path, lazy.attrs),
+            attributes=lazy.attrs if attributes is None else attributes,
         )
 
     def view_of(self, path: str) -> LazyArray:
@@ -115,7 +152,7 @@ class LazyStore(Store):
     def features(self) -> Features:
         """The most requests at once of a source. All chunks are listed, also those that hold only the fill value."""
         if self._features is None:
-            below = [store.features for store in self._stores()]
+            below = [each.features if isinstance(each, Store) else _ELSEWHERE for each in self._stores()]
             self._features = Features(
                 max((each.concurrency for each in below), default=1),
                 is_shared=all(each.is_shared for each in below),
@@ -123,12 +160,14 @@ class LazyStore(Store):
             )
         return self._features
 
-    def _stores(self) -> Iterator[Store]:
+    def _stores(self) -> Iterator[Store | Deferred]:
+        """Yield the store of each source, and sources that are elsewhere and not open."""
         for view in self._views.values():
             for leaf in tree.leaves(view._node):  # noqa: SLF001 - two halves of one thing
-                store = getattr(leaf.source, "store", None)
-                if isinstance(store, Store):
-                    yield store
+                if isinstance(leaf.source, Array):
+                    yield leaf.source.store
+                elif isinstance(leaf.source, Deferred) and leaf.source.is_remote:
+                    yield leaf.source
 
     # -- reading ---------------------------------------------------------------------
 
@@ -232,7 +271,7 @@ class LazyStore(Store):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyStore, (self._views, self._attributes, self.notes)
+        return LazyStore.of_documents, (self._views, dict(self.documents), self.notes)
 
     def __repr__(self) -> str:
         sources = max((view.nsources for view in self._views.values()), default=0)
