@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import struct
+import time
 from itertools import pairwise
 from urllib.parse import urlsplit
 
@@ -429,6 +430,166 @@ def test_channels_without_omero_are_blended(page, tmp_path, kind):
         page.get_by_label(labels[1], exact=True).uncheck()
         page.wait_for_url(re.compile("ch="))
         assert labels[1] not in pointed(page)[1]
+
+
+def write_turned(place):
+    """Write arrays of which the picture is not what is stored: packed, masked, flipped, turned, by channels."""
+    rng = np.random.default_rng(3)
+    root = omnizarr.create_group(place)
+
+    def put(name, values, names, **attributes):
+        root.create_array(name, data=values, dimension_names=names, attributes=attributes)
+
+    put("lat", np.linspace(-60, 60, 24), ["lat"], units="degrees_north")
+    put("lon", np.arange(32.0), ["lon"], units="degrees_east")
+    packed = rng.integers(0, 1000, (3, 24, 32)).astype("i2")
+    packed[1, 3:9, 4:9] = -1
+    put("packed", packed, ["time", "lat", "lon"], scale_factor=0.25, add_offset=10.0, _FillValue=-1, valid_max=900)
+    put("turned", packed[:, :, :20].transpose(2, 0, 1), ["lon2", "time", "lat"], missing_value=-1)
+    put("bytes", packed.astype("i1")[0], ["lat", "lon"], _Unsigned="true")
+    put("filled", packed[1], ["y", "x"])
+    put("complex", rng.random((24, 32)) * np.exp(1j * rng.random((24, 32))), ["lat", "lon"])
+    put("large", rng.random((4096, 2048)), ["y", "x"])
+    put("channels", rng.integers(0, 999, (4, 24, 32)).astype("u2"), ["c", "y", "x"])
+    put("photo", rng.integers(0, 255, (24, 32, 4)).astype("u1"), ["y", "x", "rgba"])
+
+
+TURNED = [
+    {"p": "packed", "at": "1,,"},
+    {"p": "packed", "at": "1,,", "dims": "2,1"},
+    {"p": "packed", "at": ",5,", "dims": "0,2", "flip": 1},
+    {"p": "turned", "at": ",2,", "dims": "2,0"},
+    {"p": "bytes"},
+    {"p": "filled", "fill": 1},
+    {"p": "complex"},
+    {"p": "complex", "part": "phase", "flip": 0},
+    {"p": "complex", "part": "imaginary"},
+    {"p": "large"},
+    {"p": "large", "dims": "1,0", "flip": 1},
+    {"p": "channels", "ch": "ff0000;-00ff00;0000ff;ffffff"},
+    {"p": "channels", "ch": "-ff0000;00ff00;0000ff;-ffffff", "dims": "2,1", "flip": 1},
+    {"p": "photo"},
+]
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory):
+    place = tmp_path_factory.mktemp("turned") / "x.zarr"
+    write_turned(place)
+    with serving.running(viewing.viewer(str(place))) as url:
+        yield url
+
+
+def run_line(page):
+    """Return what the line of Python reads."""
+    return np.asarray(eval(page.locator(".python code").inner_text(), {"omnizarr": omnizarr, "numpy": np}))
+
+
+@pytest.mark.parametrize("look", TURNED, ids=lambda look: " ".join(map(str, look.values())))
+def test_the_line_of_python_reads_the_picture(page, turned, look):
+    show(page, turned, d=0, stretch=1, **look)
+    page.wait_for_load_state("networkidle")
+    values = run_line(page)
+    rows, columns = values.shape[:2]
+    near = 1 if look["p"] == "large" else 0  # samples are about as small as pixels
+    for down, across in [(0, 0), (0, 1), (1, 0), (0.55, 0.2), (0.4, 0.8), (0.2, 0.2)]:
+        row, column = (
+            min(max(round(part * (count - 1)), 2 * near), count - 1 - 2 * near)
+            for part, count in ((down, rows), (across, columns))
+        )
+        for _ in range(2):  # words that are longer may make the picture less high
+            box = page.locator("canvas[data-pane=first]").bounding_box()
+            width, height = box["width"] - 98, box["height"] - 50  # of the plot
+            page.mouse.move(
+                box["x"] + 84 + (column + 0.5) / columns * width, box["y"] + 10 + (row + 0.5) / rows * height
+            )
+            page.locator(".readout[data-index]").wait_for()
+        around = values[max(row - near, 0) : row + near + 1, max(column - near, 0) : column + near + 1]
+        expected = around.reshape(-1, *around.shape[2:])
+
+        def is_said(expected=expected):
+            said = said_of(page, look)
+            return any(np.allclose(np.atleast_1d(each), said, rtol=1e-6, equal_nan=True) for each in expected)
+
+        assert until(is_said), (expected, said_of(page, look))
+
+
+def until(condition, seconds=20):
+    """Return whether something becomes true: the page draws a little after it was told."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def said_of(page, look):
+    """Return the numbers under the pointer, as the page says them."""
+    readout = page.locator(".readout[data-index]")
+    words, index = readout.evaluate("one => [one.querySelector('.value').innerText, one.dataset.index]")
+    if look["p"] == "complex":  # in words, all its parts
+        z = omnizarr.open(page_place(page))["complex"][tuple(json.loads(index))]
+        return [{"phase": np.angle, "imaginary": np.imag}.get(look.get("part"), np.abs)(z)]
+    parts = words.split(" · ")
+    numbers = [part.rpartition(" ")[2] if len(parts) > 1 else part for part in parts]
+    return [
+        np.nan if re.match("missing|not valid", text) else np.inf if text == "…" else number(text) for text in numbers
+    ]
+
+
+def page_place(page):
+    return re.search(r'open\("([^"]+)"\)', page.locator(".python code").inner_text())[1]
+
+
+def test_the_line_of_python_reads_the_part_that_is_seen(page, turned):
+    show(page, turned, d=0, p="packed", at="1,,", x=12, y=8, z=60)
+    page.wait_for_load_state("networkidle")
+    values = run_line(page)
+    assert values.shape[0] < 24
+    assert values.shape[1] < 32
+    (_, y, x), words = pointed(page, 0.5, 0.4)
+    whole = omnizarr.open(page_place(page))["packed"].lazy.unpack()[1][::-1]
+    start = next(
+        (row, column)
+        for row in range(24)
+        for column in range(32)
+        if np.array_equal(whole[row : row + len(values), column : column + values.shape[1]], values, equal_nan=True)
+    )
+    np.testing.assert_allclose(values[23 - y - start[0], x - start[1]], number(words))
+
+
+def test_the_line_of_python_reads_the_level_that_is_drawn(page, server, numbers):
+    page.set_viewport_size({"width": 800, "height": 500})
+    show(page, server, d=numbers["image"])
+    page.wait_for_load_state("networkidle")
+    assert '["1"]' in page.locator(".python code").inner_text()
+    assert run_line(page).shape == (300, 400, 2)
+
+
+@pytest.mark.parametrize("look", [{}, {"dims": "2,1"}])
+def test_a_table_has_its_axes_as_the_picture_and_its_line_of_python(page, turned, look):
+    page.goto("about:blank")
+    page.goto(f"{turned}/#d=0&p=packed&tab=table&at=1,,&" + "&".join(f"{name}={value}" for name, value in look.items()))
+    page.wait_for_selector(".grid td")
+    rows = [row.split("\t")[1:] for row in page.locator(".grid tbody tr").all_inner_texts()]
+    found = np.array([[np.nan if cell == "missing" else float(cell) for cell in row] for row in rows])
+    np.testing.assert_allclose(found, run_line(page))
+    heading = page.locator(".grid thead th").first
+    playwright.expect(heading).to_have_text("lon" if look else "lat")
+
+
+def test_a_line_and_its_line_of_python(page, turned):
+    page.goto("about:blank")
+    page.goto(f"{turned}/#d=0&p=packed&tab=line&line=2&at=1,5,")
+    page.wait_for_selector(".plot canvas")
+    values = run_line(page)
+    assert values.shape == (32,)
+    box = page.locator(".plot .u-over").bounding_box()
+    for index in (0, 6, 20, 31):
+        page.mouse.move(box["x"] + box["width"] * min(max(index / 31, 0.001), 0.999), box["y"] + box["height"] / 2)
+        words = page.locator(".u-legend .u-series:nth-child(2) .u-value").inner_text()
+        np.testing.assert_allclose(np.nan if words == "–" else float(words), values[index])
 
 
 def test_the_map_of_chunks_shows_missing_and_broken_ones(page, server, numbers):

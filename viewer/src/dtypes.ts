@@ -192,7 +192,10 @@ export function wordsOf(raw: Raw, i: number, meaning: Meaning): string {
   if (type.kind === "datetime" || type.kind === "timedelta") return timeWords(stored as bigint, type);
   if (meaning.missing.includes(Number(stored))) return `missing (${stored})`;
   if (isGone(Number(stored), meaning)) return `not valid (${stored})`;
-  const words = typeof stored === "bigint" && scale === 1 && offset === 0 ? String(stored) : numberWords(Number(stored) * scale + offset, type.bits);
+  const isScaled = scale !== 1 || offset !== 0;
+  // Integers that are scaled are products: exact to more digits than they have bits.
+  const bits = isScaled && type.kind !== "float" ? 64 : type.bits;
+  const words = typeof stored === "bigint" && !isScaled ? String(stored) : numberWords(Number(stored) * scale + offset, bits);
   const flags = flagWords(raw[i]!, meaning.flags);
   return flags ? `${words} ${flags}` : words;
 }

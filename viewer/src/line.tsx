@@ -7,7 +7,7 @@ import { dataType, drawable, numberWords, timeWords, type DataType, type Meaning
 import type { Look } from "./look.ts";
 import { Trouble, useAnswer, Waiting } from "./parts.tsx";
 import { PythonLine, type Change, type Shown } from "./picture.tsx";
-import { pythonLine } from "./python.ts";
+import { decoding, pythonLine } from "./python.ts";
 import { meaningOf, type Resolved } from "./resolve.ts";
 import { Sliders } from "./sliders.tsx";
 import { TileArray } from "./tiles.ts";
@@ -65,7 +65,7 @@ export function Line({ shown, beside, look, resolved, change }: Props) {
       {!answer && !error && <Waiting what="the line" />}
       {answer && <Plot {...answer} name={coordinates[k]!.name + coordinates[k]!.unitText} units={array.units} type={dataType(array.dtype)} turn={turn} onRange={(part) => setRange(part ? zoomed(range, part) : [0, array.shape[k]!])} isWhole={range[1] - range[0] === array.shape[k]} />}
       <Sliders array={array} resolved={free} coordinates={coordinates} onMove={(i, index) => change({ at: resolved.at.map((old, j) => (i === j ? index : old)) })} />
-      <PythonLine text={pythonLine(shown.entry.location, shown.info.path, selection, array.shape)} />
+      <PythonLine text={pythonLine(shown.entry.location, shown.info.path, selection, array.shape, decoding(array, look))} />
     </div>
   );
 }

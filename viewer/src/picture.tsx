@@ -9,7 +9,7 @@ import { Coordinates } from "./coordinates.ts";
 import { numberWords } from "./dtypes.ts";
 import type { ChannelLook, Look, View } from "./look.ts";
 import { Copy, useAnswer } from "./parts.tsx";
-import { pythonLine, type Index } from "./python.ts";
+import { decoding, pythonLine, type Index } from "./python.ts";
 import { aspectOf, channelName, isUpsideDown, levelsOf, meaningOf, type Resolved } from "./resolve.ts";
 import { savePicture } from "./saving.ts";
 import { Scene, type BlendStyle, type ColourMap, type Layer, type Pointed, type Scenery } from "./scene.ts";
@@ -160,7 +160,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
     save,
   };
 
-  const line = lineOf(shown, array, resolved, scene()?.selection() ?? null);
+  const line = lineOf(shown, array, look, resolved, flipped, scene()?.selection() ?? null);
   const isWide = panes[0]!.scenery.columns > 1.3 * panes[0]!.scenery.rows * (panes[0]!.scenery.aspect ?? 1);
   const failures = Object.values(trouble).filter((message) => message !== null);
   return (
@@ -189,7 +189,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
             {failures[0]} <button onClick={() => cache.retry()}>Try again</button>
           </div>
         )}
-        {flat === plane && <Sparse key={plane} {...{ shown, resolved, change }} seen={scene()?.selection() ?? null} />}
+        {flat === plane && <Sparse key={plane} {...{ shown, resolved, change }} seen={scene()?.seen() ?? null} />}
         {beside && !canCompare && <p class="trouble small">{titleOf(beside)} has another number of dimensions: it cannot be shown beside this one.</p>}
         <Readout pointed={pointed} resolved={resolved} coordinates={coordinates} array={array} names={panes.map(({ title }) => title)} />
         <Sliders array={array} resolved={resolved} coordinates={coordinates} playing={playing} onPlay={setPlaying} onMove={moveTo} />
@@ -308,23 +308,25 @@ function stepped(at: number[], k: number, shape: number[], by: number): number[]
   return at.map((index, i) => (i === k ? (index + by + shape[k]!) % shape[k]! : index));
 }
 
-function lineOf({ entry, info }: Shown, array: ArrayInfo, resolved: Resolved, seen: ReturnType<Scene["selection"]>): string {
-  const selection = resolved.at.map((index, k): Index => {
-    const size = array.shape[k]!;
-    const whole = { start: 0, stop: size, step: 1 };
-    if (resolved.blend !== "one" && k === resolved.channelDim) return whole;
-    const drawn = resolved.dims.indexOf(k);
+function lineOf({ entry, info }: Shown, array: ArrayInfo, look: Look, resolved: Resolved, flipped: boolean, seen: ReturnType<Scene["selection"]>): string {
+  const { dims, at, blend, channelDim } = resolved;
+  const on = blend === "one" || channelDim === null ? null : resolved.channels.flatMap((channel, k) => (channel.on ? [k] : []));
+  const isRange = on !== null && on.length > 0 && on[on.length - 1]! - on[0]! === on.length - 1;
+  // Of a coarser level, the line reads that level.
+  const sizes = array.shape.map((size, k) => (seen ? (seen.sizes[dims.indexOf(k)] ?? size) : size));
+  const selection = at.map((index, k): Index => {
+    if (on && k === channelDim) return isRange ? { start: on[0]!, stop: on[on.length - 1]! + 1, step: 1 } : { start: 0, stop: sizes[k]!, step: 1 };
+    const drawn = dims.indexOf(k);
     if (drawn < 0) return index;
-    if (!seen) return whole;
-    const [start, stop] = drawn === 0 ? seen.y : seen.x;
-    const step = Math.max(1, Math.round(seen.steps[drawn]!));
-    return { start: start - (start % step), stop, step };
+    return seen ? seen.ranges[drawn]! : { start: 0, stop: sizes[k]!, step: 1 };
   });
-  return pythonLine(entry.location, info.path, selection, array.shape);
+  const kept = [...dims, ...(on ? [channelDim!] : [])];
+  const order = kept.map((k) => [...kept].sort((a, b) => a - b).indexOf(k));
+  return pythonLine(entry.location, seen?.path ?? info.path, selection, sizes, { ...decoding(array, look), order, channels: on && !isRange ? on : null, flipped });
 }
 
 /** An offer to go where chunks are stored, if a picture of one value shows none of them. */
-function Sparse({ shown, resolved, change, seen }: { shown: Shown; resolved: Resolved; change: Change; seen: ReturnType<Scene["selection"]> }) {
+function Sparse({ shown, resolved, change, seen }: { shown: Shown; resolved: Resolved; change: Change; seen: ReturnType<Scene["seen"]> }) {
   const { entry, info } = shown;
   const { dims, at } = resolved;
   const middle = at.map((index, k) => {
@@ -408,21 +410,23 @@ function PaneView(props: PaneProps) {
 }
 
 function Readout({ pointed, resolved, coordinates, array, names }: { pointed: Pointed | null; resolved: Resolved; coordinates: Coordinates[]; array: ArrayInfo; names: string[] }) {
-  if (!pointed) return <p class="readout soft">Point at the picture for a value; click to pick a point for the line.</p>;
+  const isBlend = resolved.blend !== "one";
+  // Room for two lines where words are long, so that the picture keeps its size.
+  const tall = isBlend || resolved.meaning.type.kind === "complex" ? "tall" : "";
+  if (!pointed) return <p class={`readout soft ${tall}`}>Point at the picture for a value; click to pick a point for the line.</p>;
   const [y, x] = resolved.dims;
   const index = resolved.at.map((old, k) => (k === y ? pointed.y : k === x ? pointed.x : old));
   const place = [y, x].map((k) => {
     const words = coordinates[k]!.words(index[k]!);
     return `${coordinates[k]!.name} ${words || index[k]}${words ? ` [${index[k]}]` : ""}`;
   });
-  const isBlend = resolved.blend !== "one";
   const on = resolved.channels.flatMap((channel, k) => (channel.on ? [channelName(array, resolved, k, coordinates[resolved.channelDim!]?.words(k))] : []));
   const units = array.units && !pointed.words.every((words) => words === "broken") ? ` ${array.units}` : "";
   const values = pointed.words.map((words, k) => (words === null ? "…" : `${isBlend ? `${on[k]} ` : ""}${words}`));
   const [first, second] = pointed.numbers;
   const isDifference = !isBlend && names.length === 3 && first != null && second != null;
   return (
-    <p class="readout" data-index={JSON.stringify(index)}>
+    <p class={`readout ${tall}`} data-index={JSON.stringify(index)}>
       <b class="value">{values.join("  ·  ")}{isBlend ? "" : units}</b>
       {isDifference && pointed.words.length === 2 && <b class="difference">difference {numberWords(Number((first - second).toPrecision(6)), 64)}</b>}
       <span>{place.join(", ")}</span>

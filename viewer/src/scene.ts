@@ -75,8 +75,17 @@ export interface Events {
   failed(message: string | null): void;
 }
 
+/** Elements along a dimension. */
+interface Read {
+  start: number;
+  stop: number;
+  step: number;
+}
+
 interface Plan {
   layer: Layer;
+  /** Of the level that is read. */
+  path: string;
   array: TileArray;
   strides: [number, number];
   /** Elements of the finest level per sample, along y and x. */
@@ -238,7 +247,7 @@ export class Scene {
 
   // --- reading -------------------------------------------------------------------------------------------------------
 
-  #plan(layer: Layer, frame: Frame): Plan | null {
+  #plan(layer: Layer, frame: Frame, isQuiet = false): Plan | null {
     const { dims, rows, columns, rank } = this.#scenery!;
     const ratio = window.devicePixelRatio || 1;
     const wanted: [number, number] = [
@@ -250,11 +259,12 @@ export class Scene {
     const origin: Origin = { d: layer.dataset, path: level.path, dtype: layer.dtype, strides: all, dims };
     const array = this.#cache.array(origin);
     if (!array) {
-      this.#failure(this.#cache.failure(originKey(origin)));
+      if (!isQuiet) this.#failure(this.#cache.failure(originKey(origin)));
       return null;
     }
     return {
       layer,
+      path: level.path,
       array,
       strides,
       factors: [level.factors[0] * strides[0], level.factors[1] * strides[1]],
@@ -628,12 +638,25 @@ export class Scene {
     return { words: wordsOf(tile.raw, i, plan.layer.meaning), value: values[i]! };
   }
 
-  /** The ranges of indices that are seen and the steps between samples: what the line of Python says. */
-  selection(): { y: [number, number]; x: [number, number]; steps: [number, number] } | null {
+  /** The ranges of indices that are seen. */
+  seen(): { y: [number, number]; x: [number, number] } | null {
     const frame = this.frame();
-    if (!frame || !this.#scenery) return null;
-    const plan = this.#backdrops[this.#backdrops.length - 1]?.[0];
-    return { ...geometry.seen(frame), steps: plan?.factors ?? [1, 1] };
+    return frame && geometry.seen(frame);
+  }
+
+  /** What is read for it, of the level that is drawn: its path, and start, stop and step along y and x. */
+  selection(): { path: string; sizes: [number, number]; ranges: [Read, Read] } | null {
+    const frame = this.frame();
+    const layer = this.#scenery?.layers[0];
+    const plan = frame && layer ? this.#plan(layer, frame, true) : null;
+    if (!frame || !plan) return null;
+    const { x, y } = geometry.seen(frame);
+    const ranges = [y, x].map((range, k): Read => {
+      const step = plan.strides[k]!;
+      const [start, stop] = [Math.floor(range[0] / plan.factors[k]!), Math.min(plan.size[k]!, Math.ceil(range[1] / plan.factors[k]!))];
+      return { start: start * step, stop: stop * step, step };
+    }) as [Read, Read];
+    return { path: plan.path, sizes: [plan.size[0] * plan.strides[0], plan.size[1] * plan.strides[1]], ranges };
   }
 }
 

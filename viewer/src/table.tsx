@@ -3,9 +3,10 @@ import { useMemo, useReducer, useState } from "preact/hooks";
 import { values as askValues, type Selection } from "./api.ts";
 import { Coordinates } from "./coordinates.ts";
 import { dataType } from "./dtypes.ts";
+import { START } from "./look.ts";
 import { Trouble, useAnswer, Waiting } from "./parts.tsx";
 import { PythonLine, type Change, type Shown } from "./picture.tsx";
-import { pythonLine, type Index } from "./python.ts";
+import { decoding, pythonLine, type Index } from "./python.ts";
 import type { Resolved } from "./resolve.ts";
 import { Sliders } from "./sliders.tsx";
 
@@ -23,8 +24,14 @@ export function Values({ shown, resolved, change }: { shown: Shown; resolved: Re
   const windows = dims.map((k, i): [number, number] => [start[i]!, Math.min(array.shape[k]!, start[i]! + pages[i]!)]);
   const select: Selection = resolved.at.map((index, k) => windows[dims.indexOf(k)] ?? index);
   const isEmpty = array.shape.includes(0);
+  // The server answers in the order of the dimensions.
+  const isTurned = dims.length === 2 && dims[0]! > dims[1]!;
   const { answer, error, again } = useAnswer(
-    async () => (isEmpty ? { shape: [0], fields: null, values: [] } : askValues(shown.entry.number, shown.info.path, select)),
+    async () => {
+      if (isEmpty) return { shape: [0], fields: null, values: [] };
+      const found = await askValues(shown.entry.number, shown.info.path, select);
+      return isTurned ? { ...found, values: transposed(found.values as unknown[][]) } : found;
+    },
     [shown.info, JSON.stringify(select)],
   );
   const line = select.map((one, k): Index => (typeof one === "number" ? one : { start: one[0], stop: Math.min(one[1], array.shape[k]!), step: 1 }));
@@ -45,10 +52,12 @@ export function Values({ shown, resolved, change }: { shown: Shown; resolved: Re
         </div>
       )}
       <Sliders array={array} resolved={free} coordinates={coordinates} onMove={(k, index) => change({ at: resolved.at.map((old, j) => (j === k ? index : old)) })} />
-      <PythonLine text={pythonLine(shown.entry.location, shown.info.path, line, array.shape)} />
+      <PythonLine text={pythonLine(shown.entry.location, shown.info.path, line, array.shape, { unpack: decoding(array, START).unpack ?? null, order: isTurned ? [1, 0] : [] })} />
     </div>
   );
 }
+
+const transposed = (rows: unknown[][]) => (rows[0] ?? []).map((_, j) => rows.map((row) => row[j]));
 
 function Pager({ name, window, size, page, onMove }: { name: string; window: [number, number]; size: number; page: number; onMove: (start: number) => void }) {
   if (size <= page) return null;

@@ -82,3 +82,9 @@ test("zarrita is told of data types that it knows", () => {
 test("missing values that are numbers, in JSON's ways to write them", () => {
   assert.deepEqual(missingNumbers([-9999, "1e20", "NaN", null, "", "x"]), [-9999, 1e20]);
 });
+
+test("a scaled integer of few bits has all its digits", () => {
+  const type = dataType("int16");
+  assert.equal(wordsOf(Int16Array.of(443), 0, { ...PLAIN, type, missing: [], scale: 0.25, offset: 10 }), "120.75");
+  assert.equal(wordsOf(Int16Array.of(3), 0, { ...PLAIN, type, missing: [], scale: 0.1 }), "0.3");
+});
