@@ -24,7 +24,7 @@ class Size:
     budget: float
 
 
-FULL = Size(scale=1, rounds=5, budget=2)
+FULL = Size(scale=1, rounds=5, budget=1)
 QUICK = Size(scale=16, rounds=3, budget=1)
 
 

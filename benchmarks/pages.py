@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,11 +107,18 @@ def columns(result: Result) -> dict[str, str | None]:
     }
 
 
-def _cells(result: Result) -> list[str]:
-    told = list(columns(result).values())
+def _cells(result: Result, others: Sequence[float] = ()) -> list[str]:
+    """Return the cells of the libraries; the fastest is bold unless one of others is faster."""
     medians = [found for keys in COLUMNS.values() for key in keys if (found := result.median(key)) is not None]
-    least = reports.amount(min(medians), result.workload.unit)
-    return ["-" if text is None else f"**{text}**" if text == least else text for text in told]
+    least = reports.amount(min([*medians, *others]), result.workload.unit)
+    return [
+        "-" if text is None else f"**{_unbroken(text)}**" if text == least else _unbroken(text)
+        for text in columns(result).values()
+    ]
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def summary(report: Report) -> str:
@@ -119,9 +126,12 @@ def summary(report: Report) -> str:
     heads = ["", *COLUMNS, "fastest other library"]
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * (len(heads) - 1)]
     for title, result in rows(report, SUMMARY).items():
-        best = fastest_peer(result)
-        other = f"{reports.label(best[0])}, {reports.amount(best[1], result.workload.unit)}" if best else "-"
-        lines.append("| " + " | ".join([title, *_cells(result), other]) + " |")
+        best, ours, other = fastest_peer(result), result.median(report.ours), "-"
+        if best is not None:
+            time = _unbroken(reports.amount(best[1], result.workload.unit))
+            is_first = ours is not None and best[1] < ours
+            other = f"{reports.label(best[0])}, " + (f"**{time}**" if is_first else time)
+        lines.append("| " + " | ".join([title, *_cells(result, [best[1]] if best else []), other]) + " |")
     return "\n".join([reports.where(report), "", *lines, ""])
 
 

@@ -24,7 +24,7 @@ from benchmarks.workloads import BY_NAME, JOINING, WRITING, Dataset, Workload
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 600.0  # seconds for one answer
 FEWEST = 2  # rounds that everybody takes part in, however slow
-LONG = 5.0  # seconds: what takes longer is measured once, in the trial
+LONG = 3.0  # seconds: what takes longer is measured once, in the trial
 FRESH = 3  # rounds of what needs fresh processes, and gives nearly the same each time
 IMPORT = "import numpy, time; began = time.perf_counter(); import {}; print(time.perf_counter() - began)"
 

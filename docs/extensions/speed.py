@@ -10,7 +10,7 @@ PAGE = "index"
 PLACE = re.compile(r"<!-- speed:.*?-->", re.DOTALL)
 COLORS = {"omnizarr": "#d6246e", "zarr-python": "#3b6fb6", "TensorStore": "#3a915c"}
 SECONDS = {"s": 1, "ms": 1e-3, "µs": 1e-6}
-LABEL, WIDTH, BAR, GAP = 250, 680, 11, 14
+LABEL, WIDTH, BAR, GAP = 310, 720, 11, 14
 
 
 def setup(app):

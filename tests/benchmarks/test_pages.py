@@ -126,6 +126,17 @@ def test_sentence_that_a_page_does_not_have_is_noticed():
             one.put(page, REPORT)
 
 
+def test_fastest_of_a_row_in_the_summary_is_bold_whoever_it_is():
+    result = running.Result.of(BY_NAME["read-small-zstd"], 16)
+    report = Report({**REPORT.about, "scale": "1/16"}, {"omnizarr": "1"}, {}, [result])
+    for times, bold in (((1.0, 2.0, 3.0), "1 s"), ((2.0, 1.0, 3.0), "1 s"), ((2.0, 4.0, 1.5), "1.5 s")):
+        result.values.update(
+            {key: [time] for key, time in zip(("omnizarr", "tensorstore", "z5py"), times, strict=True)}
+        )
+        line = pages.summary(report).splitlines()[-1].replace("\N{NO-BREAK SPACE}", " ")
+        assert set(re.findall(r"\*\*(.*?)\*\*", line)) == {bold}
+
+
 def test_run_that_lacks_a_row_says_which():
     with pytest.raises(quoted.Missing, match="no row read-small-zstd"):
         quoted.per_chunk(Report({}, {"omnizarr": "1"}, {}, []), "read-small-zstd")
