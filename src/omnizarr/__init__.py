@@ -10,7 +10,9 @@ array([0. , 0.5, 1. ])
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -60,9 +62,13 @@ if TYPE_CHECKING:
     from omnizarr.tools.digest import digest, digest_of_bytes
     from omnizarr.tools.du import du
     from omnizarr.tools.edit import copy_node, delete_node, move_node
+    from omnizarr.tools.get import get
+    from omnizarr.tools.info import info
+    from omnizarr.tools.ls import ls
     from omnizarr.tools.missing import missing
     from omnizarr.tools.pyramid import pyramid
     from omnizarr.tools.repair import repair, undo_repair
+    from omnizarr.tools.show import show
     from omnizarr.tools.stat import stat
     from omnizarr.web.serving import serve
     from omnizarr.web.viewing import view
@@ -141,6 +147,9 @@ _NAMES: Final = {
             "digest_of_bytes",
         ),
         "tools.du": ("du",),
+        "tools.get": ("get",),
+        "tools.info": ("info",),
+        "tools.ls": ("ls",),
         "tools.missing": ("missing",),
         "tools.edit": (
             "copy_node",
@@ -196,8 +205,11 @@ __all__ = [
     "from_array",
     "full",
     "full_like",
+    "get",
     "group",
+    "info",
     "load",
+    "ls",
     "missing",
     "move_node",
     "ones",
@@ -217,6 +229,7 @@ __all__ = [
     "save_group",
     "save_view",
     "serve",
+    "show",
     "stack",
     "stat",
     "storage",
@@ -249,5 +262,21 @@ def __getattr__(name: str) -> Any:
     raise habits.missing("module 'omnizarr'", name, habits.PACKAGE)
 
 
+class _Package(ModuleType):
+    """The package, in which `show` is the function, although a room with the modules that it uses has that name."""
+
+    @property
+    def show(self) -> Any:
+        """Return `omnizarr.tools.show.show`."""
+        return import_module("omnizarr.tools.show").show
+
+    @show.setter
+    def show(self, room: ModuleType) -> None:
+        """Accept the module, which the import system sets here when it is first imported."""
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES, *_MODULES})
+    return sorted({*globals(), *_NAMES, *_MODULES, "show"})

@@ -145,6 +145,10 @@ def data(tmp_path, monkeypatch):
         root = omnizarr.create_group(place, zarr_format=zarr_format)
         for name in ("t2m", "ocean/temp"):
             root.create_array(name, data=elements, chunks=(10, 10, 10), dimension_names=names)
+        if zarr_format == 3:
+            days = {"units": "days since 2020-01-01"}
+            root.create_array("time", data=np.arange(20), dimension_names=["time"], attributes=days)
+            root.create_array("lat", data=np.arange(35.0, 55.0), dimension_names=["lat"])
         root["t2m"].attrs.update({"units": "K", "valid_range": [180, 340], "history": "made"})
     omnizarr.create_array("scan.zarr", data=elements, dimension_names=("z", "y", "x"))
     omnizarr.create_group("cells.zarr").create_array("0", data=elements[None])

@@ -16,6 +16,7 @@ from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.support.text import visible
 from omnizarr.tools.describe import members
+from omnizarr.tools.ls.report import Entry
 
 _INDENT = "    "
 _WIDTH = 24  # h5ls's column for names
@@ -151,27 +152,15 @@ def _dim(text: str) -> str:
 
 def short_line(name: str, node: Any) -> str:
     """Return the line of `ls`."""
-    return f"{visible(name):<{_WIDTH}} {_kind(node)}"
-
-
-def _kind(node: Any) -> str:
-    if isinstance(node, Array):
-        return f"Array {{{', '.join(map(str, node.shape)) or 'SCALAR'}}} {visible(info.type_name(node.metadata))}"
+    text = str(Entry.of(node, name))
     if isinstance(node, UnreadableNode):
-        return click.style("Unreadable", fg="red") + f": {one_line(node.error.message)}"
-    return "Group"
+        return text.replace("Unreadable:", click.style("Unreadable", fg="red") + ":", 1)
+    return text
 
 
 def short_json(node: Any) -> str:
     """Return the entry of ``ls --json``."""
-    entry: dict[str, Any] = {"path": node.name}
-    if isinstance(node, Array):
-        entry |= {"node_type": "array", "shape": list(node.shape), "data_type": info.type_name(node.metadata)}
-    elif isinstance(node, UnreadableNode):
-        entry |= {"node_type": "unreadable", "problem": str(node.error)}
-    else:
-        entry |= {"node_type": "group"}
-    return json.dumps(entry)
+    return json.dumps(Entry.of(node, node.name).to_dict())
 
 
 # -- tree ----------------------------------------------------------------------

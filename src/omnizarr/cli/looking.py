@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
-from omnizarr.cli import listing, several, values
+from omnizarr.cli import labels, listing, several, values
 from omnizarr.cli.locate import Storage, open_node
 from omnizarr.cli.options import (
     command,
@@ -33,6 +33,7 @@ from omnizarr.model import Note
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
+from omnizarr.nodes.labels import positions
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Tick
 from omnizarr.support.text import visible
@@ -43,10 +44,12 @@ from omnizarr.tools.survey import Survey
 
 if TYPE_CHECKING:
     from omnizarr.cli import du as sizes
+    from omnizarr.cli import show as around
     from omnizarr.netcdf import repairs as netcdf
 else:  # imported when first used, as listing a directory needs no netCDF
     netcdf = Lazy("omnizarr.netcdf.repairs")
     sizes = Lazy("omnizarr.cli.du")
+    around = Lazy("omnizarr.cli.show")
 
 PROBLEM = 1
 Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
@@ -273,23 +276,35 @@ def _list_json(node: Array | Group, max_depth: int | None) -> int:
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a file instead of stdout."
 )
+@click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
 @long_storage_options
 @traced
-def get(path: str, selection: tuple[str, ...], form: str | None, output: str | None, storage: Storage) -> int:
+def get(
+    path: str,
+    selection: tuple[str, ...],
+    form: str | None,
+    output: str | None,
+    storage: Storage,
+    *,
+    allow_pickle: bool,
+) -> int:
     """Print elements of an array.
 
-    Type SELECTION as in Python, in quotes: integers, slices, "...", one list, names of fields. Without SELECTION, the
-    whole array is printed. Like NumPy, omnizarr shortens the output of a large array, and reads only what it prints;
-    --csv, --json and --npy print all elements.
+    Type SELECTION as in Python, in quotes: integers, slices, "...", one list, names of fields; or names of dimensions
+    with coordinates: lat=52.5, lat=40:50 with both ends, time=2020-01 for the whole month, time=2020-01..2020-03, and
+    x=3 by position if x has no coordinates. Without SELECTION, the whole array is printed. Like NumPy, omnizarr
+    shortens the output of a large array, and reads only what it prints; --csv, --json and --npy print all elements.
 
     \b
     Examples:
       omnizarr get era5.zarr/t2m "0:10, ::2, -1"
+      omnizarr get era5.zarr/t2m time=2020-01 lat=40:50
       omnizarr get era5.zarr/t2m --csv 0 > first.csv
       omnizarr get era5.zarr/t2m --npy -o t2m.npy
     """  # noqa: D301 - click's mark of lines to be kept
     refuse_options((path, *selection))
-    chosen = parse(" ".join(selection))
+    wanted = labels.parse(selection)
+    chosen = () if wanted else parse(" ".join(selection))
     if form == "npy" and output is None and sys.stdout.isatty():
         raise click.UsageError("--npy writes binary data, which a terminal cannot show: use -o FILE, or a pipe")
     array = open_node(path, storage)
@@ -297,7 +312,11 @@ def get(path: str, selection: tuple[str, ...], form: str | None, output: str | N
         raise ContainsGroupError(
             "PATH is a group, not an array", remedy=f"choose one of its arrays: omnizarr ls -r {visible(path)}"
         )
-    _write(select(array, chosen), form, output)
+    if wanted:
+        array = around.in_its_group(array, path, storage)  # which has the coordinates
+    if allow_pickle:
+        array = array.with_config({"allow_pickle": True})
+    _write(select(array, positions(array, wanted) if wanted else chosen), form, output)
     return 0
 
 

@@ -104,7 +104,7 @@ def show(
     if output is not None and not Path(output).parent.is_dir():
         raise click.BadParameter(f"{visible(output)!r}: there is no directory {visible(str(Path(output).parent))!r}")
     node = open_node(path, storage)
-    node = _in_its_group(node, path, storage) if isinstance(node, Array) else node
+    node = in_its_group(node, path, storage) if isinstance(node, Array) else node
     terminal = detection.terminal_of(sys.stdout, None if has_color() else _NO_COLORS, protocol)
     try:
         picture = node.show(
@@ -132,7 +132,7 @@ def show(
     return 0
 
 
-def _in_its_group(array: Array, url: str, storage: Storage) -> Array:
+def in_its_group(array: Array, url: str, storage: Storage) -> Array:
     """Return an array that was opened by its own URL as one of the group around it, which has the coordinates."""
     outer, _, name = url.rstrip("/").rpartition("/")
     if array.path or not is_url(url) or "/" not in outer.partition("://")[2]:

@@ -789,10 +789,12 @@ class Group(Node):
 
         Examples
         --------
+        >>> import io
         >>> import omnizarr
-        >>> with omnizarr.open_group("station.zip", mode="w") as root:
+        >>> file = io.BytesIO()  # or the path of a zip archive
+        >>> with omnizarr.open_group(omnizarr.storage.ZipStore(file, mode="w")) as root:
         ...     root["temp"] = [1.5, 2.5]
-        >>> root = omnizarr.open_group("station.zip", mode="r")
+        >>> root = omnizarr.open_group(omnizarr.storage.ZipStore(file))
         >>> root["temp"][:]
         array([1.5, 2.5])
         >>> root.close()

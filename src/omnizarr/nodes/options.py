@@ -9,13 +9,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar
+from os import PathLike
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.new_metadata import DEFAULT
+from omnizarr.nodes.node import NodeProperties
+from omnizarr.stores import Store
 from omnizarr.support import suggestions
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ForeignStore(Protocol):
+    """A store of obstore or zarr-python, or a filesystem of fsspec: `omnizarr.stores.resolve` knows them."""
+
+    @property
+    def get(self) -> Callable[..., Any]:
+        """What fetches a value."""
+
+
+StoreLike: TypeAlias = "str | PathLike[str] | Store | StorePath | NodeProperties | Mapping[str, Any] | ForeignStore"
+"""A place: a path, a URL, a store of omnizarr or of another library, a node, or a mapping of keys to values."""
 Shape: TypeAlias = "int | Iterable[int]"
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 

@@ -95,7 +95,7 @@ def picture_of_group(group: Group, selection: Any, style: Style, size: tuple[int
 
 def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int], *, rgb: bool | None) -> Picture:
     """Return the picture. See `Array.show`."""
-    view = _view_of(_in_its_group(array), selection, rgb=rgb)
+    view = _view_of(in_its_group(array), selection, rgb=rgb)
     if not view.is_picture:
         subject = view.table()
     else:
@@ -110,7 +110,7 @@ def small(array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: 
     It has fewer elements than there is room for if these were in more than `most_chunks` chunks, or in chunks of more
     than `most_bytes` together.
     """
-    view = _view_of(_in_its_group(array), (), rgb=None)
+    view = _view_of(in_its_group(array), (), rgb=None)
     if not view.is_picture:
         return None
     room = size
@@ -142,7 +142,7 @@ def _view_of(array: Array, selection: Any, *, rgb: bool | None) -> _View:
     return _View(array, level, known, chosen, channels=listed)
 
 
-def _in_its_group(array: Array) -> Array:
+def in_its_group(array: Array) -> Array:
     """Return an array opened by its own directory as a member of the group around it, which has the coordinates."""
     store = array.store
     if array.path or not isinstance(store, LocalStore):

@@ -97,14 +97,14 @@ def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale |
     if beside is not None:
         with suppress(OmnizarrError):
             values = np.asarray(beside[as_selector(indices)])
-            return axes.Axis(name, *of_axis(beside.metadata.attributes, _coordinates(beside, values)))
+            return axes.Axis(name, *of_axis(beside.metadata.attributes, unpacked(beside, values)))
     numbers = np.arange(indices.start, indices.stop, indices.step)
     if scale is not None:
         return axes.Axis(name, scale.unit, scale.start + scale.step * numbers)
     return axes.Axis(name, "", numbers)
 
 
-def _coordinates(array: Array, stored: NDArray[Any]) -> NDArray[Any]:
+def unpacked(array: Array, stored: NDArray[Any]) -> NDArray[Any]:
     """Return what stored coordinates mean: NaN, or NaT of times, where they are missing."""
     values, hidden = packing_of(array, fills=False).decoded(stored)
     return values if hidden is None or not hidden.any() else np.where(hidden, np.nan, values)
