@@ -64,24 +64,6 @@ def test_the_extension_of_a_file_or_directory_does_not_matter(tmp_path, name):
     assert omnizarr.open(directory)[...].tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("name", "is_archive"),
-    [
-        ("testdata.file#mode=nczarr,file", False),
-        ("testdata.zip#mode=nczarr,zip", True),
-        ("testdata.anyext#mode=nczarr,file", False),
-    ],
-)
-def test_urls_name_a_directory_and_an_archive(tmp_path, name, is_archive):
-    url = f"file://{tmp_path.as_posix()}/xxx/yyy/{name}"
-    with Dataset(url, "w") as ds:
-        ds.title = "test"
-    place = tmp_path / "xxx" / "yyy" / name.partition("#")[0]
-    assert (place.is_dir(), zipfile.is_zipfile(place) if place.is_file() else False) == (not is_archive, is_archive)
-    with Dataset(url) as ds:
-        assert ds.title == "test"
-
-
 @pytest.mark.parametrize("storage", ["file", "zip"])
 @pytest.mark.parametrize("mode", ["nczarr", "zarr"])
 def test_caller_states_format_and_storage(tmp_path, mode, storage):
@@ -132,81 +114,6 @@ def test_dimension_names_of_xarray_are_an_attribute():
     array = {**ARRAY, "shape": [1, 2, 3], "chunks": [1, 2, 3]}
     opened = omnizarr.open(store({".zarray": array, ".zattrs": {"_ARRAY_DIMENSIONS": names}}))
     assert opened.attrs["_ARRAY_DIMENSIONS"] == names
-
-
-def test_dimension_names_of_xarray_define_dimensions():
-    array = {**ARRAY, "shape": [1, 2, 3], "chunks": [1, 2, 3]}
-    values = store({".zgroup": GROUP, "v/.zarray": array, "v/.zattrs": {"_ARRAY_DIMENSIONS": ["time", "lon", "lat"]}})
-    ds = Dataset(values)
-    assert ds["v"].dimensions == ("time", "lon", "lat")
-    assert {name: len(each) for name, each in ds.dimensions.items()} == {"time": 1, "lon": 2, "lat": 3}
-    assert "_ARRAY_DIMENSIONS" not in ds["v"].ncattrs()
-    ignored = Dataset(values, xarray=False)
-    assert ignored["v"].dimensions == tuple(f"_Anonymous_Dimension_{length}" for length in (1, 2, 3))
-
-
-def test_dimension_names_of_xarray_are_written_in_the_root_for_dimensions_of_the_root():
-    values = store({})
-    with Dataset(values, "w") as ds:
-        ds.createDimension("x", 2)
-        ds.createDimension("y", 3)
-        ds.createGroup("g").createDimension("z", 4)
-        ds.createVariable("both", "i2", ("x", "y"))
-        ds.createVariable("below", "i2", ("x", "/g/z"))
-        ds["g"].createVariable("inner", "i2", ("x",))
-    assert document(values, "both/.zattrs")["_ARRAY_DIMENSIONS"] == ["x", "y"]
-    assert "_ARRAY_DIMENSIONS" not in document(values, "below/.zattrs")  # a dimension is not in the root
-    assert "_ARRAY_DIMENSIONS" not in document(values, "g/inner/.zattrs")  # the variable is not in the root
-    ds = Dataset(values)
-    assert [ds[path].dimensions for path in ("both", "below", "g/inner")] == [("x", "y"), ("x", "z"), ("x",)]
-
-
-def test_dimensions_that_nobody_named_are_called_by_their_length():
-    pair = {**ARRAY, "shape": [4, 2], "chunks": [4, 2]}
-    ds = Dataset(store({".zgroup": GROUP, "v/.zarray": ARRAY, "g/.zgroup": GROUP, "g/w/.zarray": pair}))
-    assert ds["v"].dimensions == ("_Anonymous_Dimension_4",)
-    assert ds["g/w"].dimensions == ("_Anonymous_Dimension_4", "_Anonymous_Dimension_2")
-    assert sorted(ds.dimensions) == ["_Anonymous_Dimension_2", "_Anonymous_Dimension_4"]
-    assert not ds["g"].dimensions
-
-
-# Keys in capitals and in small letters
-
-
-def nczarr(spelled, *, inside):
-    """Return a dataset with the marks of NCZarr, spelled in a way, inside the documents or in the attributes."""
-    group = {"dims" if inside else "dimensions": {"x": 4}, "vars" if inside else "arrays": ["v"], "groups": []}
-    array = {"dimrefs" if inside else "dimension_references": ["/x"], "storage": "chunked"}
-    of_group = {spelled("_nczarr_superblock"): {"version": "2.0.0"}, spelled("_nczarr_group"): group}
-    of_array = {spelled("_nczarr_array"): array}
-    attributes = {"scale": 2, spelled("_nczarr_attr"): {"types": {"scale": "<i2"}}}
-    return store(
-        {
-            ".zgroup": GROUP | (of_group if inside else {}),
-            ".zattrs": {} if inside else of_group,
-            "v/.zarray": ARRAY | (of_array if inside else {}),
-            "v/.zattrs": attributes | ({} if inside else of_array),
-            "v/0": CHUNK,
-        }
-    )
-
-
-@pytest.mark.parametrize("inside", [True, False], ids=["members", "attributes"])
-@pytest.mark.parametrize("spelled", [str.lower, str.upper], ids=["small", "capitals"])
-def test_keys_are_read_in_small_letters_and_in_capitals(spelled, inside):
-    ds = Dataset(nczarr(spelled, inside=inside))
-    assert ds["v"].dimensions == ("x",)
-    assert (ds["v"].ncattrs(), ds["v"].getncattr("scale"), ds["v"].getncattr_type("scale")) == (["scale"], 2, "short")
-    assert ds["v"][:2].tolist() == [0, 1]
-
-
-def test_keys_are_written_in_small_letters():
-    values = store({})
-    with Dataset(values, "w") as ds:
-        ds.createDimension("x", 4)
-        ds.createVariable("v", "i4", ("x",)).scale = 2
-    marks = [name for key in (".zattrs", "v/.zattrs") for name in document(values, key) if "nczarr" in name.lower()]
-    assert set(marks) == {"_nczarr_superblock", "_nczarr_group", "_nczarr_array", "_nczarr_attr"}
 
 
 # Attributes that are JSON
@@ -300,41 +207,6 @@ def written_v3():
 
 def attributes_of(values, key):
     return document(values, key)["attributes"]
-
-
-def test_superblock_of_v3():
-    superblock = {"version": "3.0.0", "format": 3}
-    values = written_v3()
-    assert attributes_of(values, "zarr.json")["_nczarr_superblock"] == superblock
-    assert not any("_nczarr_superblock" in attributes_of(values, key) for key in keys(values) if key != "zarr.json")
-    ds = Dataset(store({"zarr.json": v3_group({"_nczarr_superblock": superblock})}))
-    assert (ds.layout, ds.ncattrs()) == ("v3", [])
-    assert Dataset(store({"zarr.json": v3_group({})})).layout == "pure-v3"
-
-
-def test_group_annotation_of_v3():
-    values = written_v3()
-    assert attributes_of(values, "zarr.json")["_nczarr_group"] == {
-        "dimensions": [{"name": "d2", "size": 2, "unlimited": 0}],
-        "arrays": ["c", "u", "s"],
-        "subgroups": ["g1"],
-    }
-    assert attributes_of(values, "g1/g2/zarr.json")["_nczarr_group"] == {
-        "dimensions": [{"name": "d1", "size": 0, "unlimited": 1}],
-        "arrays": ["v"],
-        "subgroups": [],
-    }
-    dimensions = [{"name": "x", "size": 3, "unlimited": 0}, {"name": "t", "size": 2, "unlimited": 1}]
-    annotation = {"dimensions": dimensions, "arrays": [], "subgroups": []}
-    ds = Dataset(store({"zarr.json": v3_group({"_nczarr_group": annotation})}))
-    found = [(name, len(each), each.isunlimited()) for name, each in ds.dimensions.items()]
-    assert found == [("x", 3, False), ("t", 2, True)]
-
-
-def test_array_annotation_of_v3():
-    values = written_v3()
-    assert attributes_of(values, "g1/g2/v/zarr.json")["_nczarr_array"] == {"dimension_references": ["/g1/g2/d1", "/d2"]}
-    assert document(values, "g1/g2/v/zarr.json")["dimension_names"] == ["d1", "d2"]
 
 
 def test_full_names_say_which_group_a_dimension_is_defined_in():
