@@ -1,5 +1,8 @@
 """How many requests it takes: what remote stores are asked for, and how much of it side by side."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import obstore.store
 import pytest
@@ -69,6 +72,30 @@ def test_members_without_consolidation_are_a_listing_and_gets_side_by_side():
     assert [name for name, _ in members] == sorted(f"a{number}" for number in range(1000))
     assert store.requests == {"get": 1001, "list_dir": 1}
     assert store.max_in_flight == FAR
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_manual_says_how_many_requests_opening_and_listing_take(zarr_format):
+    inner = MemoryStore()
+    root = omnizarr.open_group(inner, mode="w", zarr_format=zarr_format)
+    for number in range(7):
+        root.create_array(f"a{number}", shape=(4,), dtype="f4")
+    store = far(inner)
+    omnizarr.open(store, path="a3", mode="r")
+    opening = len(store.log)
+    group = omnizarr.open_group(store, mode="r")
+    store.log.clear()
+    assert len(dict(group.members())) == 7
+    once, each = len(store.log) % 7, len(store.log) // 7
+    manual = Path(__file__).parents[1].joinpath("docs", "stores.md").read_text("utf-8")
+    rows = dict(re.findall(r"(?m)^\| (open an array.*|list members.*) \| (.*) \|$", manual))
+    listed = rows["list members without consolidated metadata"]
+    if zarr_format == 3:
+        assert rows["open an array, or a group, of Zarr v3"] == f"{opening}"
+        assert listed.startswith(f"{once}, then {each} per member, all at once;")
+    else:
+        assert rows["open an array of Zarr v2"].startswith(f"{opening}, ")
+        assert listed.endswith(f"of Zarr v2 {once}, then {each} per member")
 
 
 def test_groups_of_one_depth_are_looked_into_side_by_side():

@@ -80,6 +80,17 @@ def documented():
     return {head.strip(" `"): re.findall(r"`(\w+)`", fields) for head, fields in rows}
 
 
+def test_manual_has_the_json_of_every_command_that_prints_some():
+    found = {
+        name
+        for name, command in all_commands().items()
+        for each in (command, *getattr(command, "commands", {}).values())
+        if any("--json" in parameter.opts for parameter in each.params)
+    }
+    named = {words.strip("` ").split()[0] for heads in documented() for words in heads.split(",")}
+    assert named == found | {"attrs"}  # which prints nothing but JSON
+
+
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [
