@@ -60,13 +60,13 @@ message is made from them when it is needed. So code that catches an error can a
 ...         raise error.add(codec="crc32c", key="c/0/3", path="ocean/temp")
 ... except ValueError as error:
 ...     print(error)
-/ocean/temp: key 'c/0/3': codec 'crc32c': checksum differs: found 0x046201bf, expected 0x046501c0
+/ocean/temp: key 'c/0/3': codec 'crc32c': checksum differs: found 0x046201bf, expected 0x046501c0; the stored ...
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from omnizarr.support.text import visible
 
@@ -237,11 +237,16 @@ class OmnizarrError(Exception):
     remedy: str | None
     spec: str | None
 
+    USUAL: ClassVar[str | None] = None
+    """The remedy of errors of this class that are raised without one."""
+
     def __init__(self, message: str = "", **fields: Any) -> None:
         super().__init__(message)
         self.message = message
         for name in self.FIELDS:
             setattr(self, name, fields.pop(name, None))
+        if self.remedy is None:
+            self.remedy = self.USUAL
         if fields:
             raise TypeError(f"unknown fields {sorted(fields)}; known: {', '.join(self.FIELDS)}")
 
@@ -250,7 +255,8 @@ class OmnizarrError(Exception):
         for name, value in fields.items():
             if name not in self.FIELDS:
                 raise TypeError(f"unknown field {name!r}; known: {', '.join(self.FIELDS)}")
-            if getattr(self, name) is None:
+            known = getattr(self, name)
+            if known is None or (name == "remedy" and value is not None and known is self.USUAL):
                 setattr(self, name, value)
         return self
 
@@ -399,9 +405,16 @@ class MissingDependencyError(CodecError, ImportError):
 class ChunkError(OmnizarrError, ValueError):
     """The stored bytes of a chunk cannot be decoded."""
 
+    USUAL = (
+        "the stored value is damaged or incomplete: copy it again from where it came, or write its elements again; "
+        "'omnizarr check --data' finds all such values"
+    )
+
 
 class ChunkMemoryError(ChunkError, MemoryError):
     """A chunk, or the index of a shard, needs more memory than is available."""
+
+    USUAL = "read it on a machine with more memory; if the chunk is not meant to be so large, it is damaged"
 
 
 class ChecksumError(ChunkError):
@@ -447,6 +460,8 @@ class ValueTypeError(OmnizarrError, TypeError, ValueError):
 class ReadOnlyError(OmnizarrError, PermissionError, RuntimeError, ValueError):
     """The store is read-only, or was opened for reading only; or the memory that should be filled is read-only."""
 
+    USUAL = "open it in a mode that writes, such as 'r+'"
+
 
 class SettingError(OmnizarrError, ValueError):
     """A setting or an environment variable has an invalid value."""
@@ -470,6 +485,8 @@ class InvalidKeyError(StoreError, ValueError):
 
 class StoreClosedError(StoreError, ValueError):
     """The store is closed."""
+
+    USUAL = "open it again"
 
 
 class StoreAccessError(StoreError, PermissionError):

@@ -305,7 +305,8 @@ def locate(
     try:
         opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
     except NodeNotFoundError as error:  # the archive does not exist yet
-        raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
+        near = suggestions.question(suggestions.near_directories(pathlib.Path(error.store or ".")))
+        raise error.add(remedy=near or Remedy("correct the path") | Remedy("make an archive by {mode}", mode="w"))
     if mode in _CREATING and opened is not store:
         refuse_other_format(opened)
     if mode is None:

@@ -55,7 +55,10 @@ def new_array(
     asked = completed(options)
     above = above or Above()
     dialect = dialect_for_new(where, zarr_format, above)
-    data, shape, dtype = _data_shape_dtype(asked["data"], asked["shape"], asked["dtype"])
+    try:
+        data, shape, dtype = _data_shape_dtype(asked["data"], asked["shape"], asked["dtype"])
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
     config = ArrayConfig.of(asked["config"], **{name: asked[name] for name in _BEHAVIOUR})
     try:
         metadata = new_metadata.array_metadata(

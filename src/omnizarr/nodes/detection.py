@@ -69,6 +69,7 @@ Kind: TypeAlias = Literal["array", "group"]
 
 _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
+_DAMAGED: Final = "correct the document, or copy it again from where it came"
 _RENAME: Final = "rename it, or open it as a store of its own"
 
 _MAX_REMEMBERED: Final = 8000  # bytes
@@ -205,7 +206,7 @@ def _parse(where: StorePath, key: str, data: Buffer) -> JSON:
             )
         return documents.parse_shared(data, strict)
     except OmnizarrError as error:
-        raise error.add(store=str(where.store), path=where.path, key=key) from None
+        raise error.add(store=str(where.store), path=where.path, key=key, remedy=_DAMAGED) from None
 
 
 def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
@@ -353,7 +354,12 @@ def _look(
         if inside is not None and _may_be_in_draft(wanted):
             found = here(inside, wanted, kind)
         where = inside or where
-    found = found or _implied(where, zarr_format)
+    try:
+        found = found or _implied(where, zarr_format)
+    except StoreError:
+        # What a server cannot list may still be missing.
+        if error is None or where.store.supports_listing:
+            raise
     if found is None and error is not None:
         raise not_found(where, error, zarr_format)
     return found
@@ -642,13 +648,28 @@ def not_found(
     """Return the error for a missing node of the requested format, with similar names."""
     what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
     other = _other_kind(where)
+    reason = f"but {other.title}" if other else _absence(where)
     return kind(
-        f"there is no {what} here{f', but {other.title}' if other else ''}",
+        f"there is no {what} here{f', {reason}' if reason else ''}",
         store=str(where.store),
         path=where.path,
         expected=" or ".join(dict.fromkeys(_markers(where, zarr_format))),
         remedy=(other.remedy or None) if other else _remedy(where, zarr_format),
     )
+
+
+def _absence(where: StorePath) -> str:
+    """Return why nothing is found in a directory, as far as the file system says it; "" if it says nothing."""
+    store = where.store
+    if not isinstance(store, LocalStore) or where.home is not None:
+        return ""
+    try:
+        with os.scandir(f"{store.root}/{where.path}") as entries:
+            return "" if next(entries, None) else "as the directory is empty"
+    except NotADirectoryError:
+        return "as a file is where a directory should be"
+    except OSError as error:
+        return "as there is no such directory" if isinstance(error, FileNotFoundError) else ""
 
 
 def _other_kind(where: StorePath) -> kinds.Kind | None:
@@ -705,10 +726,19 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
         # Not `find`, which would search upwards again from each: the place already knows an entry point above.
         existing = _here_or_error(place)
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
-            return f"there is an array at {place.path!r}, and nothing can lie below an array"
+            array = f"/{place.path}" if place.path else str(place.store)
+            return f"there is an array at {array}, and nothing can lie below an array"
         if existing is not None:
             break
-    return suggestions.question(_near(where)) or "create it with create_array or create_group, or mode='a' or 'w'"
+    near = suggestions.question(_near(where))
+    if near is not None:
+        return near
+    if not where.store.supports_listing:
+        return (
+            "correct the address; a group without a document of its own cannot be found on a server that does not list "
+            "its files: give the path of an array, or consolidate the metadata"
+        )
+    return "create it with create_array or create_group, or mode='a' or 'w'"
 
 
 def _near(where: StorePath) -> list[str]:

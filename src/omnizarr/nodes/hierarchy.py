@@ -489,7 +489,10 @@ def refuse_overlap(source: StorePath, target: StorePath) -> None:
     """Raise NodeNameError if a node would be copied into itself, or over itself."""
     if target.lies_in(source):
         raise NodeNameError(
-            "a node cannot be copied or moved into itself", path=target.path, expected=f"not below {source.path!r}"
+            "a node cannot be copied or moved into itself",
+            store=str(target.store),
+            path=target.path,
+            expected=f"a place that is not below {source}",
         )
     if source.lies_in(target):
         raise NodeNameError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr.engine import Binding, budget, reference
-from omnizarr.errors import ReadOnlyError, SelectionMemoryError, ShapeError, ValueTypeError
+from omnizarr.errors import OmnizarrError, ReadOnlyError, SelectionMemoryError, ShapeError, ValueTypeError
 from omnizarr.indexing import Plan
 from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, fields_dtype, select_fields
 from omnizarr.stores import pool
@@ -53,7 +53,10 @@ def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fiel
     """Return a planned selection with memory to read it into: `out` itself if possible."""
     dtype = binding.spec.dtype
     if out is not None:
-        check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
+        try:
+            check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
+        except OmnizarrError as error:
+            raise error.add(store=str(binding.base or binding.store), path=binding.path)
         if fields is None and out.dtype == dtype and (view := as_buffer(out, plan)) is not None:
             return Prepared(binding, plan, view, out, None, is_in_place=True)
     try:

@@ -72,7 +72,10 @@ def resize(
     `committed` is called with the metadata as soon as it is stored. Raises ShapeError for another number of
     dimensions, MetadataError for an invalid shape.
     """
-    new_shape = new_metadata.parse_shape(shape)
+    try:
+        new_shape = new_metadata.parse_shape(shape)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
     growth = Growth(where, lambda _: new_shape, policy, zarr_format)
     _refuse_read_only(where)
     with Change(where) as noted:

@@ -499,7 +499,7 @@ class Store(ABC):
     def check_writable(self) -> None:
         """Raise `ReadOnlyError` if the store is read-only."""
         if self.read_only:
-            raise ReadOnlyError("the store is read-only", store=repr(self), remedy="open it in a mode that writes")
+            raise ReadOnlyError("the store is read-only", store=repr(self))
 
 
 class Identity:

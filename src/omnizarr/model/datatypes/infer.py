@@ -11,7 +11,7 @@ import numpy as np
 from omnizarr.errors import UnknownDataTypeError
 from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType
-from omnizarr.model.datatypes.registry import NAMES_OF_NUMPY, PLUGINS, SMALL, bind, is_known, ml_name_of
+from omnizarr.model.datatypes.registry import NAMES_OF_NUMPY, PLUGINS, SMALL, bind, is_known, ml_name_of, near_names
 from omnizarr.model.datatypes.structs import named_from_json, named_to_json
 from omnizarr.model.datatypes.times import time_configuration
 
@@ -107,7 +107,8 @@ def parse(anything: Any) -> DataType:
     except (TypeError, ValueError, SyntaxError) as error:
         if isinstance(anything, str) and PLUGINS.find(anything) is not None:
             return bind(Named(anything), NATIVE)
-        raise _unknown(anything, f"NumPy: {error}") from None
+        near = near_names(anything) if isinstance(anything, str) else None
+        raise _unknown(anything, near or f"NumPy: {error}") from None
     return bind(*from_numpy(dtype))
 
 

@@ -23,6 +23,7 @@ from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, Fix
 from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json
 from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
 from omnizarr.model.plugins import Plugins
+from omnizarr.support import suggestions
 
 Make: TypeAlias = Callable[[Mapping[str, JSON], ByteOrder], Scalars]
 
@@ -152,17 +153,23 @@ def is_known(name: str) -> bool:
     return name in TYPES or name in STRUCTS or RAW.fullmatch(name) is not None
 
 
+def near_names(name: str) -> str | None:
+    """Return the question whether a data type with a similar name was meant; None if there is none."""
+    return suggestions.meant(name, [each for each in (*TYPES, *STRUCTS) if "." not in each], most=3)
+
+
 def _unknown(name: str) -> UnknownDataTypeError:
     if name in UNSUPPORTED:
         return UnknownDataTypeError(
             "the data type has no NumPy dtype", pointer="/data_type", found=name, remedy="no package provides one yet"
         )
+    known = f"known: {', '.join(sorted([*TYPES, *STRUCTS]))}, r<bits>"
     return UnknownDataTypeError(
         "unknown data type",
         pointer="/data_type",
         found=name,
         expected="a registered name",
-        remedy=f"known: {', '.join(sorted([*TYPES, *STRUCTS]))}, r<bits>",
+        remedy=f"{near}; {known}" if (near := near_names(name)) else known,
     )
 
 

@@ -154,7 +154,12 @@ class MemoryStore(Store):
         return super().with_read_only(read_only)
 
     def _refuse(self) -> NoReturn:
-        raise ReadOnlyError("the mapping cannot be changed", store=repr(self), found=type(self._values).__name__)
+        raise ReadOnlyError(
+            "the mapping cannot be changed",
+            store=repr(self),
+            found=type(self._values).__name__,
+            remedy="give a dict, which can be changed",
+        )
 
     def list(self) -> Iterator[str]:
         """Yield the current keys. Other entries of a user's dictionary are skipped."""

@@ -662,6 +662,7 @@ class ObjectStore(Store):
                 "the server answered 'not found' to a write: the bucket or container may not exist",
                 store=repr(self),
                 key=key,
+                remedy="create it, or correct the address",
             )
         return cast("Mapping[str, Any]", answer)
 

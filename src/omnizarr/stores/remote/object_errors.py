@@ -88,6 +88,19 @@ _CREDENTIALS: Final = {
 _OTHER_CREDENTIALS: Final = "user and secret in the URL, or headers"
 _PUBLIC: Final = "for public data pass {anon}"
 _ANONYMOUS: Final = {"anon": StorageOption(value=True)}
+_OTHER_REGION: Final = (
+    "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraint", "incorrectly configured region",
+)  # fmt: skip
+_region = re.compile(r"expecting '([a-z0-9-]+)'").search
+_REFUSED: Final = (
+    ("ExpiredToken", "the credentials have expired", "get new ones, and open the place again"),
+    ("TokenRefreshRequired", "the credentials have expired", "get new ones, and open the place again"),
+    ("Request has expired", "the signature of the URL has expired", "have the URL signed again"),
+    ("RequestTimeTooSkewed", "the clock of this machine is wrong", "set the clock; signatures hold for minutes"),
+    ("InvalidObjectState", "the value is in an archive (Glacier)", "restore it first: aws s3api restore-object"),
+)
+"""What a refusal says, our message, and the remedy."""
+_is_write = re.compile(r"performing (?:PUT|POST|DELETE|MKCOL)\b|^(?:PUT|POST|DELETE|MKCOL) ").search
 _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
 _detail = re.compile(r"<Message>([^<]{1,300})").search
@@ -115,7 +128,7 @@ def missing(error: FileNotFoundError, store: Any = None) -> StoreError | None:
     if (status := _status(text)) and status[1] == "405":
         if "performing HEAD" in text:
             return NotAllowedError("the server does not know HEAD")
-        return NotAllowedError("the server does not allow this", found=clean(text, store))
+        return _not_allowed(text, clean(text, store))
     return _missing_place(text)
 
 
@@ -146,6 +159,8 @@ def said(kind: str, raw: str, store: Any) -> StoreError:
     found = clean(raw, store)
     status = _status(raw)
     code = int(status[1]) if status else 0
+    if code == 501 and type(store).__name__ == "HTTPStore" and _is_write(raw):
+        return _not_allowed(raw, found)
     if kind in ("AlreadyExistsError", "PreconditionError") or code == 412:
         return ConflictError("another writer was faster")
     if kind == "NotModifiedError":
@@ -161,7 +176,10 @@ def said(kind: str, raw: str, store: Any) -> StoreError:
 
 def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> StoreError:
     if code == 405:
-        return NotAllowedError("the server does not allow this", found=found)
+        return _not_allowed(raw, found)
+    refused = _refusal(raw, found)
+    if refused is not None:
+        return refused
     if "169.254.169.254" in raw or "metadata.google.internal" in raw or "169.254.170.2" in raw:
         return StoreAccessError(
             "there are no credentials",
@@ -174,9 +192,7 @@ def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> Stor
         return StoreAccessError(
             "access is denied",
             found=found,
-            remedy=Remedy(f"check the credentials ({variables})")
-            .also(_PUBLIC, **_ANONYMOUS)
-            .also("servers also return this for missing keys, unless you may list the bucket"),
+            remedy=_credentials(variables, code),
         )
     for sign, message, remedy in _NO_CONNECTION:
         if sign(raw):
@@ -187,7 +203,80 @@ def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> Stor
             found=found,
             remedy=Remedy("raise {timeout}", timeout=StorageOption()) | Remedy("see whether it runs"),
         )
-    return StoreError("the request failed", found=found)
+    return _by_status(raw, found, code)
+
+
+def _refusal(raw: str, found: str) -> StoreError | None:
+    """Return the error for a refusal whose code says what to do; None for other answers."""
+    if any(sign in raw for sign in _OTHER_REGION):
+        region = _region(raw)
+        return StoreError(
+            "the bucket is in another region",
+            found=found,
+            expected=region and region[1],
+            remedy=Remedy("name its region by {region}", region=StorageOption(region[1] if region else ...)),
+        )
+    for sign, message, remedy in _REFUSED:
+        if sign in raw:
+            return StoreAccessError(message, found=found, remedy=remedy)
+    return None
+
+
+def _by_status(raw: str, found: str, code: int) -> StoreError:
+    """Return the error for a status that no message explains."""
+    if code == 429 or "SlowDown" in raw or "TooManyRequests" in raw or "ServerBusy" in raw:
+        return StoreError(
+            "the server asks for fewer requests",
+            found=found,
+            remedy=Remedy("wait, or choose a smaller {concurrency}", concurrency=StorageOption()).also(
+                "a larger {retry_timeout} waits by itself", retry_timeout=StorageOption()
+            ),
+        )
+    if code >= 500:
+        return StoreError(
+            "the server failed",
+            found=found,
+            remedy=Remedy("try again later").also(
+                "a larger {retry_timeout} does that by itself", retry_timeout=StorageOption()
+            ),
+        )
+    if code in (404, 410):
+        return StoreError("the server has no such place", found=found, remedy="correct the name of the place")
+    if 300 <= code < 400:
+        return StoreError("the server redirects, and does not say where to", found=found, remedy="correct the address")
+    if code:
+        return StoreError(
+            "the server refuses the request",
+            found=found,
+            remedy="correct the address and the options of the store; the log of the server may say more",
+        )
+    return StoreError("the request failed", found=found, remedy="see whether the server runs, and read its log")
+
+
+def _not_allowed(raw: str, found: str) -> StoreAccessError:
+    """Return the error for a method that a server does not have, or not for this place."""
+    if _is_write(raw):
+        return StoreAccessError(
+            "the server does not allow writing",
+            found=found,
+            remedy="write to a directory or to an object store, or to a web server that takes PUT (WebDAV)",
+        )
+    return StoreAccessError(
+        "the server does not allow this", found=found, remedy="correct the address: it is no place of files"
+    )
+
+
+def _credentials(variables: str, code: int) -> Remedy:
+    """Return what to do about an access that is denied."""
+    if variables == _OTHER_CREDENTIALS:
+        advice = Remedy(f"give credentials ({variables})" if code == 401 else f"check the credentials ({variables})")
+        return advice if code == 401 else advice.also("some servers also answer this for keys that do not exist")
+    advice = Remedy(f"check the credentials ({variables})").also(_PUBLIC, **_ANONYMOUS)
+    if variables == _CREDENTIALS["S3Store"]:
+        advice = advice.also(
+            "for buckets whose readers pay give {request_payer}", request_payer=StorageOption(value=True)
+        )
+    return advice.also("servers also return this for missing keys, unless you may list the bucket")
 
 
 def clean(text: str, store: Any = None) -> str:
@@ -201,6 +290,7 @@ def clean(text: str, store: Any = None) -> str:
         text = re.sub(r"(?s)(status code: \d{3}[^:]*):.*", r"\1", text)
     code, detail = _code(text), _detail(text)
     text = text.partition("<?xml")[0].partition("<Error>")[0].partition("<!DOCTYPE")[0].partition("<html")[0]
+    text = re.sub(r"^The operation lacked .*? for path [^:]*: ", "", text)
     text = re.sub(r"://[^/\s@]*@", "://", text)
     text = re.sub(r"(\w://[^\s?]*)\?\S*", r"\1", text)
     text = re.sub(r" in [0-9.]+(?:ns|µs|ms|s)\b", "", text)

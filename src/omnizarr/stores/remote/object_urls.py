@@ -38,12 +38,13 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from importlib import import_module
 from typing import Any, Final
 
-from omnizarr.errors import MissingDependencyError, StoreError
+from omnizarr.errors import MissingDependencyError, SettingError, StoreError
 from omnizarr.stores.urls import parse as urls
 from omnizarr.support import suggestions
 
@@ -186,6 +187,7 @@ def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
             "no URL of an object store", found=f"{scheme}://", expected=", ".join(map("{}://".format, _BACKENDS))
         )
     own = {name: options.pop(name) for name in _OWN & options.keys()}
+    own |= {name: _number(name, value) for name, value in own.items() if name != "max_value_bytes"}
     if backend == "http":
         settings = _settings(backend, options)
         root, path = _split_http(url)
@@ -250,7 +252,7 @@ def _settings(backend: str, options: dict[str, Any]) -> dict[str, Any]:
         if name in _CLIENT:
             client[name] = value
         elif name in _RETRY:
-            retry[name] = value
+            retry[name] = _number(given, value)
         elif name in known:
             config[name] = value
         else:
@@ -258,11 +260,27 @@ def _settings(backend: str, options: dict[str, Any]) -> dict[str, Any]:
                 given, known | _SPELLINGS[backend].keys() | _OWN, f"an option that {backend}:// does not have"
             )
     for name in ("timeout", "connect_timeout", "read_timeout", "pool_idle_timeout"):
+        if isinstance(client.get(name), str) and _is_number(client[name]):
+            client[name] = float(client[name])
         if isinstance(client.get(name), (int, float)):
             client[name] = timedelta(seconds=client[name])
     if isinstance(retry["retry_timeout"], (int, float)):
         retry["retry_timeout"] = timedelta(seconds=retry["retry_timeout"])
     return {"config": config, "client_options": client, "retry_config": retry, "credential_provider": provider}
+
+
+_is_number: Final = re.compile(r"[0-9]+(\.[0-9]+)?").fullmatch
+
+
+def _number(name: str, value: Any) -> Any:
+    """Return the value of an option that is a number, which the command line passes as text."""
+    if not isinstance(value, str):
+        return value
+    if not _is_number(value.strip()):
+        if name == "retry_timeout":  # obstore understands times with a unit
+            return value
+        raise SettingError("an option of the store is not a number", found=name, expected="a number")
+    return float(value) if "." in value else int(value)
 
 
 def _name(backend: str, name: str) -> str:

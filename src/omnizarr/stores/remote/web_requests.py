@@ -295,7 +295,8 @@ class Client:
                     return got
                 said = got.excuse()
                 is_last = attempt == self._retries or time.monotonic() > end
-                if is_last or not (status >= 500 or status in (408, 429)):
+                is_passing = (status >= 500 and status not in (501, 505)) or status in (408, 429)
+                if is_last or not is_passing:
                     _refused(method, url, status, said)
             time.sleep(pause)
             pause = min(2 * pause, longest)
