@@ -419,7 +419,7 @@ class _Combining:
         if self.compat == "override":
             found = dict([next(iter(found.items()))])
         attributes = [(str(self.sources[number]), each.attributes) for number, each in found.items()]
-        views = [as_lazy(each.array).rename(each.names) for each in found.values()]
+        views = [as_lazy(each.array, watched=True).rename(each.names) for each in found.values()]
         (first, *others), common = self._as_one_packing(path, views, attributes)
         if others:
             expected = np.asarray(first.read())

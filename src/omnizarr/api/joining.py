@@ -219,7 +219,7 @@ def _views(sources: Iterable[Any], storage_options: Mapping[str, Any] | None) ->
 
     for number, array in pool.gather(opened, paths, min(len(paths), _AT_ONCE)):
         found[paths[number]] = array
-    return [as_lazy(source) for source in found]
+    return [as_lazy(source, watched=True) for source in found]
 
 
 def _joined(views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None) -> LazyArray:

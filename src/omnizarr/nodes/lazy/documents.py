@@ -62,7 +62,7 @@ class _Writing:
             return [kind, list(shape), _of_dtype(dtype), _plain(np.asarray(value, dtype)[()])]
         return self._leaf(*values)
 
-    def _leaf(self, source: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[Any]:
+    def _leaf(self, source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], *_: Any) -> list[Any]:
         if isinstance(source, Array):
             place, path, digest = source.store.place, source.path.strip("/"), digest_of(source)
         elif isinstance(source, Deferred):

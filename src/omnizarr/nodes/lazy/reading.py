@@ -15,7 +15,7 @@ import numpy as np
 from omnizarr import indexing
 from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Listed, Transform, identity
-from omnizarr.nodes.lazy import deferred
+from omnizarr.nodes.lazy import deferred, sources
 from omnizarr.nodes.lazy.tree import Converted, Filled, Joined, Leaf, Node, Selected, Step
 from omnizarr.nodes.reading import read_many
 
@@ -52,6 +52,7 @@ def read(node: Node, out: NDArray[Any]) -> None:
         if isinstance(job.leaf, Filled):
             _place(job, _converted(np.asarray(job.leaf.value, job.leaf.dtype), job.steps), out)
             continue
+        sources.check(job.leaf)
         layout = Layout(job.source)
         if not hasattr(job.leaf.source, "_prepare"):
             _place(job, _converted(layout.arranged(_of_other(job.leaf, layout)), job.steps), out)
@@ -90,6 +91,7 @@ def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any]) -> None:
         found = [source._get(indexing.plan, layout.selection, direct, None)]  # noqa: SLF001 - a part of Array
     else:
         found = _all_of(waiting)
+    sources.check_filled((cast("Leaf", job.leaf), values) for (job, *_), values in zip(waiting, found, strict=True))
     for (job, layout, direct), values in zip(waiting, found, strict=True):
         if direct is None:
             _place(job, _converted(layout.arranged(np.asarray(values).reshape(layout.shape)), job.steps), out)

@@ -28,6 +28,10 @@ class Leaf:
     source: Any
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    is_watched: bool = False
+    """Whether reading looks at whether the source is still the same; see `omnizarr.nodes.lazy.sources`."""
+    stamp: tuple[int, ...] | None = None
+    """What the file of its document was like; None if there is no such file."""
 
     def __str__(self) -> str:
         source = self.source
@@ -140,7 +144,10 @@ class Converted:
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of elements along each dimension."""
-        return self.base.shape
+        base = self.base
+        while isinstance(base, Converted):  # there may be more of them than Python calls functions
+            base = base.base
+        return base.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -242,7 +249,7 @@ def flattened(node: Node) -> list[tuple[Any, ...]]:
         elif isinstance(each, Joined):
             row = ("join", below, each.axis, each.dtype)
         elif isinstance(each, Leaf):
-            row = ("leaf", each.source, each.shape, each.dtype)
+            row = ("leaf", each.source, each.shape, each.dtype, each.is_watched, each.stamp)
         else:
             row = ("fill", each.shape, each.dtype, each.value)
         rows.append(row)

@@ -15,7 +15,7 @@ from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Transform
 from omnizarr.nodes import packing
 from omnizarr.nodes.indexers import AnyArray
-from omnizarr.nodes.lazy import tree
+from omnizarr.nodes.lazy import sources, tree
 from omnizarr.nodes.lazy.reading import Layout, jobs, read
 from omnizarr.nodes.lazy.tree import Cast, Converted, Joined, Leaf, Node, Pack, Selected, Unpack, joined, selected
 from omnizarr.nodes.packing import Marks, Packing
@@ -420,8 +420,8 @@ class _Reading(_Brackets):
         return super().__getitem__(selection).read()
 
 
-def as_lazy(source: Any) -> LazyArray:
-    """Return anything with a shape as a lazy array."""
+def as_lazy(source: Any, *, watched: bool = False) -> LazyArray:
+    """Return anything with a shape as a lazy array; if it is `watched`, reading fails once the source has changed."""
     if isinstance(source, LazyArray):
         return source
     if isinstance(source, LazySelection):
@@ -433,7 +433,8 @@ def as_lazy(source: Any) -> LazyArray:
         found: LazyArray = view_of(source.path.strip("/"))
         return found
     names = getattr(source, "dimension_names", None)
-    return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype)), names)
+    seen = sources.stamp(source) if watched else None
+    return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype), watched, seen), names)
 
 
 def _of_rows(rows: Sequence[tuple[Any, ...]], names: Names, notes: tuple[str, ...]) -> LazyArray:
