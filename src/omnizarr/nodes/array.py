@@ -105,7 +105,16 @@ class Array(Node, ArrayProperties):
 
     @classmethod
     def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
-        """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError."""
+        """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> values = {}
+        >>> _ = omnizarr.create_array(values, data=[1, 2])
+        >>> omnizarr.Array.open(values)
+        <Array / (2,) int64 memory>
+        """
         where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store))
         found = detection.open_array(where)
         return cls(found.where, found.metadata, ArrayConfig.of(config))
@@ -115,6 +124,14 @@ class Array(Node, ArrayProperties):
         """Return the array that a document (``zarr.json`` or ``.zarray``) describes. The document need not be stored.
 
         Raises MetadataError.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> omnizarr.Array.from_dict(array.store_path, array.metadata.to_dict()) == array
+        True
         """
         try:
             return cls(store_path, public.ArrayMetadata.from_dict(data))
@@ -125,7 +142,16 @@ class Array(Node, ArrayProperties):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of elements along each dimension. Assigning to it resizes the array."""
+        """Number of elements along each dimension. Assigning to it resizes the array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.shape
+        (3, 4)
+        """
         return self._state.metadata.shape
 
     @shape.setter
@@ -134,7 +160,16 @@ class Array(Node, ArrayProperties):
 
     @property
     def nchunks_initialized(self) -> int:
-        """Number of stored chunks. A stored shard counts as all its inner chunks."""
+        """Number of stored chunks. A stored shard counts as all its inner chunks.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(6,), chunks=(2,), dtype="int8")
+        >>> array[:3] = 1
+        >>> array.nchunks_initialized, array.nchunks
+        (2, 3)
+        """
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         grid = self._grid
         count = 0
@@ -144,16 +179,46 @@ class Array(Node, ArrayProperties):
         return count
 
     def nbytes_stored(self) -> int:
-        """Return the number of bytes that the store holds for the array, metadata documents included."""
+        """Return the number of bytes that the store holds for the array, metadata documents included.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.nbytes_stored() > 0
+        True
+        """
         return holdings.nbytes(self._where)
 
     @property
     def info(self) -> info_card.ArrayInfo:
-        """A summary of the metadata. Print it to read it."""
+        """A summary of the metadata. Print it to read it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> print(array.info)
+        Type        : Array
+        ...
+        Shape       : (3, 4)
+        ...
+        """
         return info_card.of_array(self)
 
     def info_complete(self) -> info_card.ArrayInfo:
-        """Return the summary of `info` with the number of stored chunks and of stored bytes."""
+        """Return the summary of `info` with the number of stored chunks and of stored bytes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.info_complete().chunks_stored
+        4
+        """
         return info_card.of_array(self, complete=True)
 
     @property
@@ -161,6 +226,14 @@ class Array(Node, ArrayProperties):
         """The engine of the array: "native", or "reference" if the native engine is not built or lacks a codec.
 
         Raises UnknownExtensionError if neither engine supports the array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.engine in {"native", "reference"}
+        True
         """
         return (self._state.bound or self._bind()).binding.name
 
@@ -263,6 +336,15 @@ class Array(Node, ArrayProperties):
             Fields of a structured data type.
         concurrency : int, optional
             Number of chunks to fetch or store at once in this call. The default is the array's setting.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> out = np.empty(4, dtype="int64")
+        >>> array.get_basic_selection((1, slice(None)), out=out)
+        array([4, 5, 6, 7])
         """
         return self._get(indexing.basic, selection, out, fields, concurrency)
 
@@ -278,6 +360,15 @@ class Array(Node, ArrayProperties):
         """Return the elements selected independently along each dimension.
 
         Keywords are those of `get_basic_selection`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.get_orthogonal_selection(([0, 2], [1, 3]))
+        array([[ 1,  3],
+               [ 9, 11]])
         """
         return self._get(indexing.orthogonal, selection, out, fields, concurrency)
 
@@ -293,6 +384,14 @@ class Array(Node, ArrayProperties):
         """Return the elements at coordinates, given as one array per dimension.
 
         Keywords are those of `get_basic_selection`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.get_coordinate_selection(([0, 2], [1, 3]))
+        array([ 1, 11])
         """
         return self._get(indexing.coordinate, selection, out, fields, concurrency)
 
@@ -308,6 +407,14 @@ class Array(Node, ArrayProperties):
         """Return the elements where a mask of the array's shape is True.
 
         Keywords are those of `get_basic_selection`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.get_mask_selection(array[:] > 9)
+        array([10, 11])
         """
         return self._get(indexing.mask, mask, out, fields, concurrency)  # type: ignore[no-any-return]
 
@@ -320,22 +427,60 @@ class Array(Node, ArrayProperties):
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> AnyArray:
-        """Return whole chunks, selected by chunk coordinates. Keywords are those of `get_basic_selection`."""
+        """Return whole chunks, selected by chunk coordinates. Keywords are those of `get_basic_selection`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.get_block_selection((0, 1))
+        array([[2, 3],
+               [6, 7]])
+        """
         return self._get(indexing.block, selection, out, fields, concurrency)  # type: ignore[no-any-return]
 
     @property
     def oindex(self) -> Indexer:
-        """Orthogonal selections, for reading and writing: ``array.oindex[[0, 2], :, mask]``."""
+        """Orthogonal selections, for reading and writing: ``array.oindex[[0, 2], :, mask]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.oindex[[0, 2], [1, 3]]
+        array([[ 1,  3],
+               [ 9, 11]])
+        """
         return Indexer(self, indexing.orthogonal)
 
     @property
     def vindex(self) -> Indexer:
-        """Selections by coordinates or by a mask, for reading and writing: ``array.vindex[[0, 2], [1, 1]]``."""
+        """Selections by coordinates or by a mask, for reading and writing: ``array.vindex[[0, 2], [1, 1]]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.vindex[[0, 2], [1, 3]]
+        array([ 1, 11])
+        """
         return Indexer(self, points)
 
     @property
     def blocks(self) -> Indexer:
-        """Selections of whole chunks, for reading and writing: ``array.blocks[0, 1:]``."""
+        """Selections of whole chunks, for reading and writing: ``array.blocks[0, 1:]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.blocks[1, 0]
+        array([[8, 9]])
+        """
         return Indexer(self, indexing.block)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
@@ -369,7 +514,16 @@ class Array(Node, ArrayProperties):
         return view.as_lazy(self).lazy
 
     def astype(self, dtype: DTypeLike) -> AsType:
-        """Return a view that converts the elements to another data type when you read them."""
+        """Return a view that converts the elements to another data type when you read them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.astype("float32")[0]
+        array([0., 1., 2., 3.], dtype=float32)
+        """
         return AsType(self, np.dtype(dtype))
 
     def __len__(self) -> int:
@@ -474,7 +628,17 @@ class Array(Node, ArrayProperties):
         prototype: Any = None,
         concurrency: int | None = None,
     ) -> None:
-        """Store elements that integers and slices select; see `__setitem__`."""
+        """Store elements that integers and slices select; see `__setitem__`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.set_basic_selection((0, slice(None)), 7)
+        >>> array[0]
+        array([7, 7, 7, 7])
+        """
         return self._set(indexing.basic, selection, value, fields, concurrency)
 
     def set_orthogonal_selection(
@@ -486,7 +650,17 @@ class Array(Node, ArrayProperties):
         prototype: Any = None,
         concurrency: int | None = None,
     ) -> None:
-        """Store elements that one selector per dimension selects; see `__setitem__`."""
+        """Store elements that one selector per dimension selects; see `__setitem__`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.set_orthogonal_selection(([0, 2], 1), [20, 30])
+        >>> array[:, 1]
+        array([20,  5, 30])
+        """
         return self._set(indexing.orthogonal, selection, value, fields, concurrency)
 
     def set_coordinate_selection(
@@ -498,7 +672,17 @@ class Array(Node, ArrayProperties):
         prototype: Any = None,
         concurrency: int | None = None,
     ) -> None:
-        """Store elements at coordinates; see `__setitem__`."""
+        """Store elements at coordinates; see `__setitem__`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.set_coordinate_selection(([0, 2], [1, 3]), [20, 30])
+        >>> array[2]
+        array([ 8,  9, 10, 30])
+        """
         return self._set(indexing.coordinate, selection, value, fields, concurrency)
 
     def set_mask_selection(
@@ -510,7 +694,17 @@ class Array(Node, ArrayProperties):
         prototype: Any = None,
         concurrency: int | None = None,
     ) -> None:
-        """Store elements where a mask is true; see `__setitem__`."""
+        """Store elements where a mask is true; see `__setitem__`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.set_mask_selection(array[:] > 9, -1)
+        >>> array[2]
+        array([ 8,  9, -1, -1])
+        """
         return self._set(indexing.mask, mask, value, fields, concurrency)
 
     def set_block_selection(
@@ -522,7 +716,17 @@ class Array(Node, ArrayProperties):
         prototype: Any = None,
         concurrency: int | None = None,
     ) -> None:
-        """Store whole chunks; see `__setitem__`."""
+        """Store whole chunks; see `__setitem__`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.set_block_selection((0, 0), -1)
+        >>> array[0]
+        array([-1, -1,  2,  3])
+        """
         return self._set(indexing.block, selection, value, fields, concurrency)
 
     def resize(self, *shape: int | tuple[int, ...], axis: int | None = None) -> None:
@@ -641,6 +845,16 @@ class Array(Node, ArrayProperties):
         ------
         ShapeError
             If `data` does not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.append([[20, 21, 22, 23]])
+        (4, 4)
+        >>> array.append(np.zeros((4, 1)), axis=1).region
+        (slice(0, 4, None), slice(4, 5, None))
         """
         since = self._state
         metadata, region = resizing.append(
@@ -652,12 +866,33 @@ class Array(Node, ArrayProperties):
     # -- metadata ------------------------------------------------------------------
 
     def update_attributes(self, new_attributes: Mapping[str, Any]) -> Array:
-        """Set several attributes in one atomic change, and return the array."""
+        """Set several attributes in one atomic change, and return the array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.update_attributes({"units": "K"}).attrs
+        {'units': 'K'}
+        """
         self.attrs.update(to_json(new_attributes))
         return self
 
     def refresh(self) -> None:
-        """Read the metadata again, in case another program resized the array or changed its attributes."""
+        """Read the metadata again, in case another program resized the array or changed its attributes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> same = omnizarr.open_array(array.store)
+        >>> array.resize(5, 4)
+        >>> same.refresh()
+        >>> same.shape
+        (5, 4)
+        """
         since = self._state
         self._adopt(self._stored(), since)
 
@@ -665,7 +900,16 @@ class Array(Node, ArrayProperties):
         return detection.open_array(self._where, self._metadata.dialect).metadata
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
-        """Return the same array with other settings: ``array.with_config({"missing": "error"})``."""
+        """Return the same array with other settings: ``array.with_config({"missing": "error"})``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.with_config({"missing": "error"}).config.missing
+        'error'
+        """
         changed = config if isinstance(config, ArrayConfig) else ArrayConfig.of(self._config, **config)
         return Array(self._where, self._metadata, changed, self._snapshot)
 

@@ -67,32 +67,86 @@ class ArrayProperties(NodeProperties):
 
     @property
     def metadata(self) -> public.ArrayMetadata:
-        """The metadata, in the terms of Zarr v3 for every format."""
+        """The metadata, in the terms of Zarr v3 for every format.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.metadata.zarr_format, array.metadata.shape
+        (3, (3, 4))
+        """
         return public.ArrayMetadata.of(self._metadata)
 
     @property
     def config(self) -> ArrayConfig:
-        """Settings of the open array, which are not stored."""
+        """Settings of the open array, which are not stored.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.config.missing
+        'fill'
+        """
         return self._config
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of elements along each dimension."""
+        """Number of elements along each dimension.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.shape
+        (3, 4)
+        """
         return self._metadata.shape
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.ndim
+        2
+        """
         return len(self._metadata.shape)
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """Number of elements.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.size
+        12
+        """
         return math.prod(self._metadata.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
+        """NumPy data type of the elements in memory. Raises UnknownDataTypeError.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.dtype
+        dtype('int64')
+        """
         if self._state.bound is not None:
             return self._state.bound.dtype
         try:
@@ -102,17 +156,44 @@ class ArrayProperties(NodeProperties):
 
     @property
     def itemsize(self) -> int:
-        """Number of bytes that an element takes in memory."""
+        """Number of bytes that an element takes in memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.itemsize
+        8
+        """
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Number of bytes that the elements take in memory. Objects count as references."""
+        """Number of bytes that the elements take in memory. Objects count as references.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.nbytes
+        96
+        """
         return self.size * self.dtype.itemsize
 
     @property
     def fill_value(self) -> Any:
-        """Value of elements that were never written; None if the metadata leaves it undefined."""
+        """Value of elements that were never written; None if the metadata leaves it undefined.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.fill_value
+        np.int64(0)
+        """
         if self._metadata.fill_value is UNDEFINED:
             return None
         try:
@@ -123,7 +204,16 @@ class ArrayProperties(NodeProperties):
 
     @property
     def order(self) -> Literal["C", "F"]:
-        """Memory layout of results, "C" or "F". The default is the layout of the stored chunks; see `ArrayConfig`."""
+        """Memory layout of results, "C" or "F". The default is the layout of the stored chunks; see `ArrayConfig`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.order
+        'C'
+        """
         order, metadata = self._config.order, self._state.metadata
         is_free = order is None or metadata.dialect != "v3"
         if is_free and chunking.is_fortran(metadata.codecs, len(metadata.shape)):
@@ -136,6 +226,13 @@ class ArrayProperties(NodeProperties):
 
         The names come from Zarr v3's ``dimension_names``, otherwise from xarray's attribute ``_ARRAY_DIMENSIONS``,
         otherwise from NCZarr's references, without the names of groups.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=[[1, 2]], dimension_names=["y", None])
+        >>> array.dimension_names
+        ('y', None)
         """
         return dimensions.names_of(self._metadata)
 
@@ -153,6 +250,14 @@ class ArrayProperties(NodeProperties):
         """Shape of a chunk (with shards: of an inner chunk).
 
         If lengths vary, a tuple of all lengths for each dimension.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.chunks
+        (2, 2)
         """
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         if inner is not None:
@@ -162,7 +267,15 @@ class ArrayProperties(NodeProperties):
 
     @property
     def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
-        """Shape of a shard; None if the array has no shards."""
+        """Shape of a shard; None if the array has no shards.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(8,), chunks=(2,), shards=(4,), dtype="int8")
+        >>> array.chunks, array.shards
+        ((2,), (4,))
+        """
         if chunking.inner_chunk_shape(self._metadata.codecs) is None:
             return None
         chunk_shape = self._grid.chunk_shape
@@ -173,6 +286,14 @@ class ArrayProperties(NodeProperties):
         """For each dimension, the lengths of chunks (with shards: of shards), cut at the array's edge.
 
         Raises MetadataError if there are more than 10,000,000 along a dimension.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.write_chunk_sizes
+        ((2, 1), (2, 2))
         """
         return self._sizes((None,) * self.ndim)
 
@@ -181,6 +302,13 @@ class ArrayProperties(NodeProperties):
         """For each dimension, the lengths of chunks (with shards: of inner chunks), cut at the array's edge.
 
         Raises MetadataError if there are more than 10,000,000 along a dimension.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(7,), chunks=(2,), shards=(4,), dtype="int8")
+        >>> array.read_chunk_sizes, array.write_chunk_sizes
+        (((2, 2, 2, 1),), ((4, 3),))
         """
         return self._sizes(self._inner)
 
@@ -196,7 +324,16 @@ class ArrayProperties(NodeProperties):
 
     @property
     def cdata_shape(self) -> tuple[int, ...]:
-        """Number of chunks (with shards: of inner chunks) along each dimension."""
+        """Number of chunks (with shards: of inner chunks) along each dimension.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.cdata_shape
+        (2, 2)
+        """
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         if inner is None:
             return self._grid.grid_shape
@@ -204,28 +341,73 @@ class ArrayProperties(NodeProperties):
 
     @property
     def nchunks(self) -> int:
-        """Number of chunks (with shards: of inner chunks)."""
+        """Number of chunks (with shards: of inner chunks).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.nchunks
+        4
+        """
         return math.prod(self.cdata_shape)
 
     @property
     def filters(self) -> tuple[values.CodecValue, ...]:
-        """The array-to-array codecs."""
+        """The array-to-array codecs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.filters
+        ()
+        """
         return _values_of(chunking.split(self._metadata.codecs)[0])
 
     @property
     def serializer(self) -> values.CodecValue | None:
-        """The array-to-bytes codec (with shards: of the inner chunks); None if it is unknown."""
+        """The array-to-bytes codec (with shards: of the inner chunks); None if it is unknown.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.serializer
+        BytesCodec(endian='little')
+        """
         serializer = chunking.split(self._metadata.codecs)[1]
         return None if serializer is None else values.value_of(thawed(serializer))
 
     @property
     def compressors(self) -> tuple[values.CodecValue, ...]:
-        """The bytes-to-bytes codecs."""
+        """The bytes-to-bytes codecs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.compressors
+        (ZstdCodec(level=0, checksum=False),)
+        """
         return _values_of(chunking.split(self._metadata.codecs)[2])
 
     @property
     def compressor(self) -> values.CodecValue | None:
-        """The last of `compressors`; None if there are none. Zarr v2 has at most one compressor."""
+        """The last of `compressors`; None if there are none. Zarr v2 has at most one compressor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.compressor
+        ZstdCodec(level=0, checksum=False)
+        """
         compressors = self.compressors
         return compressors[-1] if compressors else None
 

@@ -166,7 +166,16 @@ class Group(Node):
     def open(
         cls, store: Any, *, zarr_format: int | str | None = None, use_consolidated: bool | str | None = None
     ) -> Group:
-        """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
+        """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> values = {}
+        >>> _ = omnizarr.create_group(values)
+        >>> omnizarr.Group.open(values)
+        <Group / memory>
+        """
         where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store))
         found = detection.open_group(where, zarr_format)
         return cls(found.where, found.metadata, None, Snapshot.of(found, use_consolidated))
@@ -180,7 +189,14 @@ class Group(Node):
         zarr_format: int | str | None = None,
         overwrite: bool = False,
     ) -> Group:
-        """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
+        """Create a group at a store, a `StorePath`, a path or a URL, and return it.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> omnizarr.Group.from_store({}, attributes={"title": "buoys"}).attrs
+        {'title': 'buoys'}
+        """
         where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store, "a"))
         if where.store is not store:
             refuse_other_format(where.store)
@@ -191,21 +207,59 @@ class Group(Node):
 
     @property
     def metadata(self) -> public.GroupMetadata:
-        """The metadata of the group."""
+        """The metadata of the group.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.metadata.zarr_format
+        3
+        """
         return public.GroupMetadata.of(self._metadata)
 
     @property
     def is_consolidated(self) -> bool:
-        """Whether members come from consolidated metadata."""
+        """Whether members come from consolidated metadata.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.is_consolidated, omnizarr.consolidate_metadata(root.store).is_consolidated
+        (False, True)
+        """
         return self._snapshot is not None and not isinstance(self._snapshot, Named)
 
     @property
     def info(self) -> info_card.GroupInfo:
-        """A summary of the metadata. Print it to read it."""
+        """A summary of the metadata. Print it to read it.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> print(root.info)
+        Name         : /
+        Type         : Group
+        ...
+        """
         return info_card.of_group(self)
 
     def info_complete(self) -> info_card.GroupInfo:
-        """Return the summary of `info` with the number of members at all depths."""
+        """Return the summary of `info` with the number of members at all depths.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.info_complete().arrays
+        1
+        """
         found = [node for _, node in self.members(max_depth=None)]
         arrays = sum(isinstance(node, Array) for node in found)
         groups = sum(isinstance(node, Group) for node in found)
@@ -253,7 +307,18 @@ class Group(Node):
     @overload
     def get(self, path: str, default: T) -> AnyNode | T: ...
     def get(self, path: str, default: Any = None) -> Any:
-        """Return the array or group at a path, or `default` if there is none."""
+        """Return the array or group at a path, or `default` if there is none.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.get("ocean/temp")
+        <Array /ocean/temp (3,) int64 memory>
+        >>> root.get("ocean/salt", "none")
+        'none'
+        """
         where = self._where / path
         if where.path == self._where.path:
             return self
@@ -261,14 +326,32 @@ class Group(Node):
         return default if found is None else self._node(found)
 
     def get_array(self, path: str) -> Array:
-        """Return the array at a path. Raises ArrayNotFoundError, or ContainsGroupError if there is a group."""
+        """Return the array at a path. Raises ArrayNotFoundError, or ContainsGroupError if there is a group.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.get_array("ocean/temp")[0]
+        np.int64(1)
+        """
         node = self._get(path, ArrayNotFoundError)
         if not isinstance(node, Array):
             raise ContainsGroupError("there is a group, not an array", store=str(self._where.store), path=node.path)
         return node
 
     def get_group(self, path: str) -> Group:
-        """Return the group at a path. Raises GroupNotFoundError, or ContainsArrayError if there is an array."""
+        """Return the group at a path. Raises GroupNotFoundError, or ContainsArrayError if there is an array.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.get_group("ocean")
+        <Group /ocean memory>
+        """
         node = self._get(path, GroupNotFoundError)
         if not isinstance(node, Group):
             raise ContainsArrayError("there is an array, not a group", store=str(self._where.store), path=node.path)
@@ -332,6 +415,14 @@ class Group(Node):
         ------
         ValueError
             If `max_depth` is negative.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.members(max_depth=None)
+        (('ocean', <Group /ocean memory>), ('ocean/temp', <Array /ocean/temp (3,) int64 memory>))
         """
         return tuple(self._walk(max_depth, use_consolidated_for_children=use_consolidated_for_children))
 
@@ -351,7 +442,16 @@ class Group(Node):
             yield node.path[skip:], node
 
     def nmembers(self, max_depth: int | None = 0) -> int:
-        """Return the number of nodes below. `max_depth` is that of `members`."""
+        """Return the number of nodes below. `max_depth` is that of `members`.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.nmembers(), root.nmembers(max_depth=None)
+        (1, 2)
+        """
         return len(self.members(max_depth))
 
     def __len__(self) -> int:
@@ -371,49 +471,139 @@ class Group(Node):
         return names
 
     def keys(self) -> Iterator[str]:
-        """Yield the names of the direct members."""
+        """Yield the names of the direct members.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> list(root.keys())
+        ['ocean']
+        """
         return iter(self)
 
     def values(self) -> Iterator[Member]:
-        """Yield the direct members."""
+        """Yield the direct members.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> list(root.values())
+        [<Group /ocean memory>]
+        """
         return map(itemgetter(1), self._children())
 
     def items(self) -> Iterator[tuple[str, Member]]:
-        """Yield name and node of each direct member."""
+        """Yield name and node of each direct member.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> dict(root.items())
+        {'ocean': <Group /ocean memory>}
+        """
         return self._children()
 
     def groups(self) -> Iterator[tuple[str, Group]]:
-        """Yield name and group of each direct member that is a group."""
+        """Yield name and group of each direct member that is a group.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> dict(root.groups())
+        {'ocean': <Group /ocean memory>}
+        """
         for name, node in self._children():
             if isinstance(node, Group):
                 yield name, node
 
     def group_keys(self) -> Iterator[str]:
-        """Yield the names of the direct members that are groups."""
+        """Yield the names of the direct members that are groups.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> list(root.group_keys())
+        ['ocean']
+        """
         return map(itemgetter(0), self.groups())
 
     def group_values(self) -> Iterator[Group]:
-        """Yield the direct members that are groups."""
+        """Yield the direct members that are groups.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> list(root.group_values())
+        [<Group /ocean memory>]
+        """
         return map(itemgetter(1), self.groups())
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
-        """Yield name and array of each direct member that is an array."""
+        """Yield name and array of each direct member that is an array.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> dict(root["ocean"].arrays())
+        {'temp': <Array /ocean/temp (3,) int64 memory>}
+        """
         for name, node in self._children():
             if isinstance(node, Array):
                 yield name, node
 
     def array_keys(self) -> Iterator[str]:
-        """Yield the names of the direct members that are arrays."""
+        """Yield the names of the direct members that are arrays.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> list(root["ocean"].array_keys())
+        ['temp']
+        """
         return map(itemgetter(0), self.arrays())
 
     def array_values(self) -> Iterator[Array]:
-        """Yield the direct members that are arrays."""
+        """Yield the direct members that are arrays.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> list(root["ocean"].array_values())
+        [<Array /ocean/temp (3,) int64 memory>]
+        """
         return map(itemgetter(1), self.arrays())
 
     def visit(self, function: Callable[[str], T | None]) -> T | None:
         """Call `function` with the path of each node below.
 
         Stop at the first result that is not None, and return it.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.visit(print)
+        ocean
+        ocean/temp
         """
         return self.visititems(lambda path, _: function(path))
 
@@ -421,6 +611,14 @@ class Group(Node):
         """Call `function` with path and node of each node below.
 
         Stop at the first result that is not None, and return it.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.visititems(lambda path, node: path if isinstance(node, omnizarr.Array) else None)
+        'ocean/temp'
         """
         for path, node in self._walk(None):
             result = function(path, node)
@@ -429,7 +627,17 @@ class Group(Node):
         return None
 
     def visitkeys(self, function: Callable[[str], T | None]) -> T | None:
-        """Call `function` with the path of each node below, as `visit` does."""
+        """Call `function` with the path of each node below, as `visit` does.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.visitkeys(print)
+        ocean
+        ocean/temp
+        """
         return self.visit(function)
 
     def visitvalues(self, function: Callable[[Member], T | None]) -> T | None:
@@ -468,6 +676,16 @@ class Group(Node):
             Maximum number of nodes to draw.
         plain : bool
             Has no effect. The text is always plain.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.tree()
+        /
+        └── ocean
+            └── temp (3,) int64
         """
         return draw(self.name, self._walk(level), max_nodes)
 
@@ -477,6 +695,13 @@ class Group(Node):
         """Create a group below this one, and missing groups between them, and return it.
 
         Raises ContainsArrayError or ContainsGroupError if a node exists at the path, unless `overwrite` is True.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.create_group("ocean/deep", attributes={"depth": 4000})
+        <Group /ocean/deep memory>
         """
         where = self._below(name)
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
@@ -487,6 +712,14 @@ class Group(Node):
         """Return the group at a path. Create it if there is none.
 
         Raises ContainsArrayError if there is an array, unless `overwrite` is True.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.require_group("ocean"), root.require_group("land")
+        (<Group /ocean memory>, <Group /land memory>)
         """
         if overwrite:
             return self.create_group(name, overwrite=True)
@@ -496,7 +729,15 @@ class Group(Node):
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
-        """Return the groups at several paths. Create missing ones."""
+        """Return the groups at several paths. Create missing ones.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.require_groups("ocean", "land")
+        (<Group /ocean memory>, <Group /land memory>)
+        """
         return tuple(self.require_group(name) for name in names)
 
     @shows(ArrayOptions)
@@ -504,6 +745,13 @@ class Group(Node):
         """Create an array below this group, and missing groups between them, and return it.
 
         Keywords are those of `omnizarr.create_array`.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.create_array("ocean/temp", shape=(365, 180), chunks=(30, 180), dtype="float32")
+        <Array /ocean/temp (365, 180) float32 memory>
         """
         options.setdefault("config", self._config)
         return creating.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
@@ -608,6 +856,14 @@ class Group(Node):
         ------
         ValueTypeError
             If there is an array with another shape or data type.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.require_array("ocean/temp", shape=(3,), dtype="int64")[:]
+        array([1, 2, 3])
         """
         options.setdefault("config", self._config)
         return creating.require_array(
@@ -670,45 +926,113 @@ class Group(Node):
 
     @shows(MemberOptions)
     def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array whose elements are not set. They read as the fill value."""
+        """Create an array whose elements are not set. They read as the fill value.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.empty(name="t", shape=(2,))
+        <Array /t (2,) float64 memory>
+        """
         options.setdefault("dtype", np.dtype("float64"))
         return self.create_array(name, shape=shape, **options)
 
     @shows(MemberOptions)
     def zeros(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array of zeros."""
+        """Create an array of zeros.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.zeros(name="t", shape=(2,))[:]
+        array([0., 0.])
+        """
         options.setdefault("fill_value", 0)
         return self.empty(name=name, shape=shape, **options)
 
     @shows(MemberOptions)
     def ones(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array of ones."""
+        """Create an array of ones.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.ones(name="t", shape=(2,))[:]
+        array([1., 1.])
+        """
         options.setdefault("fill_value", 1)
         return self.empty(name=name, shape=shape, **options)
 
     @shows(FillOptions)
     def full(self, *, name: str, shape: Any, fill_value: Any, **options: Unpack[FillOptions]) -> Array:
-        """Create an array in which every element has the same value."""
+        """Create an array in which every element has the same value.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.full(name="t", shape=(2,), fill_value=7)[:]
+        array([7., 7.])
+        """
         return self.empty(name=name, shape=shape, fill_value=fill_value, **options)
 
     @shows(MemberLikeOptions)
     def empty_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array with the shape, data type, chunks and codecs of another."""
+        """Create an array with the shape, data type, chunks and codecs of another.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.empty_like(name="copy", data=root["ocean/temp"])
+        <Array /copy (3,) int64 memory>
+        """
         return self._like(name, data, options)
 
     @shows(MemberLikeOptions)
     def zeros_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array of zeros with the shape, data type, chunks and codecs of another."""
+        """Create an array of zeros with the shape, data type, chunks and codecs of another.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.zeros_like(name="copy", data=root["ocean/temp"])[:]
+        array([0, 0, 0])
+        """
         return self._like(name, data, {"fill_value": 0, **options})
 
     @shows(MemberLikeOptions)
     def ones_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array of ones with the shape, data type, chunks and codecs of another."""
+        """Create an array of ones with the shape, data type, chunks and codecs of another.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.ones_like(name="copy", data=root["ocean/temp"])[:]
+        array([1, 1, 1])
+        """
         return self._like(name, data, {"fill_value": 1, **options})
 
     @shows(MemberLikeFillOptions)
     def full_like(self, *, name: str, data: Any, fill_value: Any, **options: Unpack[MemberLikeFillOptions]) -> Array:
-        """Create an array of one value with the shape, data type, chunks and codecs of another."""
+        """Create an array of one value with the shape, data type, chunks and codecs of another.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.full_like(name="copy", data=root["ocean/temp"], fill_value=7)[:]
+        array([7, 7, 7])
+        """
         return self._like(name, data, {"fill_value": fill_value, **options})
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
@@ -728,6 +1052,15 @@ class Group(Node):
             If there is no node at `source`.
         ContainsArrayError, ContainsGroupError
             If there is a node at `dest`.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.move("ocean", "sea")
+        >>> list(root)
+        ['sea']
         """
         hierarchy.move(self._where / source, self._where / dest)
 
@@ -737,13 +1070,30 @@ class Group(Node):
         """Copy a node and all nodes below it, byte for byte, to another path in this group.
 
         Raises the errors of `move`.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.copy("ocean", "sea")
+        >>> list(root)
+        ['ocean', 'sea']
         """
         replacing.copy(self._where / source, self._where / dest, overwrite=overwrite)
 
     # -- metadata ------------------------------------------------------------------
 
     def update_attributes(self, new_attributes: Mapping[str, Any]) -> Group:
-        """Set several attributes in one atomic change, and return the group."""
+        """Set several attributes in one atomic change, and return the group.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.update_attributes({"title": "buoys"}).attrs
+        {'title': 'buoys'}
+        """
         self.attrs.update(to_json(new_attributes))
         return self
 
@@ -753,7 +1103,18 @@ class Group(Node):
         return None if self._metadata.implicit else self._metadata.dialect
 
     def refresh(self) -> None:
-        """Read the metadata again, in case another program changed it."""
+        """Read the metadata again, in case another program changed it.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> same = omnizarr.open_group(root.store)
+        >>> root.attrs["title"] = "buoys"
+        >>> same.refresh()
+        >>> same.attrs
+        {'title': 'buoys'}
+        """
         since = self._metadata
         self._adopt(self._stored(), since)
 
@@ -792,7 +1153,7 @@ class Group(Node):
         >>> import io
         >>> import omnizarr
         >>> file = io.BytesIO()  # or the path of a zip archive
-        >>> with omnizarr.open_group(omnizarr.storage.ZipStore(file, mode="w")) as root:
+        >>> with omnizarr.create_group(omnizarr.storage.ZipStore(file, mode="w")) as root:
         ...     root["temp"] = [1.5, 2.5]
         >>> root = omnizarr.open_group(omnizarr.storage.ZipStore(file))
         >>> root["temp"][:]

@@ -30,37 +30,100 @@ class NodeProperties(ABC):
 
     @property
     def store_path(self) -> StorePath:
-        """The place of the node: store and path."""
+        """The place of the node: store and path.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root["ocean"].store_path.path
+        'ocean'
+        """
         return self._where
 
     @property
     def store(self) -> Store:
-        """The store that holds the node."""
+        """The store that holds the node.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> type(root["ocean"].store).__name__
+        'MemoryStore'
+        """
         return self._where.store
 
     @property
     def path(self) -> str:
-        """Path within the store, without a leading slash."""
+        """Path within the store, without a leading slash.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root["ocean/temp"].path
+        'ocean/temp'
+        """
         return self._where.path
 
     @property
     def name(self) -> str:
-        """Path with a leading slash."""
+        """Path with a leading slash.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root["ocean/temp"].name
+        '/ocean/temp'
+        """
         return f"/{self._where.path}"
 
     @property
     def basename(self) -> str:
-        """Last part of the path."""
+        """Last part of the path.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root["ocean/temp"].basename
+        'temp'
+        """
         return self._where.name
 
     @property
     def read_only(self) -> bool:
-        """Whether the node cannot be written."""
+        """Whether the node cannot be written.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> omnizarr.open_group(root.store, "r").read_only
+        True
+        """
         return self._where.store.read_only
 
     @property
     def zarr_format(self) -> int | str:
-        """The format of the node: 3, 2, 1, ``"3-draft2020"`` or ``"3-draft2019"``."""
+        """The format of the node: 3, 2, 1, ``"3-draft2020"`` or ``"3-draft2019"``.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root["ocean/temp"] = [1, 2, 3]
+        >>> root.zarr_format
+        3
+        """
         return dialect_named(self._metadata.dialect).zarr_format
 
 
@@ -80,12 +143,29 @@ class Node(NodeProperties):
         """Store the attributes that `change` returns for the current ones."""
 
     def documents(self) -> dict[str, JSON]:
-        """Return the stored metadata documents by name: ``{"zarr.json": {...}}``."""
+        """Return the stored metadata documents by name: ``{"zarr.json": {...}}``.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.documents()
+        {'zarr.json': {...'node_type': 'group'...}}
+        """
         return {name: thawed(document) for name, document in stored.dump(self._where, self._metadata).items()}
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes. Every change is stored immediately."""
+        """The attributes. Every change is stored immediately.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.attrs["title"] = "buoys"
+        >>> root.attrs
+        {'title': 'buoys'}
+        """
         return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
 
     def _token(self, *more: object) -> tuple[object, ...]:
