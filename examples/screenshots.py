@@ -25,6 +25,7 @@ WIDE, NARROW = {"width": 1200, "height": 760}, {"width": 420, "height": 760}
 
 # Name, address, and how it is taken: light or dark, the size, and where the pointer is, in parts of the picture.
 PICTURES = [
+    ("group", "d=0&p=earth", "light", {"width": 1200, "height": 420}, None),
     ("map", "d=0&p=earth/land&cmap=cividis&min=0&max=1&limits=manual", "light", WIDE, (0.55, 0.4)),
     ("zoom", "d=0&p=earth/land&x=5790&y=1440&z=1.1&cmap=cividis&min=0&max=1&limits=manual", "dark", WIDE, (0.5, 0.5)),
     ("chunks", "d=0&p=earth/land&tab=chunks", "light", WIDE, (0.6, 0.4)),
@@ -91,7 +92,7 @@ def take(browser, address, scheme, size, pointer, path):
     context = browser.new_context(viewport=size, color_scheme=scheme)
     page = context.new_page()
     page.goto(address)
-    page.wait_for_selector("canvas[data-state=complete], .plot canvas, .chunkmap canvas", timeout=120_000)
+    page.wait_for_selector("canvas[data-state=complete], .plot canvas, .chunkmap canvas, .member img", timeout=120_000)
     page.wait_for_load_state("networkidle")
     if pointer:
         box = page.locator("canvas").first.bounding_box()

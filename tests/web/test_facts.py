@@ -4,6 +4,7 @@ import json
 import math
 import struct
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,7 +164,10 @@ class TestSmall:
         assert size("tall")[0] < size("tall")[1] <= 64
         assert size("line") == (96, 64)
 
-    def test_few_chunks_are_read_however_many_there_are(self):
+    @pytest.mark.parametrize(("concurrency", "most"), [(1, 2048), (8, 64)], ids=["near", "far"])
+    def test_few_chunks_are_read_however_many_there_are(self, monkeypatch, concurrency, most):
+        features = replace(MemoryStore({}).features, concurrency=concurrency)
+        monkeypatch.setattr(WatchedStore, "features", features)
         chunks = []
         store = WatchedStore(MemoryStore({}), lambda _, key: chunks.append(key) if "/c/" in f"/{key}" else None)
         root = omnizarr.create_group(store)
@@ -173,10 +177,10 @@ class TestSmall:
         dataset = Dataset(root, "x")
         chunks.clear()
         assert dataset.small("a") is not None
-        assert 1 < len(chunks) <= 64
+        assert 1 < len(chunks) <= most
         chunks.clear()
         assert dataset.small("b") is not None
-        assert 1 < len(chunks) <= 64
+        assert 1 < len(chunks) <= most
         chunks.clear()
         assert dataset.small("whole") is None  # one chunk of 1 GiB
         assert chunks == []

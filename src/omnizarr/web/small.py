@@ -14,7 +14,9 @@ from omnizarr.show.pixels import as_png
 
 SIZE: Final = (96, 64)
 """Largest width and height, in pixels."""
-_MOST_CHUNKS: Final = 64
+_MOST_CHUNKS: Final = 2048
+_MOST_CHUNKS_FAR: Final = 64
+"""Of a remote store, where each takes a request."""
 _MOST_BYTES: Final = 2**26
 """Of the decoded chunks that are read for a picture: of one chunk at least, up to `_LARGEST`."""
 _LARGEST: Final = 2**28
@@ -36,7 +38,8 @@ def picture_of(node: Array | Group) -> bytes | None:
     array = showing.image_array(node) if isinstance(node, Group) else node
     if array is None or not array.ndim:
         return None
-    content = showing.small(array, SIZE, most_chunks=_MOST_CHUNKS, most_bytes=_MOST_BYTES, largest=_LARGEST)
+    most_chunks = _MOST_CHUNKS_FAR if array.store.features.concurrency > 1 else _MOST_CHUNKS
+    content = showing.small(array, SIZE, most_chunks=most_chunks, most_bytes=_MOST_BYTES, largest=_LARGEST)
     if isinstance(content, Image):
         return as_png(content.pixels)
     return _line(content) if isinstance(content, Chart) else None
