@@ -18,7 +18,8 @@ TYPES_ONLY = {
     ("omnizarr.netcdf.variable", "omnizarr.netcdf.group"): "so does a variable",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.group"): "the same",
-    ("omnizarr.nodes.showing", "omnizarr.nodes.array"): "the same",
+    ("omnizarr.nodes.extremes", "omnizarr.nodes.array"): "reads a line of one, for the picture that the node shows",
+    ("omnizarr.nodes.showing", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.showing", "omnizarr.nodes.group"): "the same",
     ("omnizarr.nodes.showing.meaning", "omnizarr.nodes.array"): "the same",
 }

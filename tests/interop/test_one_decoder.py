@@ -124,6 +124,7 @@ class Both:
             "lazy": array.lazy.unpack()[...],
             "show": content.numbers.values,
             "view": self.by_view(),
+            "view's line": self.by_line(),
             "page": self.by_page(array),
         }
 
@@ -144,6 +145,11 @@ class Both:
     def by_view(self):
         found = self.asked("values", select="[[0,99]]")["values"]
         return np.array([NAN if text == "missing" else float(text) for text in found])
+
+    def by_line(self):
+        found = self.asked("line", dimension=0, at="[0]")
+        assert found["low"] == found["high"]
+        return np.array(found["low"], "f8")
 
     def by_page(self, array):
         """Return what `drawable` of the page makes of stored values; viewer/test/dtypes.test.ts tests that it does."""

@@ -738,3 +738,56 @@ class TestNetCDF:
         assert (dimension["name"], dimension["role"], dimension["coordinate"]) == ("lat", "y", "lat")
         assert dataset.labels("temp", 0) == {"labels": [1.0, 2.0, 3.0], "units": "degrees_north"}
         assert dataset.values("temp", [[0, 3]])["values"] == ["4", "5", "6"]
+
+
+class TestLine:
+    def test_a_spike_among_a_million(self):
+        data = np.full(1_000_000, 7, "i2")
+        data[654_321], data[2000:3000] = 900, -1
+        root = omnizarr.create_group({})
+        attributes = {"scale_factor": 0.5, "missing_value": -1}
+        root.create_array("v", data=data, chunks=(10_000,), attributes=attributes)
+        found = Dataset(root, "memory").line("v", 0, [0])
+        step = found["step"]
+        assert len(found["low"]) == len(found["high"]) == -(-1_000_000 // step) <= 4096
+        assert [place for place, value in enumerate(found["high"]) if value not in (3.5, None)] == [654_321 // step]
+        assert found["high"][654_321 // step] == 450
+        assert [place for place, value in enumerate(found["low"]) if value is None] == [9, 10, 11]  # of 245 elements
+        assert (found["share"], found["error"]) == (1, None)
+
+    def test_elements_in_bins_of_one(self):
+        array = omnizarr.create_array({}, data=np.array([[1, 2, 3], [4, 0, 6]], "i4"), fill_value=0)
+        dataset = Dataset(array, "memory")
+        found = dataset.line("", 1, [1, 2], 1)
+        assert (found["low"], found["high"]) == ([0, 6], [0, 6])
+        assert dataset.line("", 1, [1, 2], 1, fill_is_missing=True)["low"] == [None, 6]
+        assert dataset.line("", 0, [0, 0], step=2)["low"] == [1]
+        assert dataset.line("", 1, [1, 0], 2, 2)["low"] == []
+
+    @pytest.mark.parametrize(
+        ("part", "value"), [("magnitude", 5), ("real", 3), ("imaginary", -4), ("phase", np.arctan2(-4, 3)), ("", 5)]
+    )
+    def test_parts_of_complex_numbers(self, part, value):
+        array = omnizarr.create_array({}, data=np.array([3 - 4j]))
+        assert Dataset(array, "memory").line("", 0, [0], part=part)["low"] == [pytest.approx(value)]
+
+    def test_broken_chunks_are_left_out(self):
+        store = {}
+        array = omnizarr.create_array(store, data=np.arange(20.0), chunks=(10,), compressors="gzip")
+        store["c/0"] = b"no gzip"
+        found = Dataset(array, "memory").line("", 0, [0], step=5)
+        assert found["low"] == [None, None, 10, 15]
+        assert "gzip" in found["error"]
+
+    @pytest.mark.parametrize("asked", [{"dimension": 1}, {"at": [0, 0]}, {"at": 3}, {"step": 0}, {"start": -1}])
+    def test_it_must_fit(self, asked):
+        array = omnizarr.create_array({}, data=np.arange(20.0))
+        with pytest.raises(SelectionError):
+            Dataset(array, "memory").line("", **{"dimension": 0, "at": [0], **asked})
+        with pytest.raises(SelectionError, match="numbers"):
+            Dataset(omnizarr.create_array({}, data=np.array(["a"])), "memory").line("", 0, [0])
+
+    def test_it_stops(self):
+        array = omnizarr.create_array({}, data=np.arange(20.0))
+        with pytest.raises(StoppedError):
+            Dataset(array, "memory").line("", 0, [0], gone=lambda: True)

@@ -113,6 +113,18 @@ export interface Labels {
   units: string | null;
 }
 
+/** The elements along a dimension, unpacked: the smallest and largest of each bin; null: no number. */
+export interface Course {
+  /** Elements of a bin. */
+  step: number;
+  low: (number | null)[];
+  high: (number | null)[];
+  /** Which part of each bin was read. */
+  share: number;
+  /** Why some of it could not be read. */
+  error: string | null;
+}
+
 export interface Table {
   shape: number[];
   fields: string[] | null;
@@ -182,6 +194,9 @@ export const info = (d: number, path: string) => ask<Info>(`${d}/info`, { path }
 
 export const labels = (d: number, path: string, dimension: number, start: number, stop: number, step: number) =>
   ask<Labels>(`${d}/labels`, { path, dimension, start, stop, step });
+
+export const line = (d: number, path: string, at: number[], dimension: number, [start, stop]: [number, number], step: number, part: string, fillIsMissing: boolean) =>
+  ask<Course>(`${d}/line`, { path, at: JSON.stringify(at), dimension, start, stop, step, part, fill: Number(fillIsMissing) });
 
 export const values = (d: number, path: string, select: Selection, signal?: AbortSignal) =>
   ask<Table>(`${d}/values`, { path, select: JSON.stringify(select) }, signal);

@@ -1,16 +1,15 @@
 // An array along one dimension, as a line.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { labels as askLabels, type Labels } from "./api.ts";
+import { labels as askLabels, line as askLine, type Course as AskedCourse, type Labels } from "./api.ts";
 import { Coordinates, timeTexts } from "./coordinates.ts";
-import { dataType, drawable, numberWords, timeWords, type DataType, type Meaning } from "./dtypes.ts";
+import { dataType, numberWords, timeWords, type DataType } from "./dtypes.ts";
 import type { Look } from "./look.ts";
 import { Trouble, useAnswer, Waiting } from "./parts.tsx";
 import { PythonLine, type Change, type Shown } from "./picture.tsx";
 import { decoding, pythonLine } from "./python.ts";
-import { meaningOf, type Resolved } from "./resolve.ts";
+import type { Resolved } from "./resolve.ts";
 import { Sliders } from "./sliders.tsx";
-import { TileArray } from "./tiles.ts";
 
 const MOST = 4096;
 
@@ -22,9 +21,8 @@ interface Props {
   change: Change;
 }
 
-interface Course {
+interface Course extends AskedCourse {
   name: string;
-  values: Float32Array | Float64Array;
 }
 
 export function Line({ shown, beside, look, resolved, change }: Props) {
@@ -40,12 +38,17 @@ export function Line({ shown, beside, look, resolved, change }: Props) {
   const { answer, error, again } = useAnswer(
     async () => {
       const axis = await abscissa(shown, k, range, stride);
-      const lines = await Promise.all(both.map((one) => course(one, k, others, range, stride, meaningOf(one.info.array, look))));
+      const lines = await Promise.all(
+        both.map(async ({ entry, info }): Promise<Course> => {
+          const asked = await askLine(entry.number, info.path, others, k, range, stride, look.part, look.fillIsMissing);
+          return { ...asked, name: info.path.split("/").pop() || entry.name };
+        }),
+      );
       return { axis, lines };
     },
     [shown.info, beside?.info, k, String(others), String(range), look.part, look.fillIsMissing],
   );
-  const selection = resolved.at.map((index, i) => (i === k ? { start: range[0], stop: range[1], step: stride } : index));
+  const selection = resolved.at.map((index, i) => (i === k ? { start: range[0], stop: range[1], step: 1 } : index));
   const free = { ...resolved, dims: [k, k] as [number, number], blend: "one" as const };
   return (
     <div class="lineview">
@@ -104,23 +107,13 @@ async function abscissa({ entry, info }: Shown, k: number, [start, stop]: [numbe
   return { values: indices, labels: texts, isTime: false };
 }
 
-async function course({ entry, info }: Shown, k: number, at: number[], [start, stop]: [number, number], stride: number, meaning: Meaning): Promise<Course> {
-  const strides = at.map((_, i) => (i === k ? stride : 1));
-  const tiles = await TileArray.open({ d: entry.number, path: info.path, dtype: info.array!.dtype, strides, dims: [k] });
-  const chunk = tiles.chunks[k]!;
-  const [first, last] = [Math.floor(start / stride), Math.min(tiles.shape[k]!, Math.ceil(stop / stride))];
-  const numbers = Array.from({ length: Math.ceil(last / chunk) - Math.floor(first / chunk) }, (_, i) => i + Math.floor(first / chunk));
-  const read = await Promise.all(numbers.map((number) => tiles.read(at.map((index, i) => (i === k ? number : Math.floor(index / tiles.chunks[i]!))), new AbortController().signal)));
-  const values = new Float64Array(last - first);
-  const pairs = meaning.type.kind === "complex" ? 2 : 1;
-  read.forEach((tile, i) => {
-    const drawn = drawable(tile.raw, meaning);
-    const base = at.reduce((sum, index, j) => (j === k ? sum : sum + ((index % tiles.chunks[j]!) * tile.stride[j]!) / pairs), 0);
-    const from = numbers[i]! * chunk;
-    for (let index = Math.max(first, from); index < Math.min(last, from + chunk); index++) values[index - first] = drawn[base + ((index - from) * tile.stride[k]!) / pairs]!;
-  });
-  return { name: info.path.split("/").pop() || entry.name, values };
+/** Two places for each bin of more than one element, the second in the middle of it. */
+function doubled(places: number[], end: number): number[] {
+  return places.flatMap((place, i) => [place, (place + (places[i + 1] ?? end)) / 2]);
 }
+
+/** The smallest and largest of each bin, the one after the other and in turns, so that the line goes through both. */
+const inTurns = ({ low, high }: AskedCourse) => low.flatMap((value, i) => (i % 2 ? [high[i]!, value] : [value, high[i]!]));
 
 /** The range of values with some room above and below, also if all are the same. */
 function padded(low: number | null, high: number | null): [number, number] {
@@ -173,7 +166,7 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
     const axisStyle = { stroke: colour("--ink"), grid: strokes, ticks: strokes, labelFont: "12px system-ui, sans-serif" };
     const isTime = type.kind === "datetime" || type.kind === "timedelta";
     const units = isTime ? null : named;
-    const words = (value: number) => (isTime ? timeWords(value, type) : numberWords(value, 64) + (units ? ` ${units}` : ""));
+    const words = (value: number) => (isTime ? timeWords(value, type) : numberWords(value, type.kind === "float" ? type.bits : 64) + (units ? ` ${units}` : ""));
     const values: uPlot.Axis = isTime ? { incrs: WHOLE, values: (_, splits) => splits.map((value) => timeWords(value, type)) } : {};
     const { labels } = axis;
     // Ticks at samples alone, whose labels are known.
@@ -186,6 +179,18 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
       values: (_, splits) => timeTexts(splits.map((place) => labels?.[axis.values.indexOf(place)] ?? "")),
     };
     const places: uPlot.Axis = labels ? labelled : axis.isTime ? { space: 10 * GLYPH + 20, values: (_, splits) => isoTicks(splits) } : { space: (_: uPlot, __: number, low: number, high: number) => Math.max(50, lengthOf([low, high].map((place) => Math.round(place).toLocaleString())) + 20) };
+    const isBinned = lines[0]!.step > 1;
+    const last = axis.values.length - 1;
+    const end = last > 0 ? 2 * axis.values[last]! - axis.values[last - 1]! : (axis.values[0] ?? 0) + 1;
+    const along = order(isBinned ? doubled(axis.values, end) : [...axis.values]);
+    const courses = lines.map((line) => order(isBinned ? inTurns(line) : [...line.low]));
+    const binAt = (at: number) => Math.floor((isFalling ? along.length - 1 - at : at) / (isBinned ? 2 : 1));
+    // What the cursor points to: a value, or the smallest and largest of a bin.
+    const ends = (line: Course, at: number) => {
+      const i = binAt(at);
+      const [low, high] = [line.low[i] ?? null, line.high[i] ?? null];
+      return low === null || high === null ? "–" : low === high ? words(low) : `${words(low)} to ${words(high)}`;
+    };
     const plot = new uPlot(
       {
         width: box.clientWidth,
@@ -197,13 +202,13 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
           { ...axisStyle, ...values, size: (_, labels) => Math.max(70, lengthOf(labels) + 22), ...(units ? { label: units } : {}) },
         ],
         series: [
-          { label: name, ...(axis.isTime ? { value: (_: uPlot, place: number | null) => (place === null ? "–" : iso(place)) } : labels ? { value: (_: uPlot, place: number | null) => (place === null ? "–" : (labels[axis.values.indexOf(place)] ?? "")) } : {}) },
+          { label: name, ...(axis.isTime ? { value: (_: uPlot, place: number | null) => (place === null ? "–" : iso(place)) } : labels ? { value: (_: uPlot, __: number | null, ___: number, at: number | null) => (at === null ? "–" : (labels[binAt(at)] ?? "")) } : {}) },
           ...lines.map((line, i) => ({
             label: line.name,
             stroke: colour(i ? "--second" : "--accent"),
             width: 1.5,
-            points: { show: line.values.length < 60 },
-            value: (_: uPlot, value: number | null) => (value === null ? "–" : words(value)),
+            points: { show: line.low.length < 60 && !isBinned },
+            value: (_: uPlot, value: number | null, __: number, at: number | null) => (at === null || value === null ? "–" : ends(line, at)),
           })),
         ],
         cursor: { drag: { setScale: false } },
@@ -216,7 +221,7 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
           ],
         },
       },
-      [order([...axis.values]), ...lines.map((line) => order(Array.from(line.values, (value) => (Number.isFinite(value) ? value : null))))],
+      [along, ...courses],
       box,
     );
     const observer = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight - 40 }));
@@ -227,10 +232,14 @@ function Plot({ axis, lines, name, units: named, type, turn, isWhole, onRange }:
       plot.destroy();
     };
   }, [axis, lines, turn, type.name, named]);
+  const { step, share, error } = lines[0]!;
+  const part = share < 1 ? `, of 1/${Math.round(1 / share)} of them` : "";
+  const note = error ?? (step > 1 ? `Smallest and largest of each ${step.toLocaleString()} elements${part}.` : "");
   return (
     <div class="plotframe">
       <div class="plot" ref={ref} role="img" aria-label={`Line of ${lines.map((line) => line.name).join(" and ")} along ${name}`} />
       {isWhole ? <p class="soft hint">Drag over a part to zoom in.</p> : <button class="hint" onClick={() => onRange(null)}>Show all of it</button>}
+      {note && <p class="soft binned">{note}</p>}
     </div>
   );
 }

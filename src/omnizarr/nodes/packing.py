@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -237,6 +237,12 @@ class Packing:
             return cls.of_json(array.attributes, dtype, fill=fill if default is not None and fill == default else None)
         is_mask = dimensions.names_of(array) is not None
         return cls.of_json(array.attributes, dtype, mask=fill if is_mask else None)
+
+    def also_missing(self, value: Any) -> Self:
+        """Return the same with one more stored value that is missing."""
+        marks = self.marks or Marks()
+        marks = marks._replace(missing=(*marks.missing, np.array(value, self.dtype)[()]))
+        return replace(self, marks=marks, viewed=marks.viewed(self.kind) if self.kind else None)
 
     @property
     def is_trivial(self) -> bool:

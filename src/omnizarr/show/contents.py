@@ -91,9 +91,11 @@ class Legend:
 
 def counted(numbers: Numbers) -> Iterator[str]:
     """Yield how many values are none."""
-    for name, count in (("NaN", numbers.nan_count), ("missing", int(np.count_nonzero(numbers.missing)))):
+    missing = int(np.count_nonzero(numbers.missing))
+    nan, missing, size = numbers.counts or (numbers.nan_count, missing, numbers.values.size)
+    for name, count in (("NaN", nan), ("missing", missing)):
         if count:
-            share = 100 * count / numbers.values.size
+            share = 100 * count / size
             yield f"{name} {'<0.1' if share < 0.1 else f'{share:.3g}'} %"
 
 
@@ -151,6 +153,8 @@ class Chart:
     ----------
     low, high : float
         Lower and upper end of the picture.
+    notes : tuple of str
+        On how values were chosen.
     """
 
     numbers: Numbers
@@ -158,6 +162,7 @@ class Chart:
     title: str
     low: float
     high: float
+    notes: tuple[str, ...] = ()
 
     @property
     def levels(self) -> NDArray[np.float64]:
@@ -167,6 +172,7 @@ class Chart:
     @property
     def remarks(self) -> Iterator[str]:
         """Remarks on the values."""
+        yield from self.notes
         yield from counted(self.numbers)
 
 
@@ -203,6 +209,10 @@ class Subject:
         Returns how a value is written, as `Numbers.label`; None: as its data type says.
     lights : tuple of Light
         The colour and window of each channel of an image; empty: the channels are red, green and blue.
+    counts : tuple of int, optional
+        NaN, missing, and all values, where `values` are only the smallest and largest of many.
+    notes : tuple of str
+        On a line.
     """
 
     values: NDArray[Any]
@@ -214,6 +224,8 @@ class Subject:
     omitted: str = ""
     label: Callable[[float, float], str] | None = None
     lights: tuple[Light, ...] = ()
+    counts: tuple[int, int, int] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def content_of(subject: Subject, style: Style | None = None) -> Content:
@@ -250,7 +262,7 @@ def content_of(subject: Subject, style: Style | None = None) -> Content:
         # A line that leaves the picture at its peaks is easily misread. Show all values, unless limits are given.
         low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
         name = " ".join(part for part in (numbers.remark, subject.name) if part)
-        return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high)
+        return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high, subject.notes)
     if values.ndim == 3:
         return _blended(subject, style) if subject.lights else _photograph(subject, style)
     numbers = _numbers(subject)
@@ -268,7 +280,7 @@ def content_of(subject: Subject, style: Style | None = None) -> Content:
 
 
 def _numbers(subject: Subject) -> Numbers:
-    numbers = numbers_of(subject.values, subject.missing)
+    numbers = replace(numbers_of(subject.values, subject.missing), counts=subject.counts)
     return numbers if subject.label is None else replace(numbers, label=subject.label)
 
 

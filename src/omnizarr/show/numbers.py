@@ -31,12 +31,15 @@ class Numbers:
         Returns the text of a number, given the number and its distance from its neighbours (0: unknown).
     remark : str
         How the values were changed, such as "magnitude"; "" if they were not.
+    counts : tuple of int, optional
+        NaN, missing, and all of the values that these represent; None: those of these values.
     """
 
     values: NDArray[np.float64]
     missing: NDArray[np.bool_]
     label: Callable[[float, float], str]
     remark: str = ""
+    counts: tuple[int, int, int] | None = None
 
     @property
     def nan_count(self) -> int:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omnizarr.codecs import registry
 from omnizarr.engine.cache import ChunkCache
@@ -29,12 +30,13 @@ from omnizarr.formats.conventions import Nodes, calendars, display
 from omnizarr.model import ArrayMetadata, Metadata, dimensions, grids
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
-from omnizarr.nodes import consolidated, detection, holdings, info, info_rows, wording
+from omnizarr.nodes import consolidated, detection, extremes, holdings, info, info_rows, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.nodes.packing import Packing
+from omnizarr.show.numbers import numbers_of
 from omnizarr.stores import pool, verbs
 from omnizarr.stores.redaction import redact
 from omnizarr.support.locks import RLock
@@ -50,6 +52,8 @@ StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
 
 MOST_NODES: Final = 1000
 """Nodes of one answer."""
+MOST_BINS: Final = 4096
+"""Bins of a line."""
 MOST_VALUES: Final = 10_000
 """Elements, and labels, of one answer."""
 MOST_CHUNKS: Final = 200_000
@@ -443,6 +447,90 @@ class Dataset:
             return {"labels": list(places), "units": found.units}
         return {"labels": [found.origin + step_size * place for place in places], "units": found.units}
 
+    def line(
+        self,
+        path: str,
+        dimension: int,
+        at: Sequence[int],
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        step: int | None = None,
+        part: str = "magnitude",
+        fill_is_missing: bool = False,
+        gone: Stop = never,
+    ) -> dict[str, Any]:
+        """Return the elements along a dimension, unpacked: the smallest and largest of each bin of a long line.
+
+        Parameters
+        ----------
+        path : str
+        dimension : int
+        at : sequence of int
+            Index for each dimension; that of `dimension` is not used.
+        start, stop : int
+            Of the line; to its end by default.
+        step : int, optional
+            Elements of a bin; as few as there may be by default, for at most 4096 bins.
+        part : {"magnitude", "phase", "real", "imaginary"}
+            Of complex numbers.
+        fill_is_missing : bool
+            Whether the fill value of the array means that an element is missing.
+        gone : callable, optional
+            Asked repeatedly whether to stop.
+
+        Returns
+        -------
+        dict
+            ``step``, the elements of a bin; ``low`` and ``high``, the smallest and largest of each (None: no number);
+            ``share``, the part of each bin that was read; ``error``, why chunks could not be read.
+
+        Raises
+        ------
+        SelectionError
+            If it does not fit the array, or elements are no numbers.
+        StoppedError
+            If it was to be stopped.
+        """
+        array = self.array(path)
+        if shown_as(array) == "table":
+            raise SelectionError("a line consists of numbers", path=path, found=str(array.dtype))
+        if not 0 <= dimension < array.ndim or not isinstance(at, list | tuple):
+            expected = f"0 to {array.ndim - 1}, and a list of indices"
+            raise SelectionError("no such line", path=path, found=(dimension, at), expected=expected)
+        wanted = [
+            [start, array.shape[dimension] if stop is None else stop] if k == dimension else index
+            for k, index in enumerate(at)
+        ]
+        ranges, _ = _selection(wanted, array.shape)
+        answer: dict[str, Any] = {"step": 1, "low": [], "high": [], "share": 1.0, "error": None}
+        if not ranges[dimension]:
+            return answer
+        length = len(ranges[dimension])
+        width = -(-length // MOST_BINS) if step is None else step
+        if width < 1 or length > width * MOST_BINS:
+            raise SelectionError("too many bins", path=path, found=step, expected=f"{-(-length // MOST_BINS)} or more")
+        metadata = _array_model(array)
+        packing = Packing.of_array(metadata, fills=meaning.image_of(normalize(path), self.nodes()) is None)
+        if fill_is_missing and array.fill_value is not None and array.dtype.kind in "iuf":
+            packing = packing.also_missing(array.fill_value)
+
+        def decode(stored: NDArray[Any]) -> extremes.Decoded:
+            values, hidden = packing.decoded(stored)
+            chosen = _PARTS[part](values) if values.dtype.kind == "c" and part in _PARTS else values
+            found = numbers_of(chosen, hidden).values
+            return extremes.Decoded(found, found)
+
+        def tick() -> None:
+            if gone():
+                raise StoppedError
+
+        selection = [places if k == dimension else places[0] for k, places in enumerate(ranges)]
+        found = extremes.read(array, selection, dimension, width, decode, tick=tick, skips_broken=True)
+        low, high = (np.where(found.is_empty, np.nan, each) for each in (found.low, found.high))
+        error = None if found.error is None else str(found.error)
+        return {"step": found.width, "low": numbers(low), "high": numbers(high), "share": found.share, "error": error}
+
     def values(self, path: str, select: Sequence[Any]) -> dict[str, Any]:
         """Return elements as text: unpacked, ``"missing"`` where they are missing or not valid; of records each field.
 
@@ -623,6 +711,14 @@ class Dataset:
                 }
             )
         return {"findings": found, "complete": len(findings) == len(report.findings)}
+
+
+_PARTS: Final[Mapping[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
+    "magnitude": np.abs,
+    "phase": np.angle,
+    "real": np.real,
+    "imaginary": np.imag,
+}
 
 
 class StoppedError(Exception):

@@ -18,14 +18,14 @@ from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import detection, info, wording
+from omnizarr.nodes import detection, extremes, info, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.packing import Packing
 from omnizarr.nodes.showing import meaning, slices
 from omnizarr.nodes.showing.slices import Slice
 from omnizarr.show.axes import Axis
 from omnizarr.show.contents import Content, Light, Page, Style, Subject, content_of, proportion
-from omnizarr.show.numbers import are_numbers
+from omnizarr.show.numbers import are_numbers, numbers_of
 from omnizarr.show.picture import Picture
 from omnizarr.stores import LocalStore
 from omnizarr.support.text import visible
@@ -117,6 +117,9 @@ def small(array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: 
     while True:
         found = view.at_resolution(view.room_in(room))
         count, nbytes = found.chunks_read()
+        if found.bins is not None and (count > most_chunks or nbytes > most_bytes):
+            found = found.thinned(view.room_in(room))
+            count, nbytes = found.chunks_read()
         if count <= 1 and nbytes > largest:
             return None
         if count <= 1 or (count <= most_chunks and nbytes <= most_bytes) or max(room) == 1:
@@ -174,6 +177,8 @@ class _View:
         Of `asked`.
     channels : tuple of Channel
         How the image describes them.
+    bins : int or None
+        Of a long line, how many pixels each show the smallest and largest of their elements.
     """
 
     array: Array
@@ -183,6 +188,7 @@ class _View:
     asked: Array | None = None
     wanted: Slice | None = None
     channels: tuple[Channel, ...] = ()
+    bins: int | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -218,7 +224,9 @@ class _View:
         return max(1, round(wide * tall)), max(1, round(wide))
 
     def at_resolution(self, most: Sequence[int]) -> _View:
-        """Return the view with at most this many elements along each shown dimension."""
+        """Return the view with at most this many elements along each shown dimension; of a line, as many bins."""
+        if len(most) == 1 and self.chosen.channels is None:
+            return replace(self, bins=most[0] if self.chosen.lengths()[0] > 2 * most[0] else None)
         coarser = self._coarser(most)
         return replace(coarser, chosen=coarser.chosen.thinned(most))
 
@@ -236,6 +244,10 @@ class _View:
             found = _View(array, level, self.names, chosen, self.array, self.chosen, self.channels)
         return found
 
+    def thinned(self, most: Sequence[int]) -> _View:
+        """Return the view with every n-th element of a line."""
+        return replace(self, chosen=self.chosen.thinned(most), bins=None)
+
     def chunks_read(self) -> tuple[int, int]:
         """Return how many chunks the shown elements are in, and their bytes when they are decoded."""
         facts = info.of_array(self.array.store_path, self.array.metadata)
@@ -249,13 +261,41 @@ class _View:
     def subject(self) -> Subject:
         """Read the data of an image or a line."""
         chosen = self.chosen
+        if self.bins is not None:
+            return self._envelope(self.bins)
         values, missing = self.packing.decoded(self._read(chosen))
+        return self._subject(values, missing, self._axes(chosen))
+
+    def _envelope(self, bins: int) -> Subject:
+        """Read the smallest and largest element of each bin of a line."""
+        chosen, (dimension,) = self.chosen, self.chosen.shown
+        packing = self.packing
+
+        def decode(stored: NDArray[Any]) -> extremes.Decoded:
+            values, hidden = packing.decoded(stored)
+            missing = 0 if hidden is None else int(np.count_nonzero(hidden))
+            return extremes.Decoded(values, numbers_of(values, hidden).values, missing)
+
+        line = slices.as_range(chosen.axes[dimension])
+        width = -(-len(line) // bins)
+        found = extremes.read(self.array, chosen.axes, dimension, width, decode, fields=chosen.fields)
+        values, is_empty, at = found.line()
+        name, scale = self.names[dimension], self._scales()[dimension]
+        places = np.array(line.start + at * line.step)
+        axis = meaning.axis_at(self.array, name, places, self.array.shape[dimension], scale)
+        subject = self._subject(values, is_empty if is_empty.any() else None, (axis,))
+        share = "" if found.share == 1 else f", of 1/{round(1 / found.share)} of them"
+        note = f"smallest and largest of each {found.width} elements{share}"
+        return replace(subject, counts=found.counts, notes=(note,))
+
+    def _subject(self, values: NDArray[Any], missing: NDArray[np.bool_] | None, shown: tuple[Axis, ...]) -> Subject:
+        """Return unpacked values with what attributes say of them."""
+        chosen = self.chosen
         unit, values = meaning.unit_and_values(self.array.metadata.attributes, values)
         label = meaning.label_of(self.array.metadata.attributes, values)
         unit = unit if label is None else ""
         flags = meaning.flags_of(self.array.metadata.attributes, values)
         label = meaning.flag_label(flags) if flags else label
-        shown = self._axes(chosen)
         element = self._element(chosen)
         if len(shown) == 2 and self._is_upside_down(shown[0]):
             shown = (replace(shown[0], coordinates=shown[0].coordinates[::-1]), shown[1])

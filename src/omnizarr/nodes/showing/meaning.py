@@ -93,12 +93,18 @@ def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale |
     They come from the array of that name beside it, otherwise from OME-Zarr, otherwise they are the indices
     themselves.
     """
+    return axis_at(array, name, indices, length, scale)
+
+
+def axis_at(array: Array, name: str, places: range | NDArray[np.int64], length: int, scale: Scale | None) -> axes.Axis:
+    """Return a dimension with the coordinates at some places; see `axis_of`."""
     beside = _beside(array, name, length)
     if beside is not None:
         with suppress(OmnizarrError):
-            values = np.asarray(beside[as_selector(indices)])
+            selector: Any = as_selector(places) if isinstance(places, range) else places
+            values = np.asarray(beside.get_orthogonal_selection((selector,)))
             return axes.Axis(name, *of_axis(beside.metadata.attributes, unpacked(beside, values)))
-    numbers = np.arange(indices.start, indices.stop, indices.step)
+    numbers = np.arange(places.start, places.stop, places.step) if isinstance(places, range) else places
     if scale is not None:
         return axes.Axis(name, scale.unit, scale.start + scale.step * numbers)
     return axes.Axis(name, "", numbers)
