@@ -14,6 +14,7 @@ TASKS = {
     "climate": [
         ("open an old store in xarray", "howto/xarray.md", "Open it", 'engine="omnizarr"'),
         ("select a month and a box", "howto/subset.md", "Read a part", 'sel(time="2020-01", lat=slice(50, 40))'),
+        ("print a month", "howto/subset.md", "Without xarray", "omnizarr get "),
         ("keep a part", "howto/subset.md", "Keep the part", "omnizarr.to_zarr("),
         ("many files into one", "howto/many-as-one.md", "netCDF files", "omnizarr.combine("),
         ("netCDF to Zarr and back", "howto/netcdf.md", None, "omnizarr convert "),
