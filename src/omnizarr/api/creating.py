@@ -26,6 +26,7 @@ from omnizarr.nodes.options import (
     LikeOptions,
     PlacedFillOptions,
     PlacedOptions,
+    StoreLike,
     shows,
 )
 from omnizarr.settings import engines
@@ -33,7 +34,7 @@ from omnizarr.settings import engines
 
 @shows(ArrayOptions)
 def create_array(
-    store: Any,
+    store: StoreLike,
     *,
     name: str | None = None,
     zarr_format: int | str | None = None,
@@ -226,7 +227,7 @@ def full_like(a: Any, fill_value: Any, **options: Unpack[LikeFillOptions]) -> Ar
 
 @shows(CopyOptions)
 def from_array(
-    store: Any,
+    store: StoreLike,
     *,
     data: Any,
     name: str | None = None,
@@ -274,7 +275,7 @@ def from_array(
 
 
 def create_group(
-    store: Any,
+    store: StoreLike,
     *,
     path: str | None = None,
     zarr_format: int | str | None = None,
@@ -306,7 +307,7 @@ def create_group(
 
 
 def group(
-    store: Any = None,
+    store: StoreLike | None = None,
     *,
     overwrite: bool = False,
     path: str | None = None,
@@ -353,7 +354,7 @@ def create_hierarchy(
 
 
 def consolidate_metadata(
-    store: Any,
+    store: StoreLike,
     path: str | None = None,
     zarr_format: int | str | None = None,
     *,

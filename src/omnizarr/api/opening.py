@@ -40,6 +40,7 @@ from omnizarr.nodes.options import (
     OpenConsolidatedOptions,
     OpenLikeOptions,
     OpenOptions,
+    StoreLike,
     check,
     shows,
 )
@@ -58,7 +59,7 @@ _BEHAVIOUR = ("missing", "allow_pickle", "write_empty_chunks", "concurrency", "o
 
 @shows(OpenOptions)
 def open(  # noqa: A001 - the name that zarr has for it
-    store: Any = None,
+    store: StoreLike | None = None,
     mode: Mode | None = None,
     *,
     zarr_format: int | str | None = None,
@@ -125,7 +126,7 @@ def open(  # noqa: A001 - the name that zarr has for it
 
 @shows(OpenArrayOptions)
 def open_array(
-    store: Any = None,
+    store: StoreLike | None = None,
     mode: Mode | None = None,
     *,
     zarr_format: int | str | None = None,
@@ -182,7 +183,7 @@ def open_array(
 
 @shows(IgnoredOptions)
 def open_group(
-    store: Any = None,
+    store: StoreLike | None = None,
     mode: Mode | None = None,
     *,
     path: str | None = None,

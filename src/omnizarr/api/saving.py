@@ -13,12 +13,12 @@ from omnizarr.nodes import creating, detection, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.options import SaveOptions
+from omnizarr.nodes.options import SaveOptions, StoreLike
 from omnizarr.stores import Store
 
 
 def save(
-    store: Any,
+    store: StoreLike,
     *args: Any,
     zarr_format: int | str | None = None,
     path: str | None = None,
@@ -54,7 +54,7 @@ def save(
 
 
 def save_array(
-    store: Any,
+    store: StoreLike,
     arr: Any,
     *,
     zarr_format: int | str | None = None,
@@ -74,7 +74,7 @@ def save_array(
 
 
 def save_group(
-    store: Any,
+    store: StoreLike,
     *args: Any,
     zarr_format: int | str | None = None,
     path: str | None = None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath
@@ -18,6 +18,11 @@ from omnizarr.nodes.new_metadata import DEFAULT
 from omnizarr.nodes.node import NodeProperties
 from omnizarr.stores import Store
 from omnizarr.support import suggestions
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from omnizarr.model import Named
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +37,30 @@ class ForeignStore(Protocol):
 
 StoreLike: TypeAlias = "str | PathLike[str] | Store | StorePath | NodeProperties | Mapping[str, Any] | ForeignStore"
 """A place: a path, a URL, a store of omnizarr or of another library, a node, or a mapping of keys to values."""
+
+
+class HasConfig(Protocol):
+    """A codec of numcodecs."""
+
+    def get_config(self) -> Any:
+        """Return its document."""
+
+
+class HasDict(Protocol):
+    """A codec, or another extension, of `omnizarr.codecs` or of zarr-python."""
+
+    def to_dict(self) -> Any:
+        """Return its document."""
+
+
+CodecLike: TypeAlias = "str | Mapping[str, Any] | HasConfig | HasDict"
+"""A codec: its name, its document, or an object of `omnizarr.codecs`, numcodecs or zarr-python."""
+CodecsLike: TypeAlias = "CodecLike | Iterable[CodecLike] | None"
+"""One codec or several; None: no codec."""
+ChunksLike: TypeAlias = "int | str | Iterable[int | Iterable[int] | None] | Mapping[str, Any] | None"
+"""A shape of chunks, the word "auto", a bool, or the document of a chunk grid."""
+DataTypeLike: TypeAlias = "DTypeLike | Mapping[str, Any] | Named"
+"""A data type of NumPy, a name, or a document of Zarr v3."""
 Shape: TypeAlias = "int | Iterable[int]"
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 
@@ -49,12 +78,12 @@ class BehaviourOptions(TypedDict, total=False):
 class BaseOptions(BehaviourOptions, total=False):
     """The keywords of every function that creates arrays."""
 
-    codecs: Any
-    compressor: Any
-    object_codec: Any
+    codecs: CodecsLike
+    compressor: CodecLike | None
+    object_codec: CodecLike | None
     order: Literal["C", "F"] | None
     attributes: Mapping[str, Any] | None
-    chunk_key_encoding: Any
+    chunk_key_encoding: str | Mapping[str, Any] | HasDict | None
     dimension_separator: Literal[".", "/"] | None
     dimension_names: Iterable[str | None] | None
     overwrite: bool
@@ -65,11 +94,11 @@ class BaseOptions(BehaviourOptions, total=False):
 class ChunkOptions(TypedDict, total=False):
     """Chunks, and the codecs of each kind."""
 
-    chunks: Any
-    shards: Any
-    filters: Any
-    compressors: Any
-    serializer: Any
+    chunks: ChunksLike
+    shards: ChunksLike
+    filters: CodecsLike
+    compressors: CodecsLike
+    serializer: CodecLike | None
 
 
 class ShapeOption(TypedDict, total=False):
@@ -81,13 +110,13 @@ class ShapeOption(TypedDict, total=False):
 class DtypeOption(TypedDict, total=False):
     """The data type, if it is not a parameter of its own."""
 
-    dtype: Any
+    dtype: DataTypeLike
 
 
 class FillValueOption(TypedDict, total=False):
     """The fill value, for functions that do not set all elements to one value."""
 
-    fill_value: Any
+    fill_value: object
 
 
 class FormatOption(TypedDict, total=False):
@@ -105,10 +134,10 @@ class DataOption(TypedDict, total=False):
 class IgnoredOptions(TypedDict, total=False):
     """Keywords of zarr-python that have no effect."""
 
-    cache_attrs: Any
-    cache_metadata: Any
-    chunk_store: Any
-    meta_array: Any
+    cache_attrs: object
+    cache_metadata: object
+    chunk_store: object
+    meta_array: object
 
 
 class CopyOptions(BaseOptions, ShapeOption, DtypeOption, FillValueOption, FormatOption, total=False):
@@ -166,7 +195,7 @@ class OpenLikeOptions(OpenArrayOptions, PlaceOptions, total=False):
 class OpenConsolidatedOptions(BehaviourOptions, PlaceOptions, IgnoredOptions, total=False):
     """Keywords for a group with consolidated metadata, and its place: ``open_consolidated``."""
 
-    store: Any
+    store: StoreLike | None
     mode: Mode | None
     path: str | None
     attributes: Mapping[str, Any] | None
@@ -194,12 +223,12 @@ class SaveOptions(MemberOptions, ShapeOption, total=False):
 class PlacedFillOptions(FillOptions, FormatOption, IgnoredOptions, total=False):
     """Keywords with the place, for an array with one value: ``full``."""
 
-    store: Any
+    store: StoreLike | None
     path: str | None
     mode: Literal["a", "w", "w-"] | None
     storage_options: Mapping[str, Any] | None
     synchronizer: Any
-    chunk_shape: Any
+    chunk_shape: ChunksLike
 
 
 class PlacedOptions(PlacedFillOptions, FillValueOption, total=False):
