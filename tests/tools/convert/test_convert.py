@@ -1223,3 +1223,48 @@ def test_resuming_automatic_shards_finds_the_same_ones(tmp_path):
     omnizarr.convert(source, tmp_path / "x.zarr", shards="auto")
     again = omnizarr.convert(source, tmp_path / "x.zarr", shards="auto", resume=True)
     assert again.nodes[0].how == "done before"
+
+
+def test_complete_target_is_compared_again_only_if_something_may_have_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_COARSE", 0.0)
+    source, target = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    omnizarr.create_group(source, zarr_format=2).create_array("g/x", data=np.arange(6), chunks=(2,))
+    time.sleep(0.05)
+    omnizarr.convert(source, target, zarr_format=3)
+
+    def resumed():
+        done = omnizarr.convert(source, target, zarr_format=3, resume=True)
+        (array,) = [node for node in done.nodes if node.path == "g/x"]
+        assert array.how == "done before"
+        return array.verified, any("neither it nor its source has changed" in remark for remark in array.remarks)
+
+    assert resumed() == ("", True)
+    before = (source / "g/x/0").read_bytes()
+    (source / "g/x/0").write_bytes(before)  # the same, but later
+    assert resumed() == ("values", False)
+    chunk = target / "g/x/c/1"
+    value = chunk.read_bytes()
+    chunk.unlink()
+    with pytest.raises(errors.ChunkError):
+        omnizarr.convert(source, target, zarr_format=3, resume=True)
+    chunk.write_bytes(value)
+    assert resumed() == ("values", False)
+
+
+@pytest.mark.parametrize("change", ["chunk of the target", "missing chunk of the target", "new chunk of the source"])
+def test_change_after_a_conversion_is_found_when_it_is_resumed(tmp_path, monkeypatch, change):
+    monkeypatch.setattr(journal, "_COARSE", 0.0)
+    source, target = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    root = omnizarr.create_group(source, zarr_format=2)
+    root.create_array("x", shape=(6,), dtype="i4", chunks=(2,), compressors=None)[:4] = 5
+    time.sleep(0.05)
+    omnizarr.convert(source, target, zarr_format=3)
+    time.sleep(0.3)
+    if change == "chunk of the target":
+        omnizarr.open_array(target, path="x", mode="r+")[0] = 7
+    elif change == "missing chunk of the target":
+        (target / "x/c/0").unlink()
+    else:
+        root["x"][5] = 7
+    with pytest.raises(errors.ChunkError):
+        omnizarr.convert(source, target, zarr_format=3, resume=True)

@@ -56,6 +56,7 @@ _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
 _AGAIN: Final = "converted again: its chunks have changed since the conversion began"
 _NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
+_AS_MADE: Final = "done before, and not compared again: neither it nor its source has changed since"
 _UNFINISHED: Final = Remedy("continue it with {resume}", resume=True) | Remedy(
     "start again with {overwrite}", overwrite=True
 )
@@ -221,6 +222,8 @@ class _Work:
     resumed: Journal | None = None
     record: Journal = field(init=False)
     """The journal as it stands."""
+    is_complete: bool = False
+    """Whether all nodes were there at the beginning."""
 
     def __post_init__(self) -> None:
         try:
@@ -258,7 +261,7 @@ class _Work:
         for place in (self.plan.source.where, self.root, self.temporary):
             self.executor.expect(place.store, ())
         self.record = self._journal()
-        is_complete = self._begin(self.record)
+        is_complete = self.is_complete = self._begin(self.record)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.task.verify) for step in arrays}
         chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
         total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.task.verify
@@ -404,7 +407,7 @@ class _Work:
         report = step.report()
         if step.target is None:
             return report
-        is_there = self._is_there(step)
+        is_there = self.is_complete or self._is_there(step)
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
                 hierarchy.create(self._at(step), explicit(step.target))
@@ -418,20 +421,7 @@ class _Work:
             report = replace(report, remarks=(*report.remarks, _AGAIN))
             is_there = False
         if is_there:
-            self._remove_temporary()
-            report = replace(report, how="done before")
-            if broken:
-                report = replace(report, **broken)
-            elif not self.task.verify or self.resumed is None or not self.resumed.verify:
-                report = self._verified(move, report, shown)
-            elif is_changed is not None:  # unchanged, or compared above
-                report = replace(report, verified="values")
-            elif self.plan.source.where.store.features.concurrency > 1:  # to read it all again would take long
-                report = replace(report, remarks=(*report.remarks, _NOT_AGAIN))
-            else:
-                report = self._verified(move, report, shown)
-            self._refuse_broken(step, report)
-            return report
+            return self._done_before(step, move, report, broken, shown, is_changed=is_changed)
         report = replace(report, passes=move.passes(self.executor.width))
         moved = move.run(self.executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
@@ -444,6 +434,34 @@ class _Work:
         hierarchy.create(self._at(step), step.target)
         if len(report.passes) > 1:
             move.discard()
+        return report
+
+    def _done_before(
+        self,
+        step: Step,
+        move: Move,
+        report: NodeReport,
+        broken: Mapping[str, Any],
+        shown: Tracker,
+        *,
+        is_changed: bool | None,
+    ) -> NodeReport:
+        """Return the result for an array that exists, compared with its source if that can have changed."""
+        self._remove_temporary()
+        report = replace(report, how="done before")
+        if broken:
+            report = replace(report, **broken)
+        elif self.resumed is None and self._is_as_made(step):
+            report = replace(report, remarks=(*report.remarks, _AS_MADE))
+        elif not self.task.verify or self.resumed is None or not self.resumed.verify:
+            report = self._verified(move, report, shown)
+        elif is_changed is not None:  # unchanged, or compared above
+            report = replace(report, verified="values")
+        elif self.plan.source.where.store.features.concurrency > 1:  # to read it all again would take long
+            report = replace(report, remarks=(*report.remarks, _NOT_AGAIN))
+        else:
+            report = self._verified(move, report, shown)
+        self._refuse_broken(step, report)
         return report
 
     def _is_equal(self, move: Move, report: NodeReport, shown: Tracker) -> bool:
@@ -462,6 +480,17 @@ class _Work:
             return None
         chunks = Chunks.of(step.found.where, step.found.metadata)
         return journal.changed_since(chunks.store, chunks.prefix, self.resumed.began)
+
+    def _is_as_made(self, step: Step) -> bool:
+        """Return whether an array of a complete target, and its source, certainly have not changed since."""
+        if not self.task.verify or step.found is None or not isinstance(step.found.metadata, ArrayMetadata):
+            return False
+        at = self._at(step)
+        if at.home is not None or step.target is None:
+            return False
+        chunks = Chunks.of(step.found.where, step.found.metadata)
+        document = at.prefix + self.plan.dialect.array_document
+        return journal.is_as_made(chunks.store, chunks.prefix, at.store, at.prefix, document)
 
     def _refuse_broken(self, step: Step, report: NodeReport) -> None:
         """Raise ChunkError if chunks of the source cannot be read, and nothing may be lost."""

@@ -22,6 +22,8 @@ from omnizarr.stores import LocalStore, Store, bounded
 KEY: Final = erasing.JOURNAL
 """Name of the document, at the root of the target."""
 _VERSION: Final = 1
+_LOCKING: Final = 100_000_000
+"""Nanoseconds within which the lock of a document that was written is removed from its directory."""
 _COARSE: Final = 2.0
 """Seconds by which times of files may be wrong."""
 _NAMES: Final[Mapping[str, str]] = {
@@ -125,6 +127,38 @@ def changed_since(store: Store, prefix: str, began: float) -> bool | None:
         except FileNotFoundError:
             continue
     return False
+
+
+def is_as_made(source: Store, source_prefix: str, target: Store, target_prefix: str, document: str) -> bool:
+    """Return whether an array and its source certainly have not changed since it was made; False if it is unknown.
+
+    The source must be older than the first file of the target, and no file of the target newer than its document,
+    which came last.
+    """
+    if type(target) is not LocalStore:
+        return False
+    try:
+        made = os.stat(os.path.join(target.root, document))  # noqa: PTH116, PTH118
+        first, last = made.st_mtime, max(made.st_mtime_ns, made.st_ctime_ns)
+        pending = [os.path.join(target.root, target_prefix)]  # noqa: PTH118
+        while pending:
+            folder = pending.pop()
+            if os.stat(folder).st_mtime_ns > last + _LOCKING:  # noqa: PTH116 - something was removed, or made
+                return False
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        return False
+                    if entry.is_dir():
+                        pending.append(entry.path)
+                        continue
+                    status = entry.stat()
+                    if max(status.st_mtime_ns, status.st_ctime_ns) > last:
+                        return False
+                    first = min(first, status.st_mtime)
+    except OSError:
+        return False
+    return changed_since(source, source_prefix, first) is False
 
 
 def _changed(status: os.stat_result, began: float) -> bool:

@@ -30,6 +30,7 @@ from omnizarr.codecs.transpose import Transpose
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, grids
+from omnizarr.support.memo import Memo
 
 _LZMA_RAW: Final = 3
 _USER: Final = 2
@@ -118,8 +119,19 @@ class _Form(NamedTuple):
     """Codecs that are not known here, and need not be."""
 
 
+_forms: Final[Memo[_Form]] = Memo(most_bytes=8192)
+
+
 def _form(metadata: ArrayMetadata) -> _Form:
     """Return what decoding a chunk depends on. Raises what binding the chain raises."""
+    question = (
+        metadata.data_type, metadata.byte_order, metadata.chunk_grid, metadata.shape, metadata.codecs,
+        "" if metadata.fill_value is UNDEFINED else (metadata.fill_value,),
+    )  # fmt: skip
+    return _forms.get(question, lambda: _formed(metadata), keep=lambda form: not form.left_out)
+
+
+def _formed(metadata: ArrayMetadata) -> _Form:
     spec = spec_of(metadata)
     bound = chain.bind(metadata.codecs, spec)
     named = iter([codec for codec in metadata.codecs if codec.name not in bound.left_out])
