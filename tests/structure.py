@@ -16,7 +16,7 @@ PICTURE = ROOT / "docs" / "structure.svg"
 
 ROOMS = (
     *("support", "errors", "settings", "model", "indexing", "codecs", "formats", "stores", "engine", "metadata"),
-    *("show", "nodes", "api", "tools", "netcdf", "storage", "aio", "web", "cli", "interop"),
+    *("pictures", "nodes", "api", "tools", "netcdf", "storage", "aio", "web", "cli", "interop"),
 )
 """From the ground floor up: a room imports from those before it."""
 ROOF = {"", "__main__"}  # they see every room
@@ -32,7 +32,7 @@ HOLDS = {
     "stores": "keys and bytes",
     "engine": "runs plans against stores",
     "metadata": "the model, as users get it",
-    "show": "pictures of values",
+    "pictures": "of values, in files and terminals",
     "nodes": "arrays and groups",
     "api": "create, open, save",
     "netcdf": "the data model of netCDF",

@@ -10,9 +10,7 @@ array([0. , 0.5, 1. ])
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -161,6 +159,7 @@ _NAMES: Final = {
             "repair",
             "undo_repair",
         ),
+        "tools.show": ("show",),
         "tools.stat": ("stat",),
         "web.serving": ("serve",),
         "web.viewing": ("view",),
@@ -262,21 +261,5 @@ def __getattr__(name: str) -> Any:
     raise habits.missing("module 'omnizarr'", name, habits.PACKAGE)
 
 
-class _Package(ModuleType):
-    """The package, in which `show` is the function, although a room with the modules that it uses has that name."""
-
-    @property
-    def show(self) -> Any:
-        """Return `omnizarr.tools.show.show`."""
-        return import_module("omnizarr.tools.show").show
-
-    @show.setter
-    def show(self, room: ModuleType) -> None:
-        """Accept the module, which the import system sets here when it is first imported."""
-
-
-sys.modules[__name__].__class__ = _Package
-
-
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES, *_MODULES, "show"})
+    return sorted({*globals(), *_NAMES, *_MODULES})

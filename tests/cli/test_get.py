@@ -129,6 +129,6 @@ def test_function_tells_what_the_command_shows(run, era):
 
 def test_function_shows_a_picture_although_a_module_has_its_name(era):
     assert omnizarr.show("era.zarr", path="t").page.title == era["t"].show().page.title
-    picture = importlib.import_module("omnizarr.show.picture")
+    picture = importlib.import_module("omnizarr.pictures.picture")
     assert callable(omnizarr.show)
     assert isinstance(omnizarr.show("era.zarr", (0,), path="t"), picture.Picture)

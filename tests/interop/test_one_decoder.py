@@ -15,7 +15,7 @@ import pytest
 import omnizarr
 from omnizarr import netcdf
 from omnizarr.nodes import showing
-from omnizarr.show.contents import Style
+from omnizarr.pictures.contents import Style
 
 netCDF4 = pytest.importorskip("netCDF4", reason="no netCDF4-python")  # noqa: N816 - its name
 xarray = pytest.importorskip("xarray", reason="no xarray")

@@ -9,7 +9,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import BoundsCheckError, NodeNotFoundError, SelectionError
 from omnizarr.nodes.showing import slices
-from omnizarr.show.contents import Chart, Image, Table
+from omnizarr.pictures.contents import Chart, Image, Table
 from omnizarr.stores import MemoryStore
 from tests.fakes import FaultyStore
 

@@ -29,7 +29,7 @@ from omnizarr.stores.tasks import run, turn, waited
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import ArrayInfo
-    from omnizarr.show.picture import Picture
+    from omnizarr.pictures.picture import Picture
 
 P = ParamSpec("P")
 T = TypeVar("T")

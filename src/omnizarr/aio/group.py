@@ -23,7 +23,7 @@ from omnizarr.stores.tasks import waited
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import GroupInfo
-    from omnizarr.show.picture import Picture
+    from omnizarr.pictures.picture import Picture
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -17,9 +17,9 @@ from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
-from omnizarr.show import colours
-from omnizarr.show.picture import SUFFIXES
-from omnizarr.show.terminal import PROTOCOLS, Protocol, detection
+from omnizarr.pictures import colours
+from omnizarr.pictures.picture import SUFFIXES
+from omnizarr.pictures.terminal import PROTOCOLS, Protocol, detection
 from omnizarr.support.text import visible
 
 _PAPER: Final = (760, 560)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from omnizarr.nodes.lazy import view
     from omnizarr.nodes.lazy.view import LazySelection
-    from omnizarr.show.picture import Picture
+    from omnizarr.pictures.picture import Picture
 else:
     view = Lazy("omnizarr.nodes.lazy.view")
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
     from omnizarr.nodes.options import Shape
-    from omnizarr.show.picture import Picture
+    from omnizarr.pictures.picture import Picture
 
 T = TypeVar("T")
 

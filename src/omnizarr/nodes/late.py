@@ -6,9 +6,9 @@ from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.nodes import habits, info, info_card, info_html, showing
-    from omnizarr.show import contents
+    from omnizarr.pictures import contents
 else:
-    contents = Lazy("omnizarr.show.contents")
+    contents = Lazy("omnizarr.pictures.contents")
     habits = Lazy("omnizarr.nodes.habits")
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")

@@ -36,7 +36,7 @@ from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.nodes.packing import Packing
-from omnizarr.show.numbers import numbers_of
+from omnizarr.pictures.numbers import numbers_of
 from omnizarr.stores import pool, verbs
 from omnizarr.stores.redaction import redact
 from omnizarr.support.locks import RLock

@@ -9,8 +9,8 @@ import numpy as np
 from omnizarr.nodes import showing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
-from omnizarr.show.contents import Chart, Image
-from omnizarr.show.pixels import as_png
+from omnizarr.pictures.contents import Chart, Image
+from omnizarr.pictures.pixels import as_png
 
 SIZE: Final = (96, 64)
 """Largest width and height, in pixels."""

@@ -23,10 +23,10 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.packing import Packing
 from omnizarr.nodes.showing import meaning, slices
 from omnizarr.nodes.showing.slices import Slice
-from omnizarr.show.axes import Axis
-from omnizarr.show.contents import Content, Light, Page, Style, Subject, content_of, proportion
-from omnizarr.show.numbers import are_numbers, numbers_of
-from omnizarr.show.picture import Picture
+from omnizarr.pictures.axes import Axis
+from omnizarr.pictures.contents import Content, Light, Page, Style, Subject, content_of, proportion
+from omnizarr.pictures.numbers import are_numbers, numbers_of
+from omnizarr.pictures.picture import Picture
 from omnizarr.stores import LocalStore
 from omnizarr.support.text import visible
 

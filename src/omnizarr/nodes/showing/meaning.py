@@ -23,8 +23,8 @@ from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.packing import Packing
 from omnizarr.nodes.showing.slices import as_selector
-from omnizarr.show import axes
-from omnizarr.show.numbers import decimal
+from omnizarr.pictures import axes
+from omnizarr.pictures.numbers import decimal
 
 if TYPE_CHECKING:
     from omnizarr.nodes.array import Array

@@ -10,7 +10,7 @@ import numpy as np
 
 from omnizarr.errors import BoundsCheckError, SelectionError
 from omnizarr.formats.conventions.axes import Role, picture, role_of
-from omnizarr.show.numbers import are_numbers
+from omnizarr.pictures.numbers import are_numbers
 
 Axis: TypeAlias = "int | range"
 

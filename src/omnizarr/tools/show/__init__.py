@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnizarr.nodes.options import StoreLike
-    from omnizarr.show.picture import Picture
+    from omnizarr.pictures.picture import Picture
 
 
 def show(

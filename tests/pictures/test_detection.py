@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from omnizarr.show.terminal import detection
+from omnizarr.pictures.terminal import detection
 
 NOTHING = (frozenset(), None)
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, TextIO
 
-from omnizarr.show import paper
-from omnizarr.show.terminal import Protocol, Terminal
+from omnizarr.pictures import paper
+from omnizarr.pictures.terminal import Protocol, Terminal
 
 # Time in which a terminal answers, if it answers at all.
 _PATIENCE: Final = 0.2

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from omnizarr.show.numbers import are_numbers, dates, decimal, numbers_of
+from omnizarr.pictures.numbers import are_numbers, dates, decimal, numbers_of
 
 
 @pytest.mark.parametrize(

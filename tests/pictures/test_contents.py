@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from omnizarr.show.axes import Axis, ticks_between
-from omnizarr.show.contents import Chart, Image, Page, Style, Subject, Table, content_of
-from omnizarr.show.figure import figure_of
-from omnizarr.show.numbers import numbers_of
-from omnizarr.show.svg import of_figure
-from omnizarr.show.terminal import Terminal, render
+from omnizarr.pictures.axes import Axis, ticks_between
+from omnizarr.pictures.contents import Chart, Image, Page, Style, Subject, Table, content_of
+from omnizarr.pictures.figure import figure_of
+from omnizarr.pictures.numbers import numbers_of
+from omnizarr.pictures.svg import of_figure
+from omnizarr.pictures.terminal import Terminal, render
 
 
 def along(*lengths):

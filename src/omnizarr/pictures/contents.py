@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import Wording
-from omnizarr.show import colours
-from omnizarr.show.axes import Axis, titled
-from omnizarr.show.colours import Pixels
-from omnizarr.show.numbers import Numbers, are_numbers, between, numbers_of
+from omnizarr.pictures import colours
+from omnizarr.pictures.axes import Axis, titled
+from omnizarr.pictures.colours import Pixels
+from omnizarr.pictures.numbers import Numbers, are_numbers, between, numbers_of
 from omnizarr.support.text import text_of_time, visible
 
 DEFAULT_PERCENTILES: Final = (2.0, 98.0)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import MissingDependencyError
-from omnizarr.show.colours import Pixels
-from omnizarr.show.figure import FONT, Bitmap, Figure, Line, Text
-from omnizarr.show.pixels import stretched
+from omnizarr.pictures.colours import Pixels
+from omnizarr.pictures.figure import FONT, Bitmap, Figure, Line, Text
+from omnizarr.pictures.pixels import stretched
 
 _INK: Final = (34, 34, 34)
 _FAINT: Final = (110, 110, 110)

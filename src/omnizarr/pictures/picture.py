@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from omnizarr.show import paper, svg, terminal
-from omnizarr.show.contents import Page, Table
-from omnizarr.show.figure import Figure, figure_of
-from omnizarr.show.terminal import Protocol, Terminal, detection
+from omnizarr.pictures import paper, svg, terminal
+from omnizarr.pictures.contents import Page, Table
+from omnizarr.pictures.figure import Figure, figure_of
+from omnizarr.pictures.terminal import Protocol, Terminal, detection
 from omnizarr.support import terminals
 
 SUFFIXES: Final = (".png", ".svg", ".html")

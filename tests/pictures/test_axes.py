@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from omnizarr.show.axes import Axis, round_numbers, ticks_between
-from omnizarr.show.numbers import numbers_of
+from omnizarr.pictures.axes import Axis, round_numbers, ticks_between
+from omnizarr.pictures.numbers import numbers_of
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 10])

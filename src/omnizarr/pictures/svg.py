@@ -6,8 +6,8 @@ import base64
 from html import escape
 from typing import Final
 
-from omnizarr.show.figure import FONT, Figure, Line, Shape, Text
-from omnizarr.show.pixels import as_png
+from omnizarr.pictures.figure import FONT, Figure, Line, Shape, Text
+from omnizarr.pictures.pixels import as_png
 
 _DATA: Final = "#4a8fc2"
 

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from omnizarr.show.colours import Pixels
+from omnizarr.pictures.colours import Pixels
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _EIGHT_BITS, _WITH_ALPHA = 8, 6

@@ -10,9 +10,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from omnizarr.show.axes import Axis
-from omnizarr.show.contents import Page, Style, Subject, content_of
-from omnizarr.show.terminal import Terminal, cells, protocols, render
+from omnizarr.pictures.axes import Axis
+from omnizarr.pictures.contents import Page, Style, Subject, content_of
+from omnizarr.pictures.terminal import Terminal, cells, protocols, render
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.integers(0, 256, (40, 50, 4), np.uint8) | np.array([0, 0, 0, 255], np.uint8)

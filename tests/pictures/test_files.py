@@ -12,10 +12,10 @@ import PIL.Image
 import pytest
 
 from omnizarr.errors import MissingDependencyError
-from omnizarr.show.axes import Axis
-from omnizarr.show.contents import Page, Style, Subject, content_of
-from omnizarr.show.picture import Picture
-from omnizarr.show.pixels import as_png
+from omnizarr.pictures.axes import Axis
+from omnizarr.pictures.contents import Page, Style, Subject, content_of
+from omnizarr.pictures.picture import Picture
+from omnizarr.pictures.pixels import as_png
 
 EVIL = '<script>alert(1)</script>&"'
 RNG = np.random.default_rng(0)

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from omnizarr.show import colours
+from omnizarr.pictures import colours
 
 
 @pytest.mark.parametrize(

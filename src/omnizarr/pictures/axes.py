@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.show.numbers import Numbers, between, dates, decimal
+from omnizarr.pictures.numbers import Numbers, between, dates, decimal
 from omnizarr.support.text import visible
 
 _LONGEST: Final = 16

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.show.colours import Pixels
-from omnizarr.show.contents import Chart, Image
-from omnizarr.show.pixels import sampled, stretched
+from omnizarr.pictures.colours import Pixels
+from omnizarr.pictures.contents import Chart, Image
+from omnizarr.pictures.pixels import sampled, stretched
 
 _RESET: Final = "\x1b[0m"
 _SHADES: Final = ".:-=+*#%@"

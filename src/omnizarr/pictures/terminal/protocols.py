@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.show import paper
-from omnizarr.show.colours import Pixels
-from omnizarr.show.pixels import as_png
+from omnizarr.pictures import paper
+from omnizarr.pictures.colours import Pixels
+from omnizarr.pictures.pixels import as_png
 
 _ESCAPE: Final = "\x1b"
 _END: Final = f"{_ESCAPE}\\"

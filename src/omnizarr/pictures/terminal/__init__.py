@@ -9,11 +9,11 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from omnizarr.show import colours
-from omnizarr.show.axes import Tick, ticks_between
-from omnizarr.show.contents import Chart, Image, Legend, Page, Table
-from omnizarr.show.pixels import stretched
-from omnizarr.show.terminal import cells, protocols
+from omnizarr.pictures import colours
+from omnizarr.pictures.axes import Tick, ticks_between
+from omnizarr.pictures.contents import Chart, Image, Legend, Page, Table
+from omnizarr.pictures.pixels import stretched
+from omnizarr.pictures.terminal import cells, protocols
 
 Protocol: TypeAlias = Literal["kitty", "iterm", "sixel", "blocks", "text"]
 PROTOCOLS: Final[tuple[Protocol, ...]] = ("kitty", "iterm", "sixel", "blocks", "text")
@@ -73,8 +73,8 @@ def render(page: Page, terminal: Terminal) -> str:
 
     Examples
     --------
-    >>> from omnizarr.show.axes import Axis
-    >>> from omnizarr.show.contents import Subject, content_of
+    >>> from omnizarr.pictures.axes import Axis
+    >>> from omnizarr.pictures.contents import Subject, content_of
     >>> sides = (Axis("y", "", np.arange(4)), Axis("x", "", np.arange(8)))
     >>> content = content_of(Subject(np.arange(32).reshape(4, 8), sides))
     >>> print(render(Page("ramp", content), Terminal(columns=20)), end="")

@@ -8,10 +8,10 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.show import colours
-from omnizarr.show.axes import Tick, ticks_between
-from omnizarr.show.colours import Pixels
-from omnizarr.show.contents import Chart, Image, Legend, Page, Table
+from omnizarr.pictures import colours
+from omnizarr.pictures.axes import Tick, ticks_between
+from omnizarr.pictures.colours import Pixels
+from omnizarr.pictures.contents import Chart, Image, Legend, Page, Table
 
 FONT: Final = 12.0
 """Height of letters."""
