@@ -587,12 +587,12 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     create_array = _method("create_array", checked)
     create = create_array
 
-    def create_dataset(self, name: str, **options: Any) -> Array:
+    def create_dataset(self, name: str, **options: Any) -> Array:  # type: ignore[override] # keywords of zarr-python
         """Create an array below this group; another name of `create_array`."""
         warn("Use Group.create_array instead.", ZarrDeprecationWarning)
         return cast("Array", self.create_array(name, **options))
 
-    def array(self, name: str, *, shape: Any, dtype: Any, data: Any = None, **options: Any) -> Array:
+    def array(self, name: str, *, shape: Any, dtype: Any, data: Any = None, **options: Any) -> Array:  # type: ignore[override] # keywords of zarr-python
         """Create an array below this group, with values; another name of `create_array`."""
         warn("Use Group.create_array instead.", ZarrDeprecationWarning)
         # zarr-python says this of every call.
@@ -602,7 +602,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
     require_array = _method("require_array", checked)
 
-    def require_dataset(self, name: str, *, shape: Any, **options: Any) -> Array:
+    def require_dataset(self, name: str, *, shape: Any, **options: Any) -> Array:  # type: ignore[override] # keywords of zarr-python
         """Return an array below this group; another name of `require_array`."""
         warn("Use Group.require_array instead.", ZarrDeprecationWarning)
         return cast("Array", self.require_array(name, shape=shape, **options))
