@@ -69,6 +69,19 @@ def test_many_findings_of_one_kind_are_counted(run, store):
     assert "and 23 more of this kind" in out
 
 
+def test_arrays_with_missing_chunks_are_counted_on_one_line(run, tmp_path):
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    for name in ("a", "b", "c"):
+        root.create_array(name, shape=(4,), dtype="i4")
+    code, out, _ = run(tmp_path / "x.zarr")
+    said = [line for line in out.splitlines() if "missing-chunks" in line]
+    assert code == 0
+    assert said == [
+        "note missing-chunks: of 3 arrays, chunks are not stored, and read as the fill value; --json lists them"
+    ]
+    assert "/a" not in out.splitlines()
+
+
 def test_nothing_to_check_gives_code_2(run, tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     for path in (tmp_path, tmp_path / "nowhere", tmp_path / "notes.txt"):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -273,3 +274,16 @@ def test_automatic_shards_can_be_typed(run, tmp_path):
     assert run(tmp_path / "a.zarr", tmp_path / "b.zarr", "--shards", "auto")[0] == 0
     made = omnizarr.open_array(tmp_path / "b.zarr")
     assert (made.chunks, made.shards) == ((10, 10), (40, 100))
+
+
+def test_what_is_the_same_for_many_nodes_is_said_once(tmp_path):
+    root = omnizarr.create_group(tmp_path / "a.zarr")
+    for number in range(9):
+        root.create_array(f"x{number}", data=[number])
+    report = omnizarr.convert(tmp_path / "a.zarr", tmp_path / "b.zarr", zarr_format=2)
+    nodes = [replace(node, remarks=("done before",)) if node.path else node for node in report.nodes]
+    nodes[4] = replace(nodes[4], remarks=("done before", "and something else"))
+    lines = str(replace(report, nodes=tuple(nodes))).splitlines()
+    assert sum(line.startswith("/x") for line in lines) == 2
+    assert "    the same for 7 other nodes" in lines
+    assert "    and something else" in lines

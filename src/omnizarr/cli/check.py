@@ -31,6 +31,7 @@ from omnizarr.tools.check.report import CheckReport, Finding, grouped
 
 FOUND, CANNOT = 1, 2
 
+_SPARSE: Final = "missing-chunks"
 _MOST: Final = 5
 _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -96,9 +97,14 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _lines(report: CheckReport) -> Iterator[str]:
-    for path, findings in grouped(report.findings).items():
+    sparse = [each for each in report.findings if each.code == _SPARSE]
+    others = report.findings if len(sparse) == 1 else tuple(each for each in report.findings if each.code != _SPARSE)
+    for path, findings in grouped(others).items():
         yield click.style(visible(f"/{path}"), bold=True)
         yield from _of_node(findings)
+    if len(sparse) > 1:  # sparse arrays are no fault, and a line for each would hide what is
+        what = f"of {len(sparse):,} arrays, {CODES[_SPARSE].meaning}; --json lists them"
+        yield f"{click.style(sparse[0].severity, fg=_COLOURS[sparse[0].severity])} {_SPARSE}: {what}"
     # The remedy of a kind of finding is the same at every node.
     codes = sorted({finding.code for finding in report.findings if finding.severity != "note"})
     if codes:

@@ -140,6 +140,13 @@ class NodeReport:
             lines.append(f"    {self.unreadable_in_words('')}{_KEPT.get(self.how, '')}")
         return "\n".join(lines)
 
+    @property
+    def as_others(self) -> object:
+        """What is worth knowing if it can be the same for many nodes; None if there is nothing, or something else."""
+        if not self.remarks or self.losses or self.unreadable or self.how == "left out":
+            return None
+        return self.node_type, self.how, self.remarks
+
     def unreadable_in_words(self, whose: str) -> str:
         """Return a sentence with the number of unreadable chunks, the first ones, and the reason."""
         shown = [f"{key} ({why})" if why else key for key, why in sorted(self.unreadable.items())[:_SHOWN]]
@@ -254,8 +261,17 @@ class Conversion:
         else:
             place = f"{self.source} -> {self.target}" if self.target else self.source
         yield f"{place}: {before} -> {after}"
+        alike = Counter(node.as_others for node in self.nodes)
+        told: set[object] = set()
         for node in self.nodes:
             shows = self.dry_run and (node.passes or node.estimate)
+            same = None if shows else node.as_others
+            if same is not None and alike[same] > _SHOWN:
+                if same not in told:
+                    told.add(same)
+                    yield str(node)
+                    yield f"    the same for {alike[same] - 1:,} other nodes"
+                continue
             if node.losses or node.remarks or node.unreadable or node.how == "left out" or shows:
                 yield str(node)
             if shows:
