@@ -38,6 +38,7 @@ _NONE: Final = "-"
 @command()
 @path_argument
 @click.option("--skip-fill", is_flag=True, help="Ignore elements that equal the fill value.")
+@click.option("--decoded", is_flag=True, help="Scale and mask numbers by their attributes; masked ones are NaN.")
 @click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
 @concurrency_option
 @scheduler_option
@@ -49,13 +50,14 @@ def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Print minimum, maximum, mean and more of arrays.
 
     Prints minimum, maximum, mean and standard deviation, ignoring NaN, and the numbers of NaNs, of elements with the
-    fill value, and of missing chunks. Elements are used as stored, neither scaled nor masked. They are streamed, so
-    arrays can be larger than memory.
+    fill value, and of missing chunks. Elements are used as stored, or with --decoded scaled and masked. They are
+    streamed, so arrays can be larger than memory.
 
     \b
     Examples:
       omnizarr stat era5.zarr
       omnizarr stat --skip-fill era5.zarr/t2m
+      omnizarr stat --decoded era5.zarr/t2m
       omnizarr stat --json era5.zarr | jq '.arrays[] | {path, missing}'
 
     \b

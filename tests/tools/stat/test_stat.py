@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -197,3 +198,25 @@ def test_report_is_strict_json():
     assert json.loads(found.to_json())["arrays"][0]["fields"][0]["maximum"] == "Infinity"
     moment = omnizarr.stat(array(np.array(["2000-01-01"], "M8[s]")))
     assert moment.to_dict()["arrays"][0]["fields"][0]["mean"] == "2000-01-01T00:00:00"
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_decoded_elements_are_those_of_xarray(tmp_path, zarr_format):
+    values = np.array([[1.5, np.nan, 3.0], [np.nan, -2.0, 0.5]])
+    dataset = xarray.Dataset({"t": (("y", "x"), values)})
+    encoding = {"dtype": "i2", "scale_factor": 0.5, "add_offset": 10.0, "_FillValue": -9, "chunks": (1, 2)}
+    dataset.to_zarr(tmp_path / "x", zarr_format=zarr_format, encoding={"t": encoding}, consolidated=False)
+    array = omnizarr.open_group(tmp_path / "x")["t"]
+    array.resize((3, 3))  # the last row is not stored
+    found = omnizarr.stat(tmp_path / "x", path="t", decoded=True)[0]
+    read = xarray.open_zarr(tmp_path / "x", consolidated=False)["t"].to_numpy()
+    expected = (np.nanmin(read), np.nanmax(read), np.nanmean(read), np.nanstd(read), np.isnan(read).sum())
+    assert (found.minimum, found.maximum, found.mean, found.std, found.nan) == pytest.approx(expected)
+    assert found.count == 9 - found.nan
+    assert found.fill is None
+
+
+def test_decoding_leaves_other_arrays_as_they_are():
+    for data in (np.array(["a"]), np.array([True]), np.array(["2000-01-01"], "M8[D]"), np.arange(3)):
+        array = omnizarr.create_array({}, data=data, attributes={"valid_max": "x"})
+        assert omnizarr.stat(array, decoded=True) == omnizarr.stat(array)

@@ -17,6 +17,7 @@ def stat(
     path: str | None = None,
     zarr_format: int | str | None = None,
     skip_fill: bool = False,
+    decoded: bool = False,
     allow_pickle: bool = False,
     concurrency: int | None = None,
     scheduler: Any = None,
@@ -28,8 +29,7 @@ def stat(
 
     They are the smallest and largest element, mean, standard deviation, the number of elements that are NaN (or
     NaT) and that equal the fill value, and the number of missing chunks. NaN does not count for the others, as in
-    `numpy.nanmean`. Elements are used as they are stored: neither masked, nor scaled, nor decoded by CF
-    conventions. Missing chunks are not read.
+    `numpy.nanmean`. Elements are used as they are stored, unless `decoded` is True. Missing chunks are not read.
 
     Parameters
     ----------
@@ -40,6 +40,10 @@ def stat(
         The format to read, if the source has documents of several formats.
     skip_fill : bool
         Whether to exclude elements that equal the fill value from smallest, largest, mean and standard deviation.
+    decoded : bool
+        Whether to scale and mask numbers by their attributes, as `show` and netCDF4-python do: ``scale_factor``,
+        ``add_offset``, ``_FillValue``, ``missing_value``, ``valid_range``, ``_Unsigned``. Masked elements count as NaN,
+        and none is compared with the fill value. Times remain numbers.
     allow_pickle : bool
         Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency, scheduler, progress, storage_options
@@ -70,6 +74,10 @@ def stat(
     (-1, 10, 3.6666666666666665, 3, 1)
     >>> omnizarr.stat(array, skip_fill=True)[0].minimum
     7
+    >>> array.attrs.update({"scale_factor": 0.5, "_FillValue": -1})
+    >>> found = omnizarr.stat(array, decoded=True)[0]
+    >>> found.minimum, found.maximum, found.nan
+    (np.float64(3.5), np.float64(5.0), 3)
     """
     found: Stat = import_module("omnizarr.tools.stat.counter").run(**locals())
     return found

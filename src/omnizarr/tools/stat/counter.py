@@ -14,6 +14,7 @@ import numpy as np
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.nodes.detection import Found
+from omnizarr.nodes.packing import Packing
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.stat.moments import Fields, Moments, of_elements
@@ -31,6 +32,7 @@ def run(
     path: str | None,
     zarr_format: int | str | None,
     skip_fill: bool,
+    decoded: bool,
     allow_pickle: bool,
     concurrency: int | None,
     scheduler: Any,
@@ -51,7 +53,7 @@ def run(
             for at, each in arrays.items():
                 shown.begin(sizes[at], at)
                 try:
-                    stats.append(_of_array(at, each, workers, effort, shown, skip_fill=skip_fill))
+                    stats.append(_of_array(at, each, workers, effort, shown, skip_fill=skip_fill, decoded=decoded))
                 except (StoreError, SchedulerError):
                     raise
                 except (OmnizarrError, MemoryError) as error:
@@ -60,17 +62,28 @@ def run(
 
 
 def _of_array(
-    path: str, found: Found[ArrayMetadata], workers: Executor, effort: Effort, shown: Tracker, *, skip_fill: bool
+    path: str,
+    found: Found[ArrayMetadata],
+    workers: Executor,
+    effort: Effort,
+    shown: Tracker,
+    *,
+    skip_fill: bool,
+    decoded: bool,
 ) -> ArrayStat:
     elements = Elements(found.where, found.metadata, effort)
     workers.expect(found.where.store, documents_of(found))
-    question = _Counting(elements, _walk(elements), skip_fill)
+    packing = Packing.of_array(found.metadata) if decoded else None
+    if packing is not None and (packing.is_trivial or elements.bind().spec.dtype.kind not in "iuf"):
+        packing = None
+    question = _Counting(elements, _walk(elements), skip_fill, packing)
     seen = BlocksToVisit(question.laid, [elements])
     total = Fields()
     for each in workers.ask(question, seen, shown.tick):
         total.add(each)
     size, spec = math.prod(found.metadata.shape), elements.bind().spec
-    filled = of_elements(box_of(spec.fill_value, spec.dtype).reshape(1), question.fill(), skip_fill=skip_fill)
+    filled = question.moments(box_of(spec.fill_value, spec.dtype).reshape(1), question.fill())
+    dtype = spec.dtype if packing is None else np.dtype(np.float64)
     total.add(filled.times(size - seen.elements))
     chunks = elements.chunks
     return ArrayStat(
@@ -80,9 +93,7 @@ def _of_array(
         size=size,
         chunks=chunks.grid.nchunks,
         missing=_missing(chunks),
-        fields=tuple(
-            _statistics(name, spec.dtype, each, has_fill=question.has_fill) for name, each in total.of.items()
-        ),
+        fields=tuple(_statistics(name, dtype, each, has_fill=question.has_fill) for name, each in total.of.items()),
     )
 
 
@@ -105,6 +116,8 @@ class _Counting(Question[int, Fields]):
     elements: Elements
     laid: Walk
     skip_fill: bool
+    packing: Packing | None
+    """What stored elements mean, if they are decoded."""
 
     @property
     def at_once(self) -> int:
@@ -112,11 +125,11 @@ class _Counting(Question[int, Fields]):
 
     @property
     def has_fill(self) -> bool:
-        """Whether the fill value is defined."""
-        return self.elements.metadata.fill_value is not UNDEFINED
+        """Whether the fill value is defined, and elements are compared with it."""
+        return self.packing is None and self.elements.metadata.fill_value is not UNDEFINED
 
     def fill(self) -> Any:
-        """Return the fill value as an array without dimensions; None if it is undefined."""
+        """Return the fill value as an array without dimensions; None if elements are not compared with it."""
         spec = self.elements.bind().spec
         return box_of(spec.fill_value, spec.dtype) if self.has_fill else None
 
@@ -125,9 +138,15 @@ class _Counting(Question[int, Fields]):
 
         def look(number: int) -> tuple[int, Fields]:
             values = read(self.laid.regions.box(number))
-            return values.nbytes, of_elements(values, fill, skip_fill=self.skip_fill)
+            return values.nbytes, self.moments(values, fill)
 
         return look
+
+    def moments(self, values: Any, fill: Any) -> Fields:
+        """Return what is to be known of elements."""
+        if self.packing is not None:
+            values = self.packing.floats(values)
+        return of_elements(values, fill, skip_fill=self.skip_fill)
 
 
 # From moments to statistics
