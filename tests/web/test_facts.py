@@ -764,6 +764,13 @@ class TestLine:
         assert dataset.line("", 0, [0, 0], step=2)["low"] == [1]
         assert dataset.line("", 1, [1, 0], 2, 2)["low"] == []
 
+    def test_errors_of_a_line_are_worded_for_the_page(self, tmp_path):
+        array = omnizarr.create_array(tmp_path / "x", data=np.arange(6.0), chunks=(2,))
+        array.store.set("c/1", b"broken")
+        found = Dataset(omnizarr.open(tmp_path / "x", mode="r"), "x").line("", 0, [[0, 6]])
+        assert "c/1" in found["error"]
+        assert "=" not in found["error"].partition("; ")[2], found["error"]  # no keyword of Python
+
     @pytest.mark.parametrize(
         ("part", "value"), [("magnitude", 5), ("real", 3), ("imaginary", -4), ("phase", np.arctan2(-4, 3)), ("", 5)]
     )

@@ -45,7 +45,7 @@ from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
 from omnizarr.web import meaning, small
 from omnizarr.web.members import Members
-from omnizarr.web.plain import json_text, numbers, plain, texts, unpacked_texts
+from omnizarr.web.plain import json_text, numbers, plain, texts, unpacked_texts, words
 
 StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
 """The shape of the chunks of an array, and the coordinates of those that are stored."""
@@ -235,7 +235,7 @@ class Dataset:
         try:
             listing = self._members.of(group)
         except (StoreError, NotImplementedError) as error:
-            note = str(error) if note is None else note
+            note = words(error) if note is None else note
         else:
             total, nodes = len(listing.names), list(listing.page(offset, limit))
         following = offset + limit
@@ -528,7 +528,7 @@ class Dataset:
         selection = [places if k == dimension else places[0] for k, places in enumerate(ranges)]
         found = extremes.read(array, selection, dimension, width, decode, tick=tick, skips_broken=True)
         low, high = (np.where(found.is_empty, np.nan, each) for each in (found.low, found.high))
-        error = None if found.error is None else str(found.error)
+        error = None if found.error is None else words(found.error)
         return {"step": found.width, "low": numbers(low), "high": numbers(high), "share": found.share, "error": error}
 
     def values(self, path: str, select: Sequence[Any]) -> dict[str, Any]:

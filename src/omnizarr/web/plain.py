@@ -10,8 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.errors import Function, OmnizarrError, Setting, StorageOption, in_python
 from omnizarr.nodes.packing import Packing
-from omnizarr.support.text import text_of_time
+from omnizarr.stores.redaction import redact
+from omnizarr.support.text import text_of_time, visible
 
 _LARGEST: Final = 2**53
 """Integers from this size on are not exact in browsers, which have only doubles."""
@@ -144,3 +146,12 @@ def _text(value: Any) -> str:
 
 def _joined(items: Iterable[str]) -> str:
     return f"[{', '.join(items)}]"
+
+
+def words(error: Exception) -> str:
+    """Return an error as the page shows it, which takes no keywords: without remedies that name one, and secrets."""
+    return visible(redact(error.worded(_word) if isinstance(error, OmnizarrError) else str(error)))
+
+
+def _word(name: str, value: Any) -> str | None:
+    return in_python(name, value) if isinstance(value, Function | Setting | StorageOption) else None

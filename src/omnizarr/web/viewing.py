@@ -25,21 +25,16 @@ from starlette.types import Message
 from omnizarr.api import opening
 from omnizarr.errors import (
     ContainsGroupError,
-    Function,
     NodeNameError,
     NodeNotFoundError,
     NotRepresentableError,
     OmnizarrError,
     SelectionError,
     ServerError,
-    Setting,
-    StorageOption,
     Wording,
-    in_python,
 )
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
-from omnizarr.stores.redaction import redact
 from omnizarr.stores.tasks import waited
 from omnizarr.support import workers
 from omnizarr.support.progress import notebook
@@ -50,6 +45,7 @@ from omnizarr.web.compression import Compressed
 from omnizarr.web.facts import Dataset, Stop, StoppedError
 from omnizarr.web.guards import SafeHeaders, is_loopback
 from omnizarr.web.keys import DOCUMENTS, Keys, refusal
+from omnizarr.web.plain import words
 from omnizarr.web.serving import run, running
 from omnizarr.web.tiles import DOCUMENT, Steps, Stored, TileArray
 
@@ -372,7 +368,7 @@ class _Answers:
             tile = tiles.tile(coords, stop, marks=request.query_params.get("broken") == "mark")
             fields = {"Cache-Control": "no-store" if tile.broken else _KEPT, "Omnizarr-Thinning": str(tile.thinning)}
             if tile.broken:
-                what = {"message": _words(tile.broken[0].error), "boxes": [part.box for part in tile.broken]}
+                what = {"message": words(tile.broken[0].error), "boxes": [part.box for part in tile.broken]}
                 fields["Omnizarr-Broken"] = json.dumps(what)
             return Response(tile.data, headers=fields, media_type="application/octet-stream")
 
@@ -517,13 +513,4 @@ async def _watch(receive: Callable[[], Awaitable[Message]], gone: threading.Even
 
 
 def _refused(status: HTTPStatus, error: Exception) -> Response:
-    return refusal(status, _words(error))
-
-
-def _words(error: Exception) -> str:
-    """Return an error as the page shows it, which takes no keywords: without remedies that name one."""
-    return visible(redact(error.worded(_word) if isinstance(error, OmnizarrError) else str(error)))
-
-
-def _word(name: str, value: Any) -> str | None:
-    return in_python(name, value) if isinstance(value, Function | Setting | StorageOption) else None
+    return refusal(status, words(error))
