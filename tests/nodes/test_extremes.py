@@ -125,4 +125,4 @@ def test_broken_chunks_raise_or_are_empty():
 def test_reading_stops_when_asked_to():
     array = omnizarr.create_array({}, data=np.arange(100.0), chunks=(10,))
     with mock.patch.multiple(extremes, _BLOCK=10), pytest.raises(KeyboardInterrupt):
-        read(array, [range(100)], 0, 5, decoded, tick=mock.Mock(side_effect=[None, None, KeyboardInterrupt]))
+        read(array, [range(100)], 0, 5, decoded, between=mock.Mock(side_effect=[None, None, KeyboardInterrupt]))

@@ -74,7 +74,7 @@ def test_nothing_comes_near(data):
 
 def test_nothing_is_below_an_array(data):
     assert remedy(str(data / "g.zarr"), path="foo/other/cc") == (
-        "there is an array at 'foo/other', and nothing can lie below an array"
+        "there is an array at /foo/other, and nothing can lie below an array"
     )
 
 

@@ -110,7 +110,7 @@ def read(
     *,
     fields: str | None = None,
     most_bytes: int = MOST_BYTES,
-    tick: Callable[[], object] = lambda: None,
+    between: Callable[[], object] = lambda: None,
     skips_broken: bool = False,
 ) -> Extremes:
     """Read a line in bins.
@@ -130,7 +130,7 @@ def read(
         Field of a record.
     most_bytes : int
         Bytes of decoded chunks: of all for the whole line, otherwise a quarter of it.
-    tick : callable
+    between : callable
         Called between two reads; what it raises ends reading.
     skips_broken : bool
         Whether bins of chunks that cannot be decoded are empty. Otherwise they raise ChunkError.
@@ -154,7 +154,7 @@ def read(
     parts: list[_Part] = []
     error: ChunkError | None = None
     for bins in plan.groups(len(line)):
-        tick()
+        between()
         try:
             parts += _part(array, selection, dimension, plan, bins, decode, fields)
         except ChunkError as broken:
@@ -162,7 +162,7 @@ def read(
                 raise
             error = error or broken
             for one in bins:
-                tick()
+                between()
                 try:
                     parts += _part(array, selection, dimension, plan, range(one, one + 1), decode, fields)
                 except ChunkError:
