@@ -19,7 +19,7 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 from omnizarr import view
 from omnizarr.storage import MemoryStore, ZipStore
 from omnizarr.stores.wrap.observed import ObservedStore
-from omnizarr.web import viewing
+from omnizarr.web import plain, viewing
 from omnizarr.web.application import application
 from omnizarr.web.serving import running
 from omnizarr.web.viewing import viewer
@@ -269,7 +269,7 @@ class Gated(ObservedStore):
 
 def test_the_page_shows_no_remedy_that_needs_a_keyword():
     error = NodeNotFoundError("it is not there", remedy=Remedy("look above") | Remedy("pass {mode}", mode="a"))
-    assert viewing._words(error) == "it is not there; look above"
+    assert plain.words(error) == "it is not there; look above"
 
 
 def test_tiles_that_nobody_waits_for_are_not_read(page, monkeypatch):
