@@ -521,12 +521,12 @@ class Dataset:
             found = numbers_of(chosen, hidden).values
             return extremes.Decoded(found, found)
 
-        def stop() -> None:
+        def end_if_gone() -> None:
             if gone():
                 raise StoppedError
 
         selection = [places if k == dimension else places[0] for k, places in enumerate(ranges)]
-        found = extremes.read(array, selection, dimension, width, decode, between=stop, skips_broken=True)
+        found = extremes.read(array, selection, dimension, width, decode, between=end_if_gone, skips_broken=True)
         low, high = (np.where(found.is_empty, np.nan, each) for each in (found.low, found.high))
         error = None if found.error is None else words(found.error)
         return {"step": found.width, "low": numbers(low), "high": numbers(high), "share": found.share, "error": error}
