@@ -34,7 +34,8 @@ class LazyStore(Store):
     """Lazy arrays, shown as a hierarchy of Zarr v3. Its chunks are read from the sources when they are requested.
 
     `omnizarr.combine` returns a group in such a store. `convert`, `serve`, `check`, xarray and whatever else takes a
-    store or a group take this one. The store is read-only.
+    store or a group take this one. The store is read-only. Its chunks are not compressed, as they are made to be read:
+    pass ``codecs`` to convert it.
 
     Parameters
     ----------
