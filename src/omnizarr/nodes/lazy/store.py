@@ -35,7 +35,7 @@ class LazyStore(Store):
 
     `omnizarr.combine` returns a group in such a store. `convert`, `serve`, `check`, xarray and whatever else takes a
     store or a group take this one. The store is read-only. Its chunks are not compressed, as they are made to be read:
-    pass ``codecs`` to convert it.
+    pass ``compressors`` to convert it.
 
     Parameters
     ----------
