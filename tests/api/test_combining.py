@@ -207,6 +207,17 @@ def test_units_that_are_not_those_of_a_time_must_agree():
         )
 
 
+def test_arrays_of_a_combined_group_keep_their_units_in_joins(tmp_path):
+    """Their elements are in memory, where attributes are not: both coordinates begin with 0."""
+    first, second = (
+        omnizarr.combine([numbered([0, 1], units=f"days since {year}-01-01")], "z") for year in (2000, 2001)
+    )
+    assert first["z"].lazy[...].attrs["units"] == "days since 2000-01-01"
+    with pytest.raises(JoinError, match="different units"):
+        omnizarr.concat([first["z"], second["z"]])
+    assert omnizarr.combine([first, second], "z", gaps="keep")["z"][...].tolist() == [0, 1, 366, 367]
+
+
 def test_packing_that_changes_from_source_to_source_gives_no_wrong_value(tmp_path):
     generator = np.random.default_rng(1)
     paths, expected = [], []

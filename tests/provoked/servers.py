@@ -183,7 +183,7 @@ def http_delete(at):
 
 
 @case(OSError, "/x.zarr", KEY, "the connection is refused", remedy="see whether the server runs")
-def nobody_listens(at):
+def no_server_listens(at):
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"http://127.0.0.1:{free.getsockname()[1]}/x.zarr"
     return lambda: omnizarr.open(place, storage_options=ONCE), ["info", place, "-o", "max_retries=0"]

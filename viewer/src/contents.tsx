@@ -124,7 +124,7 @@ export function Contents({ dataset, info, onOpen }: Props) {
   );
 }
 
-/** What the group says of itself, and how many members it has. */
+/** Up to two texts among the attributes of the group: its title, and what describes it. */
 function Words({ info }: { info: Info }) {
   const said = ["title", "long_name", "summary", "description", "institution"].map((name) => info.attributes[name]);
   const words = said.filter((text): text is string => typeof text === "string" && text !== "").slice(0, 2);

@@ -5,8 +5,9 @@ data of other programs. Everything is removed that could reappear as data of a n
 format, with or without their node, and keys of chunks, in any encoding, where there is an array.
 
 Documents are removed first, so no array is ever seen without some of its chunks. Where chunks lie without a document,
-a note says which these are, from before the first document goes until the last chunk is gone. Whoever erases there
-again finds in it what a killed program has left. The journals of conversions, copies and deletions are such notes, too.
+a note names them, from before the first document goes until the last chunk is gone. If a program is killed meanwhile,
+the next one that erases there reads the note, and removes what is left. The journals of conversions, copies and
+deletions are such notes, too.
 """
 
 from __future__ import annotations

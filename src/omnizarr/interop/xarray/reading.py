@@ -463,7 +463,11 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
         if _FILL_VALUE in attributes:
             meant = fill_values.decode(attributes[_FILL_VALUE], array.dtype)
             attributes[_FILL_VALUE] = attributes[_FILL_VALUE] if meant is None else meant
-    wrapped = _LazyArray(view.as_lazy(array)) if isinstance(array.store, LazyStore) else _ZarrArray(array)
+    store = array.store
+    if isinstance(store, LazyStore):
+        wrapped: _LazyArray | _ZarrArray = _LazyArray(store.view_of(array.path.strip("/")))
+    else:
+        wrapped = _ZarrArray(array)
     if wrapped.dtype.kind == "T":
         encoding["dtype"] = wrapped.dtype
     return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)

@@ -431,7 +431,9 @@ def as_lazy(source: Any, *, watched: bool = False) -> LazyArray:
     view_of = getattr(getattr(source, "store", None), "view_of", None)
     if view_of is not None:  # an array of a `LazyStore`
         found: LazyArray = view_of(source.path.strip("/"))
-        return found
+        # Elements in memory have no attributes: then only the array knows their units.
+        if all(hasattr(leaf.source, "attrs") for leaf in tree.leaves(found._node)) or not source.attrs:  # noqa: SLF001
+            return found
     names = getattr(source, "dimension_names", None)
     seen = sources.stamp(source) if watched else None
     return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype), watched, seen), names)
