@@ -126,3 +126,14 @@ def test_reading_stops_when_asked_to():
     array = omnizarr.create_array({}, data=np.arange(100.0), chunks=(10,))
     with mock.patch.multiple(extremes, _BLOCK=10), pytest.raises(KeyboardInterrupt):
         read(array, [range(100)], 0, 5, decoded, between=mock.Mock(side_effect=[None, None, KeyboardInterrupt]))
+
+
+@pytest.mark.parametrize("length", [10**5, 10**15])
+def test_number_of_chunks_is_bounded(length):
+    store = Noting(omnizarr.storage.MemoryStore())
+    array = omnizarr.create_array(store, shape=(length,), chunks=(1,), dtype="u1")
+    array[length // 2] = 7
+    store.keys.clear()
+    found = read(array, [range(length)], 0, length // 100, decoded)
+    assert found.share < 1
+    assert len(store.keys) < 2**15

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 2**28
 """Bytes of decoded chunks that are read for a line, unless one chunk of each bin is more."""
+_CHUNK: Final = 2**12
+"""Bytes that a chunk counts at least: asking for one takes as long as decoding these."""
 _BLOCK: Final = 2**20
 """Elements that are read at once, or those of a chunk."""
 _LESS: Final = 4
@@ -129,7 +131,7 @@ def read(
     fields : str, optional
         Field of a record.
     most_bytes : int
-        Bytes of decoded chunks: of all for the whole line, otherwise a quarter of it.
+        Bytes of decoded chunks, each at least 4096: of all for the whole line, otherwise a quarter of it.
     between : callable
         Called between two reads; what it raises ends reading.
     skips_broken : bool
@@ -216,10 +218,10 @@ def _plan(array: Array, line: range, dimension: int, width: int, most_bytes: int
     facts = info.of_array(array.store_path, array.metadata)
     chunks = facts.chunks or array.shape
     in_chunk = max(1, chunks[dimension] // abs(line.step))
-    cost = facts.nbytes_of(chunks) or 0
+    cost = max(_CHUNK, facts.nbytes_of(chunks) or 0)
     if width > 1 and cost * (len(line) / in_chunk) > most_bytes:
         bins = -(-len(line) // width)
-        count = most_bytes // _LESS // (bins * max(cost, 1))
+        count = most_bytes // _LESS // (bins * cost)
         if count and width >= 2 * in_chunk:
             # Whole chunks are read, from the first that begins in a bin on.
             phase = -line.start // line.step % in_chunk if line.step > 0 else 0
