@@ -337,6 +337,15 @@ def test_a_pattern_and_the_engine_of_xarray_open_it(tmp_path):
     xr.testing.assert_identical(by_list.load(), expected)
 
 
+def test_patterns_and_paths_can_be_mixed(tmp_path):
+    first, *_ = years(tmp_path, 2000, 2001, 2002)
+    with_brackets = stored(daily("2003-01-01", 365), tmp_path / "2003[final].zarr")
+    both = omnizarr.combine([first, tmp_path / "200[12].zarr", with_brackets], "time")
+    assert both["time"].shape == (366 + 3 * 365,)
+    with pytest.raises(JoinError, match=r"no path matches.*nothing-\*"):
+        omnizarr.combine([first, str(tmp_path / "nothing-*.zarr")], "time")
+
+
 def test_other_programs_read_it(tmp_path):
     both = omnizarr.combine(years(tmp_path, 2000, 2001), "time")
     theirs = to_zarr_python(both)

@@ -151,6 +151,12 @@ def data(tmp_path, monkeypatch):
             root.create_array("lat", data=np.arange(35.0, 55.0), dimension_names=["lat"])
         root["t2m"].attrs.update({"units": "K", "valid_range": [180, 340], "history": "made"})
     omnizarr.create_array("scan.zarr", data=elements, dimension_names=("z", "y", "x"))
+    for year in (2020, 2021):
+        days = {"units": f"days since {year}-01-01"}
+        run = omnizarr.create_group(f"run-{year}.zarr")
+        run.create_array(
+            "time", data=np.arange(366 if year == 2020 else 365), dimension_names=["time"], attributes=days
+        )
     omnizarr.create_group("cells.zarr").create_array("0", data=elements[None])
     (tmp_path / "tides.cdl").write_text(CDL)
     (tmp_path / "era5.zarr.omnizarr-repair-20260102T030405").mkdir()
@@ -165,6 +171,7 @@ BEFORE = {
     "attrs set tides.zarr": "omnizarr gen tides.cdl -o tides.zarr",
     "diff old.zarr new.zarr": "omnizarr convert old.zarr new.zarr",
     "old.zarr/t2m new.zarr/t2m": "omnizarr convert old.zarr new.zarr",
+    "convert run.zview": "omnizarr combine --along time run-2020.zarr run-2021.zarr run.zview",
     "--no-values era5.zarr backup.zarr": "omnizarr cp era5.zarr backup.zarr",
     "--digest era5.digests": "omnizarr digest era5.zarr > era5.digests && omnizarr cp era5.zarr backup.zarr",
     " cells.ome.zarr": "omnizarr pyramid scan.zarr cells.ome.zarr",

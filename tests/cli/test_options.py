@@ -113,6 +113,7 @@ def test_manual_has_the_json_of_every_command_that_prints_some():
         ("check", ["check", "x.zarr"]),
         ("repair", ["repair", "x.zarr"]),
         ("convert", ["convert", "x.zarr", "--dry-run"]),
+        ("combine", ["combine", "--along", "n", "--compat", "override", "n.zarr", "n.zarr", "n.zview"]),
     ],
 )
 def test_json_has_the_fields_of_the_manual(capsys, monkeypatch, place, command, arguments):
@@ -120,6 +121,7 @@ def test_json_has_the_fields_of_the_manual(capsys, monkeypatch, place, command, 
     other = omnizarr.create_group("y.zarr")
     other.create_array("a", data=np.arange(40, dtype="int32"))
     other.create_array("image", data=np.zeros((20, 20)))
+    omnizarr.create_group("n.zarr").create_array("a", data=np.arange(4), dimension_names=["n"])
     assert main([*arguments, "--json"]) == (1 if command == "diff" else 0)
     document = json.loads(capsys.readouterr().out)
     fields = set(documented()[command])

@@ -58,7 +58,7 @@ def combine(
     Parameters
     ----------
     sources : iterable or str
-        Paths and URLs, or groups; or a pattern of paths, such as ``"data/*.zarr"``.
+        Paths, URLs and groups, or one of them. A path can be a pattern, such as ``"data/*.zarr"``.
     along : str
         The dimension along which the groups follow each other. If there is a variable with this name, it is the
         coordinate, by which the groups are sorted.
@@ -120,15 +120,24 @@ def _check(name: str, value: str, expected: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, expected))}")
 
 
+def _listed(sources: Any) -> Iterable[Any]:
+    return [sources] if isinstance(sources, str | os.PathLike) else sources
+
+
+def _matching(source: Any) -> Sequence[Any]:
+    """Return the paths that match, if it is a pattern."""
+    if not isinstance(source, str | os.PathLike):
+        return [source]
+    text = os.fspath(source)
+    if scheme_of(text) is not None or not glob.has_magic(text) or os.path.lexists(text):
+        return [text]
+    if not (found := sorted(glob.glob(text))):  # noqa: PTH207 - the result has the form of the pattern
+        raise JoinError("no path matches the pattern", found=text)
+    return found
+
+
 def _opened(sources: str | Iterable[Any], storage_options: Mapping[str, Any] | None) -> list[Group]:
-    if isinstance(sources, str | os.PathLike):
-        found: list[Any] = [os.fspath(sources)]
-        if scheme_of(found[0]) is None and glob.has_magic(found[0]):
-            found = sorted(glob.glob(found[0]))  # noqa: PTH207 - the result has the form of the pattern
-            if not found:
-                raise JoinError("no path matches the pattern", found=str(sources))
-    else:
-        found = list(sources)
+    found = [each for source in _listed(sources) for each in _matching(source)]
     if not found:
         raise JoinError("there is nothing to join", found="no sources", expected="at least one")
     paths = [position for position, source in enumerate(found) if not isinstance(source, Group)]
@@ -333,9 +342,7 @@ class _Combining:
                 "a source lacks an array that others have",
                 found=str(self.sources[lacking[0]]),
                 expected=f"an array {path!r}, as in {self.sources[next(iter(found))]}",
-                remedy=Remedy(
-                    "pass {absent} for missing values, or {drop} to leave the array out", absent="fill", drop="drop"
-                ),
+                remedy=Remedy('pass {absent} for missing values, or "drop" to leave the array out', absent="fill"),
             )
         if lacking and self.absent == "drop":
             self.notes.append(f"{path!r} is left out: {len(lacking)} sources lack it")

@@ -157,9 +157,7 @@ class Ordering:
                         f"there is a gap along {self.along!r}",
                         found=f"{self.names[other.source or 0]} begins at {said(after[0])}",
                         expected=f"one step after {said(before[-1])}, where {self.names[one.source or 0]} ends",
-                        remedy=Remedy(
-                            "pass {gaps} to join them, or {fill} for missing values", gaps="keep", fill="fill"
-                        ),
+                        remedy=Remedy('pass {gaps} to join them, or "fill" for missing values', gaps="keep"),
                     )
                 count = round(float(distance / step)) if step else 0
                 if not count or abs(distance - count * step) > abs(step) * _UNEVEN:

@@ -44,6 +44,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Convert": {
         "convert": ("convert", "Convert between Zarr formats, and to and from netCDF."),
+        "combine": ("combine", "Show many groups as one group, without copying them."),
     },
     "Share": {
         "serve": ("serve", "Serve a hierarchy over HTTP, read-only, until Ctrl-C."),
@@ -67,6 +68,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("validate", "verify", "lint", "fsck", "doctor"), "check"),
     **dict.fromkeys(("fix", "mend"), "repair"),
     **dict.fromkeys(("rechunk", "migrate", "translate", "reencode", "nccopy"), "convert"),
+    **dict.fromkeys(("ncrcat", "concat", "concatenate", "join", "merge"), "combine"),
     **dict.fromkeys(("ncdump", "h5dump", "cdl"), "dump"),
     **dict.fromkeys(("ncgen", "generate"), "gen"),
     **dict.fromkeys(("copy", "h5copy", "sync"), "cp"),
