@@ -368,6 +368,19 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
     return replace(chain, left_out=tuple(left_out), writes_part=False) if left_out else chain
 
 
+def without(codecs: Sequence[Named], mask: int, filters: int) -> list[Named]:
+    """Return a chain without those of its codecs that a mask names, of which `filters` are before the serializer.
+
+    Bit 0 of the mask is the first codec, bit 1 the next one, and so on. The serializer has no bit.
+
+    >>> codecs = [Named(name) for name in ("delta", "bytes", "shuffle", "zlib")]
+    >>> [codec.name for codec in without(codecs, 0b101, 1)]
+    ['bytes', 'shuffle']
+    """
+    bits = [*range(filters), None, *range(filters, len(codecs) - 1)]
+    return [named for named, bit in zip(codecs, bits, strict=True) if bit is None or not mask >> bit & 1]
+
+
 def drive(reading: Reading, source: Source, compute: Compute | None = None) -> bool:
     """Answer the requests of `reading` from `source`, one after the other, and return its result."""
     answer = None

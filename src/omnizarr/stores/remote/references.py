@@ -29,7 +29,7 @@ from omnizarr.errors import (
     StoreAccessError,
     StoreError,
 )
-from omnizarr.stores import bounded, pool, trust, verbs
+from omnizarr.stores import bounded, pool, ranges, trust, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -47,6 +47,7 @@ from omnizarr.stores.base import (
     fill,
     parts_of,
 )
+from omnizarr.stores.ranges import Range
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import reference_sets
 from omnizarr.stores.remote.reference_sets import METADATA, Partitions, Reference, References, Table, Target
@@ -62,8 +63,6 @@ else:
 
 T = TypeVar("T")
 
-_GAP: Final = 1 << 16  # bytes between two parts of a file that are fetched together
-_LARGEST: Final = 1 << 22  # bytes of parts that are fetched together
 _ALL: Final = (0, None)
 _NODES: Final = ("zarr.json", ".zgroup", ".zarray", METADATA)
 """Documents that show that a directory, which a server may not list, is a hierarchy."""
@@ -78,25 +77,17 @@ class _Wanted(NamedTuple):
     found: Reference | None
 
     @property
-    def part(self) -> tuple[int, int] | None:
-        """The byte range to read from the file, its end excluded; None if the reference has no length."""
+    def range(self) -> Range | None:
+        """The bytes to read from the file; None if the reference has no length."""
         if not isinstance(self.found, Target) or self.found.length is None:
             return None
         start, length = bounds(self.span, self.found.length)
-        return self.found.offset + start, self.found.offset + start + length
+        return Range(self.found.url, self.found.offset + start, self.found.offset + start + length)
 
     @property
     def size(self) -> int | None:
         """The number of bytes of the value; None if the reference has no length."""
         return self.found.length if isinstance(self.found, Target) else len(self.found or b"")
-
-    def joins(self, group: Sequence[_Wanted]) -> bool:
-        """Whether it can be part of the previous requests, because it begins soon after them in the same file."""
-        first, last, own = group[0], group[-1].part, self.part
-        if own is None or last is None or first.part is None:
-            return False
-        urls = {each.found.url for each in (first, self) if isinstance(each.found, Target)}
-        return len(urls) == 1 and last[1] <= own[0] <= last[1] + _GAP and own[1] - first.part[0] <= _LARGEST
 
 
 class ReferenceStore(Store):
@@ -234,7 +225,7 @@ class ReferenceStore(Store):
 
     def _get_each(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
         """Yield the values; with `most`, raise StoreLimitError for those of more bytes."""
-        groups = self._groups(requests, most)
+        groups = ranges.neighbours(self._wanted(requests, most), lambda wanted: wanted.range)
         read_group = partial(self._read_group, most=most)
         for group in groups:
             if isinstance(group[0].found, Target):  # values in the references themselves need no file
@@ -243,19 +234,13 @@ class ReferenceStore(Store):
             else:
                 yield from read_group(group)
 
-    def _groups(self, requests: Iterable[Request], most: int | None) -> Iterator[list[_Wanted]]:
-        """Yield requests in groups for neighbouring parts of one file."""
-        group: list[_Wanted] = []
+    def _wanted(self, requests: Iterable[Request], most: int | None) -> Iterator[_Wanted]:
+        """Yield the requests with what they refer to."""
         for position, (key, span) in enumerate(requests):
             wanted = _Wanted(position, key, _ALL if span is None else span, self._find(key))
             if most is not None and wanted.found is not None:
                 verbs.check_limit(self, key, wanted.size or 0, most)
-            if group and not wanted.joins(group):
-                yield group
-                group = []
-            group.append(wanted)
-        if group:
-            yield group
+            yield wanted
 
     def _read_group(self, group: list[_Wanted], most: int | None) -> list[tuple[int, Buffer | None]]:
         first = group[0]
@@ -263,10 +248,10 @@ class ReferenceStore(Store):
             return [(first.position, None if first.found is None else cut(first.found, first.span))]
         if len(group) == 1:
             return [(first.position, self._read(first.key, first.found, [first.span], most)[0])]
-        parts = [each.part for each in group if each.part is not None]
-        start, stop = parts[0][0], parts[-1][1]
+        parts = [each.range for each in group if each.range is not None]
+        start, stop = parts[0].start, parts[-1].stop
         around = Target(first.found.url, start, stop - start)
-        values = self._read(first.key, around, [(begin - start, end - start) for begin, end in parts])
+        values = self._read(first.key, around, [(begin - start, end - start) for _, begin, end in parts])
         return [(each.position, part) for each, part in zip(group, values, strict=True)]
 
     @answers(verbs.get_spans)

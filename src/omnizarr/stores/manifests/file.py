@@ -1,0 +1,217 @@
+"""A file of another format in a store, and what shows that it is not the same file any more.
+
+A manifest is true for one version of a file. So size and change marker are recorded when the file is opened:
+
+- of a file of this machine, the time of its last change, compared after each read;
+- of a value in an object store, its ETag: each request asks for that version (`omnizarr.stores.verbs.pinned`);
+- elsewhere, the stamp of the value, if the store has one, compared after each read, or once if that takes a request.
+
+Parts of two versions are never combined, and missing bytes are an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
+
+from omnizarr.errors import ConflictError, StaleError, StoreError
+from omnizarr.stores import verbs
+from omnizarr.stores.base import Buffers, Parts, Reader, Span, Store
+from omnizarr.stores.local.directory import LocalStore
+
+T = TypeVar("T")
+
+_REMEDY = "open it again"
+
+
+class File:
+    """A file in a store.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    key : str
+        Its key there.
+    size : int, optional
+        Its size in bytes. None: unknown until `read` is first called.
+    marker : object, optional
+        What shows that it has changed, as `of` found it. None: nothing does but its size.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> file = File.of(MemoryStore({"a.bin": b"0123456789"}), "a.bin")
+    >>> file.size, [bytes(part) for part in file.read([(2, 4), (8, 10)])]
+    (10, [b'23', b'89'])
+    """
+
+    __slots__ = ("_has_asked", "_is_checked", "_reads", "key", "marker", "size", "store")
+
+    def __init__(self, store: Store, key: str, size: int | None = None, marker: Hashable = None) -> None:
+        self.store = store
+        self.key = key
+        self.size = size
+        self.marker = marker
+        self._reads: Reader | None = None
+        self._has_asked = False
+        self._is_checked = False
+
+    @classmethod
+    def of(cls, store: Store, key: str) -> File:
+        """Return a file as it is now. Raises StoreError if it does not exist."""
+        file = cls(store, key)
+        if file.is_local:
+            file.size, file.marker = file._status()
+        elif not file._pinned():
+            file.marker, file.size = verbs.stamp(store, key), store.size(key)
+            if file.size is None:
+                raise file._missing()
+        return file
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> File:
+        """Return a file of this machine, as it is now. Links are followed. Raises StoreError if it does not exist."""
+        folder, name = os.path.split(os.path.realpath(path))
+        return cls.of(LocalStore(folder, read_only=True), name)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a file of this machine."""
+        return type(self.store) is LocalStore
+
+    @property
+    def path(self) -> str:
+        """The path, or what messages call it."""
+        if isinstance(self.store, LocalStore):
+            return os.path.join(self.store.root, *self.key.split("/"))
+        place = self.store.place
+        return f"{place.rstrip('/')}/{self.key}" if place else self.key
+
+    # -- reading -----------------------------------------------------------------------
+
+    def read(self, spans: Sequence[Span]) -> Buffers:
+        """Return parts of the file.
+
+        Raises
+        ------
+        StaleError
+            If the file is not the one that was opened.
+        StoreError
+            If it does not exist, or ends before one of the parts does.
+        """
+        parts = self._answer(lambda: self._parts(spans))
+        for part, (start, stop) in zip(parts, spans, strict=True):
+            if stop is not None and start >= 0 and len(part) < stop - start:
+                raise self.too_short(stop)
+        return parts
+
+    def read_into(self, out: memoryview, start: int) -> None:
+        """Fill `out` from byte `start` on. Raises what `read` raises."""
+        if self._pinned():
+            (part,) = self.read([(start, start + out.nbytes)])
+            out.cast("B")[:] = part
+            return
+        found = self._answer(lambda: verbs.read_into(self.store, self.key, out, start))
+        if found < out.nbytes:
+            raise self.too_short(start + out.nbytes)
+
+    def _parts(self, spans: Sequence[Span]) -> Buffers | None:
+        if not self._pinned():
+            return verbs.get_spans(self.store, self.key, spans)
+        try:
+            parts = self._reads(spans)  # type: ignore[misc]
+        except ConflictError as error:
+            raise self._changed("another version", "the one that was opened") from error
+        if isinstance(parts, Parts) and parts.size is not None:
+            if self.size is None:
+                self.size = parts.size
+            elif self.size != parts.size:
+                raise self._changed(f"{parts.size} bytes", f"{self.size} bytes")
+        return parts
+
+    def _answer(self, ask: Callable[[], T | None]) -> T:
+        answer = ask()
+        if answer is None:
+            raise self._missing()
+        if self.is_local:
+            self._check_local()
+        elif not self._is_checked:
+            self._check_marker()
+            # Where a stamp takes a request, it is asked for once.
+            self._is_checked = self._pinned() or self.store.features.concurrency > 1
+        return answer
+
+    def _pinned(self) -> bool:
+        """Whether all reads are of one version, that of the first of them."""
+        if not self._has_asked:
+            self._reads = None if self.is_local else verbs.pinned(self.store, self.key)
+            self._has_asked = True
+        return self._reads is not None
+
+    # -- what has changed ----------------------------------------------------------------
+
+    def _status(self) -> tuple[int, Hashable]:
+        try:
+            status = os.stat(self.path)
+        except OSError as error:
+            raise self._missing() from error
+        return status.st_size, status.st_mtime_ns
+
+    def _check_local(self) -> None:
+        if self.size is None and self.marker is None:
+            return
+        size, marker = self._status()
+        if self.size not in {None, size}:
+            raise self._changed(f"{size} bytes", f"{self.size} bytes")
+        if self.marker not in {None, marker}:
+            raise self._changed(f"changed at {marker} ns", f"{self.marker} ns")
+
+    def _check_marker(self) -> None:
+        if self.marker is not None and (found := verbs.stamp(self.store, self.key)) not in {None, self.marker}:
+            raise self._changed(f"version {found}", f"version {self.marker}")
+
+    def _changed(self, found: str, expected: str) -> StaleError:
+        return StaleError(
+            f"the file {self.path} has changed since it was opened",
+            store=repr(self.store),
+            key=self.key,
+            found=found,
+            expected=expected,
+            remedy=_REMEDY,
+        )
+
+    def _missing(self) -> StoreError:
+        return StoreError(f"the file {self.path} does not exist", store=repr(self.store), key=self.key)
+
+    def too_short(self, stop: int) -> StoreError:
+        """Return the error for a part that ends behind the file."""
+        return StoreError(
+            f"the file {self.path} ends before its data do",
+            store=repr(self.store),
+            key=self.key,
+            found="fewer bytes" if self.size is None else f"{self.size} bytes",
+            expected=f"at least {stop} bytes",
+            remedy="is it complete? Copy or download it again",
+        )
+
+    # -- the object itself -----------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._reads is not None and self.marker is None:
+            self.marker = verbs.stamp(self.store, self.key)
+            self.read([(0, min(1, self.size or 0))])  # that stamp is of the version that was opened
+        return File, (self.store, self.key, self.size, self.marker)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, File) and self._place() == other._place()
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def _place(self) -> tuple[Any, ...]:
+        return self.store, self.key, self.size, self.marker
+
+    def __repr__(self) -> str:
+        return f"File({self.path!r})"

@@ -1,0 +1,574 @@
+"""A store of arrays in files of other formats: documents that a reader made, and chunks where they lie in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from omnizarr.codecs import chain as chains
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.contract import ArraySpec
+from omnizarr.errors import OmnizarrError, ReadOnlyError, StoreError
+from omnizarr.formats import V2, V3
+from omnizarr.formats.documents import parse
+from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, strict, thawed
+from omnizarr.model.grids import Grid
+from omnizarr.model.keys import KeyEncoding
+from omnizarr.stores import pool, ranges, threads, verbs
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Features,
+    Listing,
+    Parts,
+    Request,
+    Span,
+    Store,
+    answers,
+    as_prefix,
+    bounds,
+    check_key,
+    cut,
+    fill,
+    listing,
+    parts_of,
+)
+from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores.manifests.file import File
+from omnizarr.stores.manifests.manifest import AnyManifest, Extent, Manifest, Strided
+from omnizarr.stores.ranges import Range
+
+Loader: TypeAlias = Callable[[], AnyManifest]
+"""Returns a manifest when it is first needed: opening a file reads no index of chunks. It may append to the files."""
+
+_ALL: Final = (0, None)
+_DIALECTS: Final = (V3, V2)
+
+
+class Table:
+    """The chunks of an array, and what is needed to read them.
+
+    Attributes
+    ----------
+    metadata : ArrayMetadata
+    grid : Grid
+    keys : KeyEncoding
+    """
+
+    def __init__(self, path: str, metadata: ArrayMetadata, load: Loader, files: Sequence[File]) -> None:
+        self.metadata = metadata
+        self.grid: Grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
+        self.keys: KeyEncoding = keys.bind(metadata.chunk_key_encoding)
+        self.files = files
+        self._path = path
+        self._load = load
+        self._chunks: AnyManifest | None = None
+        self._chains: dict[int, Chain] = {}
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the manifest is in memory."""
+        return self._chunks is not None
+
+    @property
+    def chunks(self) -> AnyManifest:
+        """The manifest. Raises StoreError if it cannot be made, or does not fit the array."""
+        if self._chunks is None:
+            with threads.lock((Table, id(self))):
+                if self._chunks is None:
+                    self._chunks = self._loaded()
+        return self._chunks
+
+    def _loaded(self) -> AnyManifest:
+        manifest, grid = self._load(), self.grid.grid_shape
+        if isinstance(manifest, Strided):
+            found, expected, fits = f"a grid of {manifest.grid}", f"{grid}", manifest.grid == grid
+        else:
+            found, expected = f"{len(manifest)} chunks", f"{self.grid.nchunks}"
+            fits = len(manifest) == self.grid.nchunks
+        if not fits:
+            raise StoreError("a manifest does not fit its array", path=self._path, found=found, expected=expected)
+        if manifest.most_files > len(self.files):
+            raise StoreError(
+                "a manifest names an unknown file",
+                path=self._path,
+                found=f"file {manifest.most_files - 1}",
+                expected=f"one of {len(self.files)}",
+            )
+        return manifest
+
+    def chain(self, mask: int = 0) -> Chain:
+        """Return the codecs of chunks that skip some of them."""
+        chain = self._chains.get(mask)
+        if chain is None:
+            self._chains[mask] = chain = self._bound(mask)
+        return chain
+
+    def _bound(self, mask: int) -> Chain:
+        document = self.metadata
+        data_type = datatypes.bind(thawed(document.data_type), document.byte_order)
+        is_undefined = document.fill_value is UNDEFINED
+        value = data_type.default_fill_value if is_undefined else data_type.fill_from_json(thawed(document.fill_value))
+        shape = self.grid.chunk_shape
+        if shape is None:
+            raise StoreError("an array with a manifest has a regular grid", found=document.chunk_grid)
+        spec = ArraySpec(shape, data_type, value)
+        codecs = tuple(map(thawed, document.codecs))
+        whole = chains.bind(codecs, spec)
+        return chains.bind(chains.without(codecs, mask, len(whole.filters)), spec) if mask else whole
+
+
+class _Wanted(NamedTuple):
+    """One request."""
+
+    position: int
+    key: str
+    span: Span
+    found: Buffer | _Chunk | None
+    most: int | None
+
+    @property
+    def range(self) -> Range | None:
+        """The bytes of the file that are needed, if they follow one another."""
+        if not isinstance(self.found, _Chunk):
+            return None
+        extent = self.found.extent
+        if extent.parts > 1 or extent.skipped:
+            return Range(extent.file, extent.offset, extent.stop)
+        start, stop = _within(extent, self.span)
+        return Range(extent.file, start, stop)
+
+
+class _Chunk(NamedTuple):
+    """A chunk that is stored."""
+
+    table: Table
+    extent: Extent
+
+
+def _within(extent: Extent, span: Span) -> tuple[int, int]:
+    """Return the bytes of the file that hold a part of a value."""
+    start, length = bounds(span, extent.size)
+    return extent.offset + min(start, extent.length), extent.offset + min(start + length, extent.length)
+
+
+class ManifestStore(Store):
+    r"""A read-only store: documents in memory, and chunks in files of any format.
+
+    Parameters
+    ----------
+    documents : mapping of str to bytes
+        The documents by key, ``a/zarr.json``, and chunks that the reader has made itself.
+    manifests : mapping of str to Manifest, Strided or callable
+        Where the chunks of arrays lie, by path. A callable returns it when it is first needed.
+    files : sequence of File, str or path
+        The files, by number. A path is a file of this machine.
+    name : str, optional
+        What messages call the store. The default is the path of the first file.
+
+    Raises
+    ------
+    StaleError
+        In reading, if a file is not the one that was opened.
+    StoreError
+        In reading, if a file does not exist, or ends before a chunk does, or a manifest does not fit its array.
+
+    Notes
+    -----
+    Chunk keys are those of the document of their array. A chunk that skips codecs is encoded again when it is
+    requested, so that all readers see what the document says.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, omnizarr
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "a.bin")
+    >>> _ = file.write_bytes(b"header" + bytes(range(6)))
+    >>> template = omnizarr.create_array({}, shape=6, chunks=2, dtype="u1", compressors=None)
+    >>> documents = {"zarr.json": template.store.get("zarr.json")}
+    >>> store = ManifestStore(documents, {"": Manifest([6, 8, 10], [2, 2, 2])}, [file])
+    >>> omnizarr.open(store)[:], bytes(store.get("c/1"))
+    (array([0, 1, 2, 3, 4, 5], dtype=uint8), b'\x02\x03')
+    >>> folder.cleanup()
+    """
+
+    read_only = True
+
+    def __init__(
+        self,
+        documents: Mapping[str, Buffer],
+        manifests: Mapping[str, AnyManifest | Loader],
+        files: Sequence[Any],
+        *,
+        name: str = "",
+    ) -> None:
+        self._documents = MemoryStore(documents, read_only=True)
+        self._manifests = dict(manifests)
+        self._files = files if _are_files(files) else [*map(_as_file, files)]
+        self._name = name
+        self._features: Features | None = None
+        self._tables: dict[str, Table] = {}
+
+    @property
+    def files(self) -> Sequence[File]:
+        """The files, by number."""
+        return self._files
+
+    @property
+    def documents(self) -> Mapping[str, Buffer]:
+        """The documents by key."""
+        return self._documents.store_dict
+
+    def table_of(self, path: str) -> Table | None:
+        """Return where the chunks of the array at a path lie; None if it has no manifest. Raises StoreError."""
+        found = self._tables.get(path)
+        if found is not None or path not in self._manifests:
+            return found
+        try:
+            given = self._manifests[path]
+            load = (lambda: given) if isinstance(given, Manifest | Strided) else given
+            found = self._tables.setdefault(path, Table(path, self._metadata(path), load, self._files))
+        except OmnizarrError as error:
+            raise error.add(store=repr(self), path=path)
+        return found
+
+    def _metadata(self, path: str) -> ArrayMetadata:
+        for dialect in _DIALECTS:
+            known = {name: self._documents.get(key) for name, key in dialect.keyspace.documents(path).items()}
+            found = {name: parse(value) for name, value in known.items() if value is not None}
+            metadata = dialect.load(found, strict) if found else None
+            if isinstance(metadata, ArrayMetadata):
+                return metadata
+        raise StoreError("there is a manifest, but no document of an array")
+
+    # -- what it can do --------------------------------------------------------------
+
+    @property
+    def features(self) -> Features:
+        """The concurrency of the stores of the files; other processes see the same files."""
+        if self._features is None:
+            below = [store.features for store in {id(file.store): file.store for file in self._files}.values()]
+            concurrency = max((each.concurrency for each in below), default=1)
+            is_shared = all(each.is_shared for each in below)
+            self._features = Features(concurrency, is_shared=is_shared, listing="complete")
+        return self._features
+
+    # -- reading ---------------------------------------------------------------------
+
+    def _find(self, key: str) -> Buffer | _Chunk | None:
+        """Return a document, or where a chunk lies; None if there is neither."""
+        if (document := self._documents.get(key)) is not None:
+            return document
+        place = self._place(key)
+        if place is None:
+            return None
+        table, number = place
+        try:
+            extent = table.chunks.find(number)
+        except OmnizarrError as error:
+            raise error.add(store=repr(self))
+        return None if extent is None else _Chunk(table, extent)
+
+    def _place(self, key: str) -> tuple[Table, int] | None:
+        for path in self._above(key):
+            table = self.table_of(path)
+            if table is None:
+                continue
+            shape = table.grid.grid_shape
+            coords = table.keys.decode(key[len(path) + 1 :] if path else key, len(shape))
+            if coords is None:
+                return None
+            number = 0
+            for coordinate, length in zip(coords, shape, strict=True):
+                if coordinate >= length:
+                    return None
+                number = number * length + coordinate
+            return table, number
+        return None
+
+    def _above(self, key: str) -> Iterator[str]:
+        """Yield the paths of arrays to which a key can belong."""
+        parts = key.split("/")
+        return (path for end in range(len(parts)) if (path := "/".join(parts[:end])) in self._manifests)
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return a document, or read a chunk from its file."""
+        found = self._find(key)
+        if not isinstance(found, _Chunk):
+            return None if found is None else cut(found, span)
+        return self._values([_Wanted(0, key, _ALL if span is None else span, found, None)])[0][1]
+
+    @answers(verbs.get_within)
+    def _get_within(self, key: str, most: int) -> Buffer | None:
+        """Read the chunk, unless it is too large."""
+        ((_, value),) = self._get_each([(key, None)], most)
+        return value
+
+    @answers(verbs.get_many_within)
+    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
+        """Read concurrently, and neighbours together."""
+        return self._get_each(((key, None) for key in keys), most)
+
+    @answers(verbs.get_many)
+    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Read concurrently, and neighbours together."""
+        return self._get_each(requests, None)
+
+    def _get_each(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
+        groups = ranges.neighbours(self._wanted(requests, most), lambda wanted: wanted.range)
+        for _, values in pool.gather(self._values, groups, self.features.concurrency):
+            yield from values
+
+    def _wanted(self, requests: Iterable[Request], most: int | None) -> Iterator[_Wanted]:
+        for position, (key, span) in enumerate(requests):
+            found = self._find(key)
+            if most is not None and found is not None:
+                size = found.extent.size if isinstance(found, _Chunk) else len(found)
+                verbs.check_limit(self, key, size, most)
+            yield _Wanted(position, key, _ALL if span is None else span, found, most)
+
+    def _values(self, group: list[_Wanted]) -> list[tuple[int, Buffer | None]]:
+        """Read what lies together."""
+        first = group[0]
+        if not isinstance(first.found, _Chunk):
+            return [(first.position, None if first.found is None else cut(first.found, first.span))]
+        try:
+            parts = self._parts([each for each in group if isinstance(each.found, _Chunk)])
+        except OmnizarrError as error:
+            raise error.add(key=first.key)
+        return [(each.position, part) for each, part in zip(group, parts, strict=True)]
+
+    def _parts(self, group: list[_Wanted]) -> Buffers:
+        chunks: list[Any] = [each.found for each in group]
+        file = self._files[chunks[0].extent.file]
+        spans = [span for each, chunk in zip(group, chunks, strict=True) for span in _spans_of(chunk.extent, each.span)]
+        self._check_end(file, max(stop for _, stop in spans))
+        if len(group) > 1:
+            start, stop = min(start for start, _ in spans), max(stop for _, stop in spans)
+            around = memoryview(file.read([(start, stop)])[0])
+            parts: Buffers = [around[first - start : last - start] for first, last in spans]
+        else:
+            parts = file.read(spans)
+        found: Buffers = []
+        for each, chunk in zip(group, chunks, strict=True):
+            own = [parts.pop(0) for _ in _spans_of(chunk.extent, each.span)]
+            found.append(self._value(each, chunk, own))
+        return found
+
+    def _check_end(self, file: File, stop: int) -> None:
+        if file.size is not None and stop > file.size:
+            raise file.too_short(stop)
+
+    def _value(self, wanted: _Wanted, chunk: _Chunk, parts: Buffers) -> Buffer:
+        """Return what was asked for, from the parts of the file."""
+        extent = chunk.extent
+        if extent.skipped:
+            value = self._encoded(chunk, parts[0])
+            if wanted.most is not None:
+                verbs.check_limit(self, wanted.key, len(value), wanted.most)
+            return cut(value, wanted.span)
+        if extent.parts > 1:
+            if len(parts) == 1:
+                lines = np.ndarray((extent.parts, extent.length), "u1", parts[0], strides=(extent.stride, 1))
+                parts = [lines.tobytes()]
+            return cut(b"".join((*parts, bytes(extent.padding))), wanted.span)
+        _, length = bounds(wanted.span, extent.size)
+        missing = length - len(parts[0])
+        return parts[0] if not missing else b"".join((parts[0], bytes(missing)))
+
+    def _encoded(self, chunk: _Chunk, data: Buffer) -> Buffer:
+        """Return a chunk that skips codecs as all codecs would have stored it."""
+        table, mask = chunk.table, chunk.extent.skipped
+        return table.chain().encode(table.chain(mask).decode(data))
+
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read several parts of a chunk from one version of its file."""
+        found = self._find(key)
+        if found is None:
+            return None
+        if not isinstance(found, _Chunk) or found.extent.parts > 1 or found.extent.skipped:
+            value = self.get(key)
+            return None if value is None else parts_of(value, spans)
+        extent = found.extent
+        file = self._files[extent.file]
+        wanted = [_within(extent, span) for span in spans]
+        self._check_end(file, max((stop for _, stop in wanted), default=0))
+        values = [
+            self._value(_Wanted(0, key, span, found, None), found, [part])
+            for span, part in zip(spans, file.read(wanted), strict=True)
+        ]
+        return Parts(values, extent.size)
+
+    @answers(verbs.read_into)
+    def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Read from the file directly into `out`."""
+        found = self._find(key)
+        if found is None:
+            return None
+        if not isinstance(found, _Chunk) or found.extent.parts > 1 or found.extent.skipped or found.extent.padding:
+            value = self.get(key, (start, None))
+            return None if value is None else fill(out, memoryview(value))
+        extent = found.extent
+        size = max(0, extent.length - start)
+        room = out.cast("B")[:size]
+        file = self._files[extent.file]
+        self._check_end(file, extent.offset + start + room.nbytes)
+        file.read_into(room, extent.offset + start)
+        return size
+
+    def exists(self, key: str) -> bool:
+        """Whether there is a document, or a chunk is stored. This does not look for the file."""
+        return self._find(key) is not None
+
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Whether there is one of them."""
+        prefix = as_prefix(prefix)
+        return any(self.exists(prefix + name) for name in names)
+
+    def size(self, key: str) -> int | None:
+        """Return the size of a value, without reading it unless it must be encoded again."""
+        found = self._find(key)
+        return None if found is None else self._size_of(key, found)
+
+    def _size_of(self, key: str, found: Buffer | _Chunk) -> int:
+        if not isinstance(found, _Chunk):
+            return len(found)
+        return len(self.get(key) or b"") if found.extent.skipped else found.extent.size
+
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
+        """Return the change marker of the file, and the part of it."""
+        found = self._find(key)
+        if not isinstance(found, _Chunk):
+            return None if found is None else verbs.stamp(self._documents, key)
+        file = self._files[found.extent.file]
+        return None if file.marker is None else (file.path, file.size, file.marker, found.extent)
+
+    # -- listing ---------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys of all documents and stored chunks."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys of documents and stored chunks under `prefix`."""
+        prefix = as_prefix(prefix)
+        yield from self._documents.list_prefix(prefix)
+        for path in self._manifests:
+            below = f"{path}/" if path else ""
+            if below.startswith(prefix) or prefix.startswith(below):
+                yield from (key for key in self._chunk_keys(path) if key.startswith(prefix))
+
+    def _chunk_keys(self, path: str) -> Iterator[str]:
+        table = self.table_of(path)
+        if table is None:
+            return
+        below = f"{path}/" if path else ""
+        for number in table.chunks.stored([file.size for file in self._files]):
+            yield below + table.keys.encode(_coords(number, table.grid.grid_shape))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Return what is directly under `prefix`. The chunks of arrays further below are not looked at."""
+        prefix = as_prefix(prefix)
+        names = set(self._documents.list_prefix(prefix))
+        for path in self._manifests:
+            below = f"{path}/" if path else ""
+            if prefix.startswith(below):
+                names.update(self._names_of_chunks(path, prefix))
+        return listing(names, prefix)
+
+    def _names_of_chunks(self, path: str, prefix: str) -> Iterator[str]:
+        """Yield what the keys of chunks of an array begin with, up to the first slash behind `prefix`."""
+        table = self.table_of(path)
+        head = (table.keys.affixes or [""])[0] if table is not None else ""
+        for key in self._chunk_keys(path):
+            if key.startswith(prefix):
+                end = key.find("/", len(prefix))
+                yield key if end < 0 else key[: end + 1]
+                if len(prefix) <= len(path) + 1 and "/" in head:  # all begin so
+                    return
+
+    # -- the store itself ------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Raise ReadOnlyError."""
+        check_key(key)
+        self._refuse()
+
+    def delete(self, key: str) -> None:
+        """Raise ReadOnlyError."""
+        check_key(key)
+        self._refuse()
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
+        """Return this store, which is read-only. A writable one is refused."""
+        if not read_only:
+            self._refuse()
+        return self
+
+    def _refuse(self) -> NoReturn:
+        raise ReadOnlyError(
+            "files of other formats can only be read",
+            store=repr(self),
+            remedy='open it with mode "r", and convert it to Zarr to change it',
+        )
+
+    @property
+    def place(self) -> str:
+        """The path or URL of the first file."""
+        return self._name or (self._files[0].path if self._files else "")
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return the identity of the file, if there is one only."""
+        if len(self._files) != 1:
+            return super().origin()
+        (file,) = self._files
+        data, path = file.store.origin()
+        return data, f"{path}/{file.key}".strip("/")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (dict(self.documents), self._pickled(), list(self._files), self._name)
+
+    def _pickled(self) -> dict[str, Any]:
+        """Return the manifests, or what makes them."""
+        known = {path: table.chunks for path, table in self._tables.items() if table.is_loaded}
+        return {**self._manifests, **known}
+
+    def __repr__(self) -> str:
+        return f"ManifestStore({self.place!r})"
+
+
+def _again(documents: Mapping[str, Buffer], manifests: Mapping[str, Any], files: Sequence[File], name: str) -> Store:
+    return ManifestStore(documents, manifests, files, name=name)
+
+
+def _as_file(given: Any) -> File:
+    return given if isinstance(given, File) else File.at(given)
+
+
+def _are_files(files: Sequence[Any]) -> bool:
+    return all(isinstance(each, File) for each in files)
+
+
+def _coords(number: int, grid: Sequence[int]) -> tuple[int, ...]:
+    coords = []
+    for length in reversed(grid):
+        number, coordinate = divmod(number, length)
+        coords.append(coordinate)
+    return tuple(reversed(coords))
+
+
+def _spans_of(extent: Extent, span: Span) -> list[tuple[int, int]]:
+    """Return the bytes of the file that are needed: parts that are near each other together."""
+    if extent.skipped:
+        return [(extent.offset, extent.stop)]
+    if extent.parts == 1:
+        return [_within(extent, span)]
+    if extent.stride - extent.length <= ranges.GAP and extent.stop - extent.offset <= 2 * ranges.LARGEST:
+        return [(extent.offset, extent.stop)]
+    starts = (extent.offset + number * extent.stride for number in range(extent.parts))
+    return [(start, start + extent.length) for start in starts]
