@@ -15,7 +15,8 @@ SOURCE = ROOT / "src" / "omnizarr"
 PICTURE = ROOT / "docs" / "structure.svg"
 
 ROOMS = (
-    *("support", "errors", "settings", "model", "indexing", "codecs", "formats", "stores", "engine", "metadata"),
+    *("support", "errors", "settings", "model", "indexing", "codecs", "formats", "stores", "readers", "engine"),
+    "metadata",
     *("pictures", "nodes", "api", "tools", "netcdf", "storage", "aio", "web", "cli", "interop"),
 )
 """From the ground floor up: a room imports from those before it."""
@@ -30,6 +31,7 @@ HOLDS = {
     "codecs": "bytes and elements",
     "formats": "documents in, model out, back",
     "stores": "keys and bytes",
+    "readers": "files of other formats",
     "engine": "runs plans against stores",
     "metadata": "the model, as users get it",
     "pictures": "of values, in files and terminals",

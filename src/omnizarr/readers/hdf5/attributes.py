@@ -1,0 +1,86 @@
+"""Attributes: in object headers, and in heaps where there are many.
+
+Spec: HDF5 File Format Specification, IV.A.2.m "The Attribute Message", IV.A.2.v "The Attribute Info Message".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from omnizarr.readers.hdf5 import btrees, datatypes, heaps, messages
+from omnizarr.readers.hdf5.datatypes import Dataspace, Datatype
+from omnizarr.readers.hdf5.messages import Header
+from omnizarr.readers.hdf5.source import Cursor, decode
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute in its stored form."""
+
+    name: str
+    datatype: Datatype
+    dataspace: Dataspace
+    raw: bytes
+    address: int
+
+
+def read(header: Header) -> list[Attribute]:
+    """Return the attributes of an object: in the order in which they were made if the file keeps it, or by name."""
+    found = list(_each(header))
+    if found and all(order is not None for order, _ in found):
+        found.sort(key=lambda each: each[0] or 0)
+    elif any(order is not None for order, _ in found) or header.find(messages.ATTRIBUTE_INFO) is not None:
+        found.sort(key=lambda each: each[1].name)
+    return [each for _, each in found]
+
+
+def _each(header: Header) -> Iterator[tuple[int | None, Attribute]]:
+    source = header.source
+    for message in header.messages:
+        if message.kind == messages.ATTRIBUTE:
+            yield message.order, _attribute(Cursor(source, message.address, message.data))
+    info = header.find(messages.ATTRIBUTE_INFO)
+    if info is None:
+        return
+    info.version("the attribute info", 0)
+    flags = info.uint(1)
+    info.skip(2 if flags & 1 else 0)
+    heap_at, names = info.address_or_none(), info.address_or_none()
+    if heap_at is None or names is None:
+        return
+    heap = heaps.fractal(source, heap_at)
+    for record in btrees.records(source, names, {8}):
+        cursor = Cursor(source, names, record)
+        identifier, own = Cursor(source, names, cursor.take(8)), cursor.uint(1)
+        order = cursor.uint(4) if flags & 1 else None
+        data = (
+            messages.in_shared_heap(identifier, messages.ATTRIBUTE)
+            if own & 2
+            else heap.get(identifier.take(heap.id_length))
+        )
+        yield order, _attribute(Cursor(source, heap_at, data))
+
+
+def _attribute(cursor: Cursor) -> Attribute:
+    source, address = cursor.source, cursor.address
+    version = cursor.version("the attribute", 1, 2, 3)
+    flags = cursor.uint(1) if version > 1 else cursor.uint(1) & 0
+    sizes = [cursor.uint(2) for _ in range(3)]
+    if version == 3:
+        cursor.skip(1)
+    parts = []
+    for size in sizes:
+        start = cursor.at
+        parts.append(Cursor(source, address + start, cursor.take(size)))
+        if version == 1:
+            cursor.align(start)
+    name = decode(parts[0].data.split(b"\0")[0])
+    kind = datatypes.shared_datatype(parts[1]) if flags & 1 else datatypes.datatype(parts[1])
+    if flags & 2:
+        parts[2] = Cursor(source, address, messages.shared_data(parts[2], messages.DATASPACE))
+    space = datatypes.dataspace(parts[2])
+    size = space.count * kind.size
+    if size > cursor.left:
+        cursor.fail(f"the value of the attribute {name!r} ends too early", found=cursor.left, expected=size)
+    return Attribute(name, kind, space, cursor.take(size), address)

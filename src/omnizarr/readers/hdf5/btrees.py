@@ -1,0 +1,155 @@
+"""B-trees of both versions: their records, level by level.
+
+Spec: HDF5 File Format Specification, III.A "B-trees and B-tree Nodes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.readers.hdf5.source import Cursor, Source
+
+_LEVELS: Final = 64
+_LEVEL_BYTES: Final = 1 << 24  # bytes of nodes that are read at once
+
+GROUPS, CHUNKS = 0, 1
+
+
+def leaves(source: Source, address: int) -> Iterator[int]:
+    """Yield the addresses of the symbol table nodes below a version 1 B-tree of a group, in order."""
+    walk = source.walk("the B-tree of a group")
+    head = 8 + 2 * source.offset_size
+
+    def below(at: int, level: int | None) -> Iterator[int]:
+        cursor = source.cursor(at, head)
+        cursor.signature(b"TREE")
+        if cursor.uint(1) != GROUPS:
+            cursor.fail("this is not the B-tree of a group")
+        own, count = cursor.uint(1), cursor.uint(2)
+        if own > _LEVELS or (level is not None and own != level):
+            cursor.fail("the level of a node of a B-tree is not valid", found=own, expected=level)
+        length = count * (source.length_size + source.offset_size)
+        walk.visit(at, head + length)
+        entries = source.cursor(at + head, length)
+        for _ in range(count):
+            entries.skip(source.length_size)
+            child = entries.defined("a node of the B-tree of a group")
+            if own:
+                yield from below(child, own - 1)
+            else:
+                yield child
+
+    return below(address, None)
+
+
+def chunk_entries(source: Source, address: int, rank: int) -> NDArray[np.void]:
+    """Return the entries of the leaves of a version 1 B-tree of chunks.
+
+    The fields are those of the file: ``size``, ``mask``, ``offsets`` (of `rank` + 1 lengths), ``child``.
+    """
+    o = source.offset_size
+    entry = np.dtype([("size", "<u4"), ("mask", "<u4"), ("offsets", "<u8", (rank + 1,)), ("child", f"<u{o}")])
+    head = 8 + 2 * o
+    most = 2 * source.chunk_rank
+    walk = source.walk("the B-tree of chunks")
+    level: int | None = None
+    nodes: NDArray[np.uint64] = np.array([address], np.uint64)
+    while True:
+        parts = []
+        step = max(1, _LEVEL_BYTES // (head + most * entry.itemsize))
+        for start in range(0, len(nodes), step):
+            chosen = [int(each) for each in nodes[start : start + step]]
+            walk.visit_each(chosen, head)
+            rows = source.read_each(chosen, head + most * entry.itemsize)
+            counts = rows[:, 6:8].copy().view("<u2").ravel()
+            own = rows[:, 5]
+            wrong = (rows[:, :5] != np.frombuffer(b"TREE\x01", np.uint8)).any(1) | (counts > most) | (own != own[0])
+            wrong |= False if level is None else own != level - 1
+            if wrong.any():
+                at = int(wrong.argmax())
+                raise source.broken(
+                    chosen[at],
+                    "this is not a node of a B-tree of chunks",
+                    found=f"{rows[at, :8].tobytes()!r}",
+                    expected=f"TREE, type 1, level {'of its siblings' if level is None else level - 1}, "
+                    f"{most} entries at most",
+                )
+            found = rows[:, head:].copy().view(entry)
+            parts.append(found[np.arange(most) < counts[:, None]])
+        entries = np.concatenate(parts) if len(parts) != 1 else parts[0]
+        level = int(own[0])
+        if not level or not len(entries):
+            return entries
+        if level > _LEVELS:
+            raise source.broken(address, "a B-tree has too many levels", found=level)
+        nodes = entries["child"].astype(np.uint64)
+
+
+def records(source: Source, address: int, types: Collection[int]) -> Iterator[bytes]:
+    """Yield the records of a version 2 B-tree."""
+    size, blocks = record_blocks(source, address, types)
+    for block in blocks:
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
+
+
+def record_blocks(source: Source, address: int, types: Collection[int]) -> tuple[int, Iterator[bytes]]:
+    """Return the size of the records of a version 2 B-tree, and the records, many at a time and in any order."""
+    o = source.offset_size
+    cursor = source.cursor(address, 22 + o + source.length_size)
+    cursor.signature(b"BTHD")
+    cursor.version("the B-tree", 0)
+    kind = cursor.uint(1)
+    if kind not in types:
+        cursor.fail("the records of the B-tree are of another type", found=kind, expected=sorted(types))
+    node, size, depth = cursor.uint(4), cursor.uint(2), cursor.uint(2)
+    cursor.skip(2)
+    root, count = cursor.address_or_none(), cursor.uint(2)
+    if not size or node < 10 + size or depth > _LEVELS:
+        cursor.fail("the sizes of the B-tree are not valid", found=f"nodes of {node} bytes, records of {size}")
+    return size, iter(()) if root is None else _blocks(cursor, kind, node, size, depth, root, count)
+
+
+def _blocks(header: Cursor, kind: int, node: int, size: int, depth: int, root: int, count: int) -> Iterator[bytes]:
+    source = header.source
+    walk = source.walk("a B-tree")
+    most = (node - 10) // size
+    wide = _width(most)
+    totals = [0]
+    cumulated = most
+    for _ in range(depth):
+        pointer = source.offset_size + wide + totals[-1]
+        most = max(0, node - 10 - pointer) // (size + pointer)
+        cumulated = min((most + 1) * cumulated + most, 1 << 63)
+        totals.append(_width(cumulated))
+    nodes = [(root, count)]
+    for level in range(depth, -1, -1):
+        below: list[tuple[int, int]] = []
+        total = totals[level - 1] if level else 0
+        pointer = source.offset_size + wide + total
+        for at, records_here in nodes:
+            children = (records_here + 1) * pointer if level else 0
+            length = 6 + records_here * size + children
+            walk.visit(at, length)
+            if length > node:
+                raise source.broken(at, "a node of a B-tree has too many records", found=records_here)
+            cursor = source.cursor(at, length)
+            cursor.signature(b"BTIN" if level else b"BTLF")
+            cursor.version("the node of the B-tree", 0)
+            if (found := cursor.uint(1)) != kind:
+                cursor.fail("a node of the B-tree is of another type", found=found, expected=kind)
+            yield cursor.take(records_here * size)
+            for _ in range(records_here + 1 if level else 0):
+                child = cursor.defined("a node of the B-tree")
+                below.append((child, cursor.uint(wide)))
+                cursor.skip(total)
+        nodes = below
+
+
+def _width(limit: int) -> int:
+    """Return the bytes that a number up to `limit` takes."""
+    return (max(1, limit).bit_length() - 1) // 8 + 1

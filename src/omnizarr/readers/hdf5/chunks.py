@@ -1,0 +1,415 @@
+"""Where the chunks of a dataset are: all five indexes of chunks, as columns of numbers.
+
+Spec: HDF5 File Format Specification, III.A "B-trees", VII "Appendix C: Types of Indexes for Dataset Chunks".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.readers.hdf5 import btrees
+from omnizarr.readers.hdf5.datasets import Dataset
+from omnizarr.readers.hdf5.source import Cursor, Source
+
+ALL: Final = 0xFFFFFFFF
+"""The filter mask of a chunk to which no filter was applied."""
+
+_COUNTABLE: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The stored chunks of a dataset, in the order of their numbers.
+
+    Attributes
+    ----------
+    numbers : array of int64
+        The number of each chunk in the grid, counted in C order.
+    offsets, lengths : array of uint64
+        Where its bytes are in the file.
+    skipped : array of uint32 or None
+        Which filters were not applied to it, by bits: bit 0 is the first. None: all were applied to all chunks.
+    grid : tuple of int
+        The number of chunks along each dimension.
+    """
+
+    numbers: NDArray[np.int64]
+    offsets: NDArray[np.uint64]
+    lengths: NDArray[np.uint64]
+    skipped: NDArray[np.uint32] | None
+    grid: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def read(dataset: Dataset) -> Chunks:
+    """Return the stored chunks of a chunked dataset.
+
+    Chunks that lie beyond the shape are left out: they stay in the file after a dataset has shrunk. Raises
+    MetadataError if the index is broken, or a chunk lies beyond the end of the file.
+    """
+    layout, shape = dataset.layout, dataset.shape
+    source = dataset.header.source
+    grid = tuple(-(-length // step) for length, step in zip(shape, layout.chunk_shape, strict=True))
+    if prod(grid) >= _COUNTABLE:
+        raise source.broken(dataset.header.address, "the dataset has too many chunks to count", found=grid)
+    if layout.address is None or not prod(grid):
+        empty = np.empty(0, np.uint64)
+        return Chunks(np.empty(0, np.int64), empty, empty, None, grid)
+    numbers, addresses, lengths, masks = _INDEXES[layout.index](dataset, grid)
+    if layout.has_raw_edges and dataset.filters:
+        masks[_on_edge(numbers, grid, shape, layout.chunk_shape)] = ALL
+    offsets = addresses + np.uint64(source.base)
+    _check(dataset, offsets, lengths)
+    order = np.argsort(numbers, kind="stable")
+    if not np.array_equal(order, np.arange(len(order))):
+        numbers, offsets, lengths, masks = numbers[order], offsets[order], lengths[order], masks[order]
+    if len(numbers) > 1 and (numbers[1:] == numbers[:-1]).any():
+        raise source.broken(layout.address, "the index of chunks has a chunk twice")
+    masks &= np.uint32((1 << min(32, len(dataset.filters))) - 1)
+    return Chunks(numbers, offsets, lengths, masks if masks.any() else None, grid)
+
+
+_Columns = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]
+
+
+def _columns(numbers: Any, addresses: Any, lengths: Any, masks: Any) -> _Columns:
+    count = len(numbers)
+    return (
+        np.ascontiguousarray(numbers, np.int64),
+        np.ascontiguousarray(addresses, np.uint64),
+        np.ascontiguousarray(np.broadcast_to(np.asarray(lengths, np.uint64), count)),
+        np.array(np.broadcast_to(np.asarray(masks, np.uint32), count)),
+    )
+
+
+def chunk_bytes(dataset: Dataset) -> int:
+    """Return the bytes of a chunk without filters."""
+    return prod(dataset.layout.chunk_shape) * dataset.datatype.size
+
+
+def _check(dataset: Dataset, offsets: NDArray[np.uint64], lengths: NDArray[np.uint64]) -> None:
+    source = dataset.header.source
+    size = np.uint64(source.size)
+    wrong = (offsets > size) | (lengths > size - np.minimum(offsets, size))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise source.broken(
+            int(offsets[at]) - source.base,
+            "a chunk lies beyond the end of the file",
+            found=f"{int(lengths[at])} bytes",
+            expected=f"a file of {source.size} bytes",
+            remedy="is the file complete?",
+        )
+
+
+def _on_edge(
+    numbers: NDArray[np.int64], grid: tuple[int, ...], shape: tuple[int, ...], chunk_shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Return which chunks the edge of the array cuts."""
+    found = np.zeros(len(numbers), np.bool_)
+    for at, length, step, count in zip(np.unravel_index(numbers, grid), shape, chunk_shape, grid, strict=True):
+        if length % step:
+            found |= at == count - 1
+    return found
+
+
+def _numbers(scaled: NDArray[np.uint64], grid: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the numbers of chunks by their coordinates, and which of them are within the grid."""
+    inside: NDArray[np.bool_] = np.asarray((scaled < np.array(grid, np.uint64)).all(1))
+    numbers = np.zeros(int(inside.sum()), np.int64)
+    for coordinate, count in zip(scaled[inside].T, grid, strict=True):
+        numbers = numbers * count + coordinate.astype(np.int64)
+    return numbers, inside
+
+
+# -- B-trees ------------------------------------------------------------------------
+
+
+def _tree(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
+    layout = dataset.layout
+    source, address = dataset.header.source, _address(dataset)
+    rank = len(grid)
+    entries = btrees.chunk_entries(source, address, rank)
+    offsets = entries["offsets"][:, :rank]
+    steps = np.array(layout.chunk_shape, np.uint64)
+    if (offsets % steps).any():
+        raise source.broken(address, "a chunk is not on the grid", expected=f"multiples of {layout.chunk_shape}")
+    numbers, inside = _numbers(offsets // steps, grid)
+    entries = entries[inside]
+    return _columns(numbers, entries["child"], entries["size"], entries["mask"])
+
+
+def _tree_2(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
+    source, address = dataset.header.source, _address(dataset)
+    is_filtered = bool(dataset.filters)
+    rank, o = len(grid), source.offset_size
+    size, blocks = btrees.record_blocks(source, address, {11 if is_filtered else 10})
+    data = np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, size)
+    wide = size - o - 4 - 8 * rank
+    if (is_filtered and not 1 <= wide <= 8) or (not is_filtered and size != o + 8 * rank):
+        raise source.broken(address, "the records of chunks have an unknown size", found=size)
+    scaled = data[:, size - 8 * rank :].copy().view("<u8").reshape(-1, rank)
+    numbers, inside = _numbers(scaled, grid)
+    return _elements(dataset, numbers, data[inside, : size - 8 * rank])
+
+
+# -- arrays of elements -------------------------------------------------------------
+
+
+def _elements(dataset: Dataset, numbers: NDArray[np.int64], rows: NDArray[np.uint8]) -> _Columns:
+    """Return the columns for elements of an index: an address, and if there are filters, bytes and filter mask."""
+    source = dataset.header.source
+    o = source.offset_size
+    width = rows.shape[1]
+    wide = width - o - 4
+    if (dataset.filters and not 1 <= wide <= 8) or (not dataset.filters and width != o):
+        raise source.broken(_address(dataset), "the elements of the index of chunks have an unknown size", found=width)
+    addresses = _uints(rows[:, :o])
+    there = addresses != np.uint64((1 << 8 * o) - 1)
+    if not there.all():
+        numbers, rows, addresses = numbers[there], rows[there], addresses[there]
+    if not dataset.filters:
+        return _columns(numbers, addresses, chunk_bytes(dataset), 0)
+    return _columns(numbers, addresses, _uints(rows[:, o : o + wide]), _uints(rows[:, o + wide :]))
+
+
+def _uints(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the little-endian numbers in rows of bytes."""
+    wide = np.zeros((len(rows), 8), np.uint8)
+    wide[:, : rows.shape[1]] = rows
+    return wide.view("<u8").ravel()
+
+
+def _address(dataset: Dataset) -> int:
+    return dataset.layout.address or 0
+
+
+def _most(dataset: Dataset) -> tuple[int | None, ...]:
+    """Return the number of chunks along each dimension that the dataset may grow to."""
+    pairs = zip(dataset.dataspace.most, dataset.layout.chunk_shape, strict=True)
+    return tuple(None if length is None else -(-length // step) for length, step in pairs)
+
+
+def _in_grid(positions: NDArray[np.int64], most: tuple[int, ...], grid: tuple[int, ...], first: int) -> Any:
+    """Return the numbers of elements of an index in the grid, and which of them are in it.
+
+    `most` are the lengths by which the index counts, with dimension `first` in front.
+    """
+    order = [first, *(axis for axis in range(len(grid)) if axis != first)]
+    rest = positions.copy()
+    scaled = np.empty((len(positions), len(grid)), np.uint64)
+    for axis in reversed(order[1:]):
+        rest, scaled[:, axis] = np.divmod(rest, max(1, most[axis]))
+    scaled[:, first] = rest
+    return _numbers(scaled, grid)
+
+
+def _single(dataset: Dataset, _grid: tuple[int, ...]) -> _Columns:
+    length, mask = dataset.layout.single or (chunk_bytes(dataset), 0)
+    return _columns([0], [_address(dataset)], [length], [mask])
+
+
+def _implicit(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
+    source, size = dataset.header.source, chunk_bytes(dataset)
+    most = _bounded(dataset)
+    if prod(grid) * size > source.size:
+        raise source.broken(_address(dataset), "chunks lie beyond the end of the file", found=f"{prod(grid)} chunks")
+    positions = np.arange(prod(most) if prod(most) * size <= source.size else prod(grid), dtype=np.int64)
+    numbers, inside = _in_grid(positions, most, grid, 0)
+    addresses = positions[inside].astype(np.uint64) * np.uint64(size) + np.uint64(_address(dataset))
+    return _columns(numbers, addresses, size, 0)
+
+
+def _bounded(dataset: Dataset) -> tuple[int, ...]:
+    most = _most(dataset)
+    lengths = tuple(each for each in most if each is not None)
+    if len(lengths) != len(most) or prod(lengths) >= _COUNTABLE:
+        raise dataset.header.source.broken(
+            _address(dataset), "a dataset with this index of chunks must have a largest shape", found=most
+        )
+    return lengths
+
+
+def _fixed(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
+    source = dataset.header.source
+    most = _bounded(dataset)
+    o = source.offset_size
+    cursor = source.cursor(_address(dataset), 8 + source.length_size + o)
+    cursor.signature(b"FAHD")
+    cursor.version("the fixed array", 0)
+    cursor.skip(1)
+    size, bits, stated = cursor.uint(1), cursor.uint(1), cursor.length()
+    block = cursor.address_or_none()
+    if not size or bits > 40 or stated < prod(most):
+        cursor.fail("the sizes of the fixed array are not valid", found=stated, expected=f"{prod(most)} elements")
+    if block is None:
+        return _columns([], [], [], [])
+    head = 6 + o
+    source.cursor(block, 4).signature(b"FADB")
+    count, page = prod(most), 1 << bits
+    if stated <= page:
+        data = source.read(block + head, count * size)
+        rows = np.frombuffer(data, np.uint8).reshape(-1, size)
+        positions = np.arange(count, dtype=np.int64)
+    else:
+        pages = -(-stated // page)
+        marks = np.unpackbits(np.frombuffer(source.read(block + head, (pages + 7) // 8), np.uint8))[:pages]
+        rows, positions = _pages(source, block + head + (pages + 7) // 8 + 4, marks, page, size, stated)
+        rows, positions = rows[positions < count], positions[positions < count]
+    numbers, inside = _in_grid(positions, most, grid, 0)
+    return _elements(dataset, numbers, rows[inside])
+
+
+def _pages(
+    source: Source, start: int, marks: NDArray[np.uint8], page: int, size: int, count: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the elements of those pages that are marked, and their positions. A checksum follows each page."""
+    rows, positions = [np.empty((0, size), np.uint8)], [np.empty(0, np.int64)]
+    for number in np.flatnonzero(marks).tolist():
+        length = min(page, count - number * page)
+        data = source.read(start + number * (page * size + 4), length * size)
+        rows.append(np.frombuffer(data, np.uint8).reshape(-1, size))
+        positions.append(np.arange(number * page, number * page + length, dtype=np.int64))
+    return np.concatenate(rows), np.concatenate(positions)
+
+
+def _extensible(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
+    source = dataset.header.source
+    most = _most(dataset)
+    growing = [axis for axis, length in enumerate(most) if length is None]
+    cursor = source.cursor(_address(dataset), 12 + 6 * source.length_size + source.offset_size)
+    if len(growing) != 1:
+        cursor.fail("a dataset with this index of chunks must grow along one dimension", found=most)
+    array = _Extensible.read(cursor)
+    axis = growing[0]
+    lengths = tuple(1 if length is None else length for length in most)
+    if prod(lengths) * grid[axis] >= _COUNTABLE:
+        cursor.fail("the dataset has too many chunks to count", found=grid)
+    rows, positions = array.elements(prod(lengths) * grid[axis])
+    numbers, inside = _in_grid(positions, lengths, grid, axis)
+    return _elements(dataset, numbers, rows[inside])
+
+
+@dataclass(frozen=True, slots=True)
+class _Extensible:
+    """An extensible array: an index block, data blocks that become larger, and secondary blocks of their addresses."""
+
+    source: Source
+    size: int
+    bits: int
+    in_index: int
+    least: int
+    pointers: int
+    page_bits: int
+    count: int
+    block: int | None
+
+    @classmethod
+    def read(cls, cursor: Cursor) -> _Extensible:
+        cursor.signature(b"EAHD")
+        cursor.version("the extensible array", 0)
+        cursor.skip(1)
+        size, bits, in_index, least, pointers, page_bits = (cursor.uint(1) for _ in range(6))
+        for _ in range(4):
+            cursor.length()
+        count = cursor.length()
+        cursor.length()
+        block = cursor.address_or_none()
+        valid = size and 0 < bits <= 64 and least.bit_count() == pointers.bit_count() == 1 and page_bits <= 40
+        if not valid or pointers < 2 or least.bit_length() > bits:
+            cursor.fail("the sizes of the extensible array are not valid", found=(size, bits, least, pointers))
+        return cls(cursor.source, size, bits, in_index, least, pointers, page_bits, count, block)
+
+    def elements(self, most: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the elements that are stored, as rows of bytes, and their positions; not those from `most` on."""
+        found = _Elements(self, min(self.count, most))
+        if self.block is not None:
+            self._read(self.block, found)
+        return np.concatenate(found.rows), np.concatenate(found.positions)
+
+    def _read(self, block: int, found: _Elements) -> None:
+        o = self.source.offset_size
+        supers = 1 + self.bits - (self.least.bit_length() - 1)
+        first_super = 2 * (self.pointers.bit_length() - 1)
+        addresses = 2 * (self.pointers - 1) + max(0, supers - first_super)
+        index = self.source.cursor(block, 6 + o + self.in_index * self.size + addresses * o)
+        index.signature(b"EAIB")
+        index.skip(2 + o)
+        found.add(index.take(self.in_index * self.size), 0)
+        start = self.in_index
+        for number in range(supers):
+            if start >= found.count:
+                break
+            blocks, length = 1 << number // 2, self.least << (number + 1) // 2
+            table, marks = index, 0
+            if number >= first_super:
+                address = index.address_or_none()
+                if address is None:
+                    start += blocks * length
+                    continue
+                table, marks = self._secondary(address, blocks, length, found)
+            all_marks = table.take(blocks * marks)
+            for each in range(blocks):
+                at = table.address_or_none()
+                if at is not None and start < found.count:
+                    self._block(at, start, length, all_marks[each * marks : (each + 1) * marks], found)
+                start += length
+
+    def _secondary(self, address: int, blocks: int, length: int, found: _Elements) -> tuple[Cursor, int]:
+        """Return a cursor over the marks of pages, then the addresses of data blocks; and the bytes of marks of one."""
+        head = 6 + self.source.offset_size + (self.bits + 7) // 8
+        marks = ((length >> self.page_bits) + 7) // 8 if length > 1 << self.page_bits else 0
+        size = head + blocks * (marks + self.source.offset_size)
+        found.walk.visit(address, size)
+        table = self.source.cursor(address, size)
+        table.signature(b"EASB")
+        table.skip(head - 4)
+        return table, marks
+
+    def _block(self, address: int, start: int, length: int, marks: bytes, found: _Elements) -> None:
+        head = 6 + self.source.offset_size + (self.bits + 7) // 8
+        self.source.cursor(address, 4).signature(b"EADB")
+        page = 1 << self.page_bits
+        if length <= page:
+            found.walk.visit(address, head + length * self.size)
+            found.add(self.source.read(address + head, length * self.size), start)
+            return
+        found.walk.visit(address, head)
+        bits = np.unpackbits(np.frombuffer(marks, np.uint8))[: length // page]
+        for number in np.flatnonzero(bits).tolist():
+            at = address + head + 4 + number * (page * self.size + 4)
+            found.walk.visit(at, page * self.size)
+            found.add(self.source.read(at, page * self.size), start + number * page)
+
+
+class _Elements:
+    """Elements of an extensible array as they are found; none from `count` on."""
+
+    def __init__(self, array: _Extensible, count: int) -> None:
+        self.count, self.size = count, array.size
+        self.walk = array.source.walk("an extensible array")
+        self.rows = [np.empty((0, array.size), np.uint8)]
+        self.positions = [np.empty(0, np.int64)]
+
+    def add(self, data: bytes, start: int) -> None:
+        """Add the elements of a block, of which the first has position `start`."""
+        kept = min(len(data) // self.size, max(0, self.count - start))
+        self.rows.append(np.frombuffer(data, np.uint8, kept * self.size).reshape(-1, self.size))
+        self.positions.append(np.arange(start, start + kept, dtype=np.int64))
+
+
+_INDEXES: Final = {
+    "tree": _tree,
+    "single": _single,
+    "implicit": _implicit,
+    "fixed": _fixed,
+    "extensible": _extensible,
+    "tree 2": _tree_2,
+}

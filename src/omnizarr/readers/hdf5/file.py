@@ -1,0 +1,128 @@
+"""An HDF5 file: its objects by path, through links of all kinds, within bounds.
+
+Each object has one own path: the first that a walk over the whole file finds, groups first. An object may have other
+names, which are found too, but are not walked, so that groups that contain themselves end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from omnizarr.readers.hdf5 import attributes, datasets, groups, messages, superblock
+from omnizarr.readers.hdf5.attributes import Attribute
+from omnizarr.readers.hdf5.datasets import Dataset
+from omnizarr.readers.hdf5.groups import Link
+from omnizarr.readers.hdf5.messages import Header
+from omnizarr.readers.hdf5.source import Source
+from omnizarr.stores.base import Store
+
+_SOFT_LINKS: Final = 64  # soft links that one path may follow
+_OBJECTS: Final = 1 << 22  # objects of one file
+
+
+class File:
+    """An HDF5 file in a store.
+
+    Parameters
+    ----------
+    store, key : Store, str
+        Where it is.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no file.
+    MetadataError
+        If it is not HDF5, is broken, or is shorter than it says.
+    """
+
+    def __init__(self, store: Store, key: str) -> None:
+        self.source = Source(store, key)
+        self._root, extension = superblock.read(self.source)
+        if extension is not None:
+            messages.read_extension(self.source, extension)
+
+    @property
+    def root(self) -> Header:
+        """The root group."""
+        return messages.read(self.source, self._root)
+
+    def links(self, group: Header) -> dict[str, Link]:
+        """Return the links of a group, by name."""
+        memo = self.source.memo
+        found: dict[str, Link] | None = memo.get(("links", group.address))
+        if found is None:
+            found = memo["links", group.address] = groups.read(group)
+        return found
+
+    def attributes(self, header: Header) -> list[Attribute]:
+        """Return the attributes of an object."""
+        return attributes.read(header)
+
+    def dataset(self, header: Header) -> Dataset:
+        """Return the dataset that an object is."""
+        return datasets.read(header)
+
+    def find(self, path: str) -> Header | None:
+        """Return the object at a path; None if there is none, or if an external link is in between."""
+        return self.follow(self.root, path)
+
+    def follow(self, group: Header, path: str) -> Header | None:
+        """Return the object at a path from a group, or from the root if it begins with a slash."""
+        left = _SOFT_LINKS
+        above = [group]
+        names = _names(path)
+        if path.startswith("/"):
+            above = [self.root]
+        while names:
+            name = names.pop()
+            if name == ".":
+                continue
+            here = above[-1]
+            link = self.links(here).get(name) if groups.is_group(here) else None
+            if link is None:
+                return None
+            if link.kind == "hard" and link.address is not None:
+                above.append(messages.read(self.source, link.address))
+            elif link.kind == "soft" and left:
+                left -= 1
+                if link.target.startswith("/"):
+                    above = [self.root]
+                names += _names(link.target)
+            else:
+                return None
+        return above[-1]
+
+    def paths(self) -> dict[int, str]:
+        """Return the own path of each object, by the address of its header; that of the root is ""."""
+        memo = self.source.memo
+        found: dict[int, str] | None = memo.get("paths")
+        if found is None:
+            found = memo["paths"] = dict(self._walk())
+        return found
+
+    def _walk(self) -> Iterator[tuple[int, str]]:
+        seen = {self.root.address}
+        level = [(self.root, "")]
+        yield self.root.address, ""
+        while level:
+            below = []
+            for group, path in level:
+                for link in self.links(group).values():
+                    if link.kind != "hard" or link.address is None or link.address in seen:
+                        continue
+                    seen.add(link.address)
+                    if len(seen) > _OBJECTS:
+                        raise self.source.broken(group.address, "the file has too many objects", found=len(seen))
+                    header = messages.read(self.source, link.address)
+                    own = f"{path}/{link.name}" if path else link.name
+                    yield header.address, own
+                    if groups.is_group(header):
+                        below.append((header, own))
+            level = below
+
+
+def _names(path: str) -> list[str]:
+    """Return the names of a path, the last first."""
+    return [each for each in reversed(path.split("/")) if each]

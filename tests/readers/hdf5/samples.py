@@ -1,0 +1,109 @@
+"""HDF5 files with everything that h5py can write, in every version of the format."""
+
+import h5py
+import numpy as np
+
+VERSIONS = [
+    ("earliest", "v108"),
+    ("earliest", "latest"),
+    ("v108", "v108"),
+    ("v110", "v110"),
+    ("v112", "latest"),
+    ("latest", "latest"),
+]
+"""The least and the latest version of the format that a writer may use."""
+
+CHUNKED = {
+    "single": ((5, 5), (5, 5), (5, 5)),
+    "fixed": ((30, 20), None, (4, 7)),
+    "fixed and growing": ((30, 20), (40, 25), (4, 7)),
+    "fixed with pages": ((5000,), (6000,), (1,)),
+    "fixed with pages in two dimensions": ((9, 2000), (10, 2100), (3, 1)),
+    "extensible": ((300,), (None,), (2,)),
+    "extensible along the last dimension": ((30, 20), (40, None), (4, 7)),
+    "extensible with pages": ((20000,), (None,), (1,)),
+    "growing along two dimensions": ((30, 20), (None, None), (4, 7)),
+}
+"""Shape, largest shape and chunk shape, by the index of chunks that new versions use."""
+
+
+def values(shape):
+    """Return values for a dataset: of large ones, those at the beginning and at the end are not the fill value."""
+    found = np.arange(np.prod(shape), dtype="i4").reshape(shape)
+    if found.size > 3000:
+        found[..., 100:-50] = 7
+    return found
+
+
+def write(path, version, **options):
+    """Write a file."""
+    with h5py.File(path, "w", libver=version, **options) as file:
+        _attributes(file)
+        _groups(file)
+        _types(file)
+        for name, (shape, most, chunks) in CHUNKED.items():
+            for compression in (None, "gzip"):
+                dataset = file.create_dataset(
+                    f"{name} {compression}",
+                    shape,
+                    "i4",
+                    chunks=chunks,
+                    maxshape=most,
+                    compression=compression,
+                    fillvalue=7,
+                )
+                array = values(shape)
+                if array.size > 3000:
+                    dataset[..., :100], dataset[..., -50:] = array[..., :100], array[..., -50:]
+                else:
+                    dataset[...] = array
+
+
+def _attributes(file):
+    file.attrs["text"] = "Wärme"
+    file.attrs["numbers"] = np.arange(6, dtype=">f4").reshape(2, 3)
+    file.attrs["boolean"] = True
+    file.attrs["complex"] = 1 + 2j
+    file.attrs["empty"] = h5py.Empty("f4")
+    file.attrs["texts"] = ["a", "bb", ""]
+    file.attrs["fixed text"] = np.bytes_(b"fixed")
+    file.attrs["none"] = np.empty(0, "i2")
+
+
+def _groups(file):
+    group = file.create_group("group")
+    for number in range(40):
+        group.attrs[f"attribute {number}"] = number
+    for number in range(100):
+        group.create_group(f"member {number}")
+    tracked = file.create_group("in order", track_order=True)
+    for number in range(50):
+        tracked.create_group(f"member {49 - number}")
+        tracked.attrs[f"attribute {49 - number}"] = number
+    file["again"] = group
+    group["circle"] = file["/"]
+    file["soft"] = h5py.SoftLink("/group/member 3")
+    file["nowhere"] = h5py.SoftLink("/missing")
+    file["external"] = h5py.ExternalLink("other.h5", "/x")
+
+
+def _types(file):
+    file["big-endian"] = np.arange(10, dtype=">f4")
+    file["half"] = np.arange(3, dtype="f2")
+    file["scalar"] = np.int64(5)
+    file["null"] = h5py.Empty("i4")
+    file["zero"] = np.empty((0, 3), "f8")
+    file["texts"] = np.array(["a", "bcd", ""], object)
+    file["fixed texts"] = np.array([b"ab", b"c"])
+    file["booleans"] = np.array([True, False])
+    file["complex"] = np.array([1 + 2j])
+    file["references"] = np.array([file["group"].ref, file["half"].ref], h5py.ref_dtype)
+    file["compound"] = np.array([(1, 2.5, b"x", [1, 2])], [("a", "i2"), ("b", ">f8"), ("c", "S3"), ("d", "u1", 2)])
+    file["enumeration"] = np.array([1, 2], h5py.enum_dtype({"A": 1, "B": 2}, "u2"))
+    file["opaque"] = np.void(b"abc")
+    file["arrays"] = np.zeros(2, [("a", "i4", (2, 3))])["a"]
+    file["type"] = np.dtype("i4")
+    file.create_dataset("of a named type", data=[1, 2], dtype=file["type"])
+    file.create_dataset("compact", data=np.arange(4, dtype="u1"))
+    lists = file.create_dataset("lists", (3,), h5py.vlen_dtype("i2"))
+    lists[0], lists[1] = [1, 2, 3], [4]
