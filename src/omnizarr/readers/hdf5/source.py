@@ -156,7 +156,7 @@ class Walk:
         """Note a node. Raises MetadataError if it was visited before, or if the nodes are more than the file."""
         self._left -= length
         if address in self._seen or self._left < 0:
-            raise self._source.broken(address, f"{self._title} leads back to a part of itself")
+            raise self._source.broken(address, f"{self._title} leads back to itself")
         self._seen.add(address)
 
     def visit_each(self, addresses: Iterable[int], length: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from omnizarr.errors import MetadataError, NotRepresentableError
+from omnizarr.errors import MetadataError
 from omnizarr.readers.hdf5.source import Cursor, Source
 
 SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
@@ -22,9 +22,7 @@ def read(source: Source) -> tuple[int, int | None]:
     Raises
     ------
     MetadataError
-        If the file is not HDF5, or is shorter than its superblock says.
-    NotRepresentableError
-        If it is one of several files of a family or of a split file.
+        If the file is not HDF5, is shorter than its superblock says, or is one of several files of a family.
     """
     source.base = _position(source)
     cursor = source.head(0, 256)
@@ -60,7 +58,7 @@ def _old(cursor: Cursor, version: int) -> tuple[int, None]:
     cursor.address_or_none()
     _check_end(cursor, base)
     if cursor.address_or_none() is not None:
-        raise NotRepresentableError(
+        raise MetadataError(
             "this file is one of several, written by the driver for families or for split files",
             store=repr(source.store),
             key=source.key,
