@@ -1,8 +1,10 @@
 """Many groups as one: order, overlaps, gaps, units, packing, and what makes it impossible. The reference is xarray."""
 
+import asyncio
 import pickle
 from itertools import pairwise
 
+import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -10,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnizarr
+from omnizarr import aio
 from omnizarr.errors import JoinError, NodeNotFoundError, ReadOnlyError
 from omnizarr.interop.zarr_python import to_zarr_python
+from omnizarr.storage import LazyStore
+from omnizarr.stores.wrap.wrappers import PrefixStore
 from tests.repeats import runs
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part")
@@ -364,3 +369,53 @@ def test_it_is_converted_compared_checked_and_pickled(tmp_path):
         both.store.set("zarr.json", b"{}")
     with pytest.raises(ReadOnlyError):
         both["t"][0] = 1
+
+
+class TestBrackets:
+    """Brackets of a combined group read its sources, as its lazy arrays do."""
+
+    @staticmethod
+    def group():
+        parts = []
+        for year in (2000, 2001):
+            part = omnizarr.create_group({}, zarr_format=2)
+            for name, data in (("time", np.arange(5)), ("x", np.arange(30).reshape(5, 6) + year)):
+                array = part.create_array(name, data=data, chunks=(3, 4)[: data.ndim])
+                array.attrs["_ARRAY_DIMENSIONS"] = ["time", "x"][: data.ndim]
+            parts.append(part)
+        return omnizarr.combine(parts, along="time", sort=False)
+
+    @given(st.data())
+    @settings(deadline=None)
+    def test_every_kind_of_selection_reads_what_numpy_selects(self, data):
+        array = self.group()["x"]
+        expected = np.concatenate([np.arange(30).reshape(5, 6) + year for year in (2000, 2001)])
+        basic = data.draw(hnp.basic_indices((10, 6), allow_newaxis=True, allow_ellipsis=True, max_dims=4))
+        np.testing.assert_array_equal(array[basic], expected[basic])
+        mask = data.draw(hnp.arrays(bool, (10, 6)))
+        np.testing.assert_array_equal(array[mask], expected[mask])
+        rows = data.draw(st.lists(st.integers(-10, 9), max_size=7))
+        columns = data.draw(st.lists(st.integers(-6, 5), max_size=7))
+        np.testing.assert_array_equal(array.oindex[rows, columns], expected[np.ix_(rows, columns)])
+        both = min(len(rows), len(columns))
+        points = np.array(rows[:both], int), np.array(columns[:both], int)
+        np.testing.assert_array_equal(array.vindex[points], expected[points])
+        out = np.empty((6, 10), "f8")
+        array.get_basic_selection(..., out=out.T)
+        np.testing.assert_array_equal(out.T, expected)
+        one, many = omnizarr.read_many([(array, basic), (array, (rows, slice(None)))])
+        np.testing.assert_array_equal(one, expected[basic])
+        np.testing.assert_array_equal(many, expected[rows])
+
+    def test_no_chunk_is_made(self, monkeypatch):
+        array = self.group()["x"]
+        monkeypatch.setattr(LazyStore, "_chunk", None)
+        assert array[4:6, 1].tolist() == [2025, 2002]
+        assert asyncio.run(aio.AsyncArray(array).getitem((slice(4, 6), 1))).tolist() == [2025, 2002]
+
+    def test_chunks_are_made_where_the_reader_wants_them(self):
+        array = self.group()["x"]
+        kept = array.with_config({"chunk_cache": 10**6})
+        assert kept[4:6, 1].tolist() == [2025, 2002]
+        through = omnizarr.open(PrefixStore(array.store, "x"), mode="r")
+        assert through[4:6, 1].tolist() == [2025, 2002]

@@ -13,6 +13,8 @@ from omnizarr import indexing
 from omnizarr.errors import SelectionError
 from omnizarr.indexing import arrays as array_selections
 from omnizarr.indexing import plans
+from omnizarr.indexing.inverse import transform_of
+from omnizarr.indexing.transforms import Along
 from omnizarr.model import Named, grids
 from tests.indexing.selections import advanced, stays_in_place
 
@@ -75,6 +77,17 @@ def read(chunks, plan, grid):
     return plan.as_result(buffer)
 
 
+def gathered(array, transform):
+    """The elements of an array at the positions that a transform says."""
+    places = []
+    for output in transform.outputs:
+        dims = () if isinstance(output, int) else (output.dim,) if isinstance(output, Along) else output.dims
+        found = np.array(output if isinstance(output, int) else output.indices)
+        lengths = dict(zip(dims, found.shape, strict=True))
+        places.append(found.reshape([lengths.get(dim, 1) for dim in range(len(transform.shape))]))
+    return np.broadcast_to(array[tuple(places)], transform.shape)
+
+
 def write(chunks, plan, value):
     buffer = plan.as_buffer(value)
     for piece in plan:
@@ -86,6 +99,8 @@ def check(plan, grid, expected, selection, *, writes=True):
     array = np.arange(math.prod(grid.shape)).reshape(grid.shape)
     chunks = split(array, grid)
     assert plan.shape == np.shape(expected)
+    if 0 not in plan.buffer_shape:
+        assert np.array_equal(plan.as_result(gathered(array, transform_of(plan, grid))), expected)
     assert np.array_equal(read(chunks, plan, grid), expected)
     if writes:
         value = 1000 + np.arange(math.prod(plan.shape)).reshape(plan.shape)

@@ -52,8 +52,15 @@ __all__ = [
 
 
 def reader(binding: Binding) -> Callable[[Binding, Plan, AnyArray, int | None], None]:
-    """Return the function that `read` calls for a binding: the one of its engine."""
+    """Return the function that `read` calls for a binding: that of its engine, or of a store that makes its chunks."""
+    if binding.elements is not None:
+        return _read_elements
     return native.read if binding.native is not None else reference.read
+
+
+def _read_elements(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> None:
+    assert binding.elements is not None  # noqa: S101 - `reader` has looked
+    binding.elements.read(plan, binding.grid, out, concurrency)
 
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:

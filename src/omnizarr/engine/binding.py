@@ -17,7 +17,8 @@ from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, plugins, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
-from omnizarr.stores.base import Store
+from omnizarr.stores import verbs
+from omnizarr.stores.base import Elements, Store
 from omnizarr.support.memo import ById, Memo
 
 _MOST_DIMENSIONS: Final = 64
@@ -53,6 +54,8 @@ class Binding:
         Number of the array in that cache.
     native : object
         The native engine's object for the array; None with the reference engine.
+    elements : Elements
+        What reads elements without chunks, if the store makes these of other arrays.
     """
 
     store: Store
@@ -69,6 +72,7 @@ class Binding:
     cache: ChunkCache | None = field(init=False, repr=False, default=None)
     number: int = field(init=False, repr=False, default=0)
     native: Any = field(init=False, repr=False)
+    elements: Elements | None = field(init=False, repr=False, default=None)
     _chains: dict[tuple[int, ...], Chain] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +81,8 @@ class Binding:
             self.number = self.cache.number_of(self.store, self.prefix, self.chain)
         self._chains = {}
         self.native = native.engine_of(self)
+        if self.cache is None and self.policy.missing == "fill":  # without chunks, none is kept, and none is missing
+            self.elements = verbs.elements(self.store, self.prefix)
 
     @property
     def name(self) -> str:

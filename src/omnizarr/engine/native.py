@@ -215,7 +215,7 @@ def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | Non
 
 def is_stoppable(binding: Binding) -> bool:
     """Return whether `read_within` can read the array."""
-    return binding.native is not None and not binding.native.fetches
+    return binding.native is not None and not binding.native.fetches and binding.elements is None
 
 
 def shared_chunks(binding: Binding) -> Any:

@@ -206,8 +206,8 @@ def read_many(
 
 
 def _is_near(binding: Binding) -> bool:
-    """Return whether a store answers immediately."""
-    return binding.store.features.concurrency <= 1 and not engine.is_remote(binding)
+    """Return whether a store answers immediately, or reads whole selections itself."""
+    return binding.elements is not None or (binding.store.features.concurrency <= 1 and not engine.is_remote(binding))
 
 
 def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:

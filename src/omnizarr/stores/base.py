@@ -138,6 +138,13 @@ class Elsewhere(NamedTuple):
     """Parts of a key before, between and after the coordinates; the key of a chunk without coordinates."""
 
 
+class Elements(NamedTuple):
+    """Elements of an array whose chunks a store makes when they are asked for."""
+
+    read: Callable[..., None]
+    """``read(plan, grid, out, concurrency)`` fills `out` with what a plan selects, as an engine does."""
+
+
 class Verb(Generic[P, T]):
     """A function of a store, which the store can answer in a better way than by its methods.
 

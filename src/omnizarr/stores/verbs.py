@@ -20,6 +20,7 @@ from omnizarr.stores.base import (
     TOO_LARGE,
     Buffer,
     Buffers,
+    Elements,
     Elsewhere,
     InNewFolder,
     Method,
@@ -205,6 +206,16 @@ def elsewhere(store: Store, prefix: str) -> Elsewhere | None:
     """Return where the chunks below a prefix are, if this store passes them all on unchanged from another store.
 
     A reader finds there the same chunks.
+    """
+    as_prefix(prefix)
+    return None
+
+
+@verb("prefix", "get", bypasses=True)
+def elements(store: Store, prefix: str) -> Elements | None:
+    """Return what reads elements of the array with chunks below a prefix, if the store makes chunks of other arrays.
+
+    A reader gets the same elements as from the chunks, which need not be made.
     """
     as_prefix(prefix)
     return None

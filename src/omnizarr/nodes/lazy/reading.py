@@ -42,8 +42,8 @@ _Waiting: TypeAlias = "tuple[Job, Layout, NDArray[Any] | None]"
 """What to read, its form as a selection, and the part of the result to read it into, if there is one."""
 
 
-def read(node: Node, out: NDArray[Any]) -> None:
-    """Read all elements of a node into an array of its shape."""
+def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
+    """Read all elements of a node into an array of its shape, with so many requests at once."""
     waiting: list[_Waiting] = []
     held = 0
     for job in _opened(jobs(node)):
@@ -61,9 +61,9 @@ def read(node: Node, out: NDArray[Any]) -> None:
         waiting.append((job, layout, direct))
         held += 0 if direct is not None else job.leaf.dtype.itemsize * math.prod(layout.shape)
         if held > _MOST_BYTES:
-            _fetch(waiting, out)
+            _fetch(waiting, out, concurrency)
             waiting, held = [], 0
-    _fetch(waiting, out)
+    _fetch(waiting, out, concurrency)
 
 
 def _opened(found: Iterator[Job]) -> Iterable[Job]:
@@ -82,25 +82,26 @@ def _opened(found: Iterator[Job]) -> Iterable[Job]:
     )
 
 
-def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any]) -> None:
+def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any], concurrency: int | None) -> None:
     if not waiting:
         return
     if len(waiting) == 1:  # `read_many` costs more than a small read
         ((job, layout, direct),) = waiting
         source = cast("Leaf", job.leaf).source
-        found = [source._get(indexing.plan, layout.selection, direct, None)]  # noqa: SLF001 - a part of Array
+        found = [source._get(indexing.plan, layout.selection, direct, None, concurrency)]  # noqa: SLF001 - a part of Array
     else:
-        found = _all_of(waiting)
+        found = _all_of(waiting, concurrency)
     sources.check_filled((cast("Leaf", job.leaf), values) for (job, *_), values in zip(waiting, found, strict=True))
     for (job, layout, direct), values in zip(waiting, found, strict=True):
         if direct is None:
             _place(job, _converted(layout.arranged(np.asarray(values).reshape(layout.shape)), job.steps), out)
 
 
-def _all_of(waiting: Sequence[_Waiting]) -> list[Any]:
+def _all_of(waiting: Sequence[_Waiting], concurrency: int | None) -> list[Any]:
     return read_many(
         [(cast("Leaf", job.leaf).source, layout.selection) for job, layout, _ in waiting],
         out=[direct for _, _, direct in waiting],
+        concurrency=concurrency,
     )
 
 

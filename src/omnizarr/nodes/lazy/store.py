@@ -5,21 +5,28 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from omnizarr.errors import MetadataError, ReadOnlyError
+from omnizarr.indexing import Plan
+from omnizarr.indexing.inverse import transform_of
 from omnizarr.model import Named, keys
+from omnizarr.model.grids import Grid
 from omnizarr.nodes import creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.indexers import AnyArray
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.deferred import Deferred
+from omnizarr.nodes.lazy.reading import read
+from omnizarr.nodes.lazy.tree import selected
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import Buffer, Features, MemoryStore, Span, Store
-from omnizarr.stores.base import check_key, cut
+from omnizarr.stores import Buffer, Features, MemoryStore, Span, Store, verbs
+from omnizarr.stores.base import Elements, answers, as_prefix, check_key, cut
 
 _KEYS: Final = keys.bind(Named("default"))
 _PLAIN: Final = "biufcmMSUV"
@@ -28,6 +35,17 @@ _ELSEWHERE: Final = Features(16, is_shared=True)
 """Of sources on other machines that are not open."""
 _MOST_BYTES: Final = 64 * 2**20
 """Size of a chunk of sources that are not chunked themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads elements of a lazy array as an engine does."""
+
+    view: LazyArray
+
+    def __call__(self, plan: Plan, grid: Grid, out: AnyArray, concurrency: int | None) -> None:
+        if 0 not in plan.buffer_shape:
+            read(selected(self.view._node, transform_of(plan, grid)), out, concurrency)  # noqa: SLF001 - one thing
 
 
 class LazyStore(Store):
@@ -171,6 +189,12 @@ class LazyStore(Store):
                     yield leaf.source
 
     # -- reading ---------------------------------------------------------------------
+
+    @answers(verbs.elements)
+    def _elements(self, prefix: str) -> Elements | None:
+        """Return what reads elements of an array from its sources, without chunks."""
+        view = self._views.get(as_prefix(prefix)[:-1])
+        return None if view is None else Elements(_Reading(view))
 
     def _find(self, key: str) -> tuple[str, tuple[int, ...]] | None:
         """Return path and coordinates of the chunk with a key; None if there is no such chunk."""
