@@ -21,6 +21,7 @@ TYPES_ONLY = {
     ("omnizarr.nodes.extremes", "omnizarr.nodes.array"): "reads a line of one, for the picture that the node shows",
     ("omnizarr.nodes.showing", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.showing", "omnizarr.nodes.group"): "the same",
+    ("omnizarr.nodes.showing.around", "omnizarr.nodes.array"): "the same",
     ("omnizarr.nodes.showing.meaning", "omnizarr.nodes.array"): "the same",
 }
 """Imports under TYPE_CHECKING that close a circle, and why: none of them happens."""

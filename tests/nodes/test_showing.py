@@ -54,11 +54,16 @@ def climate(request):
         ((4, 5, 6), "yxt", F4, (), (range(4), range(5), 0), (0, 1), None, (2,)),
         ((6, 5), "xy", F4, (), (range(6), range(5)), (1, 0), None, ()),
         ((6, 5, 4), "xyz", F4, (), (range(6), range(5), 0), (1, 0), None, (2,)),
-        ((5, 6, 3), "...", U1, (), (range(5), range(6), range(3)), (0, 1), 2, ()),
+        ((16, 20, 3), "...", U1, (), (range(16), range(20), range(3)), (0, 1), 2, ()),
+        ((16, 20, 3), "...", U1, (slice(5),), (range(5), range(20), range(3)), (0, 1), 2, ()),  # a part of a picture
+        ((5, 6, 3), "...", U1, (), (0, range(6), range(3)), (1, 2), None, (0,)),  # too small for one
+        ((16, 20, 3), "yxz", U1, (), (range(16), range(20), 0), (0, 1), None, (2,)),
+        ((5, 6, 4), "yxc", U1, (), (range(5), range(6), range(4)), (0, 1), 2, ()),
+        ((4, 5, 6), "cyx", U1, (), (0, range(5), range(6)), (1, 2), None, (0,)),  # opacity comes last
         ((5, 6, 3), "...", F4, (), (range(5), 0, range(3)), None, None, None),
         ((3, 5, 6), "cyx", U1, (), (range(3), range(5), range(6)), (1, 2), 0, ()),
         ((3, 5, 6), "zyx", U1, (), (0, range(5), range(6)), (1, 2), None, (0,)),
-        ((9, 5, 6, 4), "....", U1, (), (0, range(5), range(6), range(4)), (1, 2), 3, (0,)),
+        ((9, 20, 16, 4), "....", U1, (), (0, range(20), range(16), range(4)), (1, 2), 3, (0,)),
     ],
 )
 def test_choice(shape, names, dtype, selection, axes, shown, channels, assumed):

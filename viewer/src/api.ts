@@ -87,6 +87,8 @@ export interface ArrayInfo {
   levels: { path: string; shape: number[] }[];
   channels: Channel[];
   view: number[];
+  /** The dimension of red, green and blue, if it looks like that. */
+  colours: number | null;
 }
 
 export interface Info {

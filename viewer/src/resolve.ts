@@ -58,7 +58,8 @@ function atOf({ shape, dimensions }: ArrayInfo, look: Look): number[] {
   });
 }
 
-function channelDimOf({ shape, dimensions }: ArrayInfo, dims: number[]): number | null {
+function channelDimOf({ shape, dimensions, colours }: ArrayInfo, dims: number[]): number | null {
+  if (colours !== null && !dims.includes(colours)) return colours;
   const named = dimensions.findIndex((dimension, k) => dimension.role === "c" && !dims.includes(k) && shape[k]! <= 32);
   if (named >= 0) return named;
   const few = shape.findLastIndex((size, k) => (size === 3 || size === 4) && !dims.includes(k) && dimensions[k]!.role === null);
@@ -72,8 +73,7 @@ function blendOf(array: ArrayInfo, look: Look, channelDim: number | null): Blend
   if (look.blend === "rgb" && !canBeRgb) return "one";
   if (look.blend) return look.blend;
   if (array.channels.length > 0) return "channels";
-  const isLast = channelDim === array.shape.length - 1;
-  if (canBeRgb && isLast && array.dtype.replace(/^[|<>]/, "") === "uint8") return "rgb";
+  if (channelDim === array.colours) return "rgb";
   return isChannels(array, channelDim) ? "channels" : "one";
 }
 

@@ -292,7 +292,11 @@ def _strict_beside_consolidated(problem: Problem) -> None:
 
 
 def detect(
-    where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array", entries: Entries | None = None
+    where: StorePath,
+    zarr_format: int | str | None = None,
+    kind: Kind = "array",
+    entries: Entries | None = None,
+    prefer: str = "",
 ) -> Found[Metadata] | None:
     """Return the node with documents at a place, or None.
 
@@ -305,13 +309,15 @@ def detect(
         The expected kind, whose documents are looked for first.
     entries : dict, optional
         Receives documents read at places above, so that they need not be read again.
+    prefer : str
+        The dialect to look for first, if it is any.
 
     Raises
     ------
     MetadataError
         If a document breaks its format.
     """
-    wanted = dialects_for(zarr_format)
+    wanted = _PREFERRING.get(prefer, DIALECTS) if prefer else dialects_for(zarr_format)
     found = here(where, wanted, kind)
     if found is not None or where.home is not None or not _may_be_in_draft(wanted):
         return found

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import OmnizarrError, SelectionError
-from omnizarr.formats.conventions import moments
+from omnizarr.errors import SelectionError
+from omnizarr.formats.conventions import moments, presentation
 from omnizarr.formats.conventions.calendars import GREGORIAN, Calendar, Times
-from omnizarr.model import ArrayMetadata
-from omnizarr.nodes import detection, showing
+from omnizarr.metadata import as_model
+from omnizarr.nodes import showing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.showing import meaning
+from omnizarr.nodes.showing.around import Around
 from omnizarr.support import suggestions
 
 Scalar: TypeAlias = "str | int | float | dt.date | np.generic"
@@ -80,21 +80,18 @@ def positions(array: Array, labels: Mapping[str, Label]) -> tuple[Chosen, ...]:
 
 def names_of(array: Array) -> tuple[str, ...]:
     """Return the names of the dimensions of an array, "" for none."""
-    return meaning.names_of(array, meaning.level_of(array))
+    nodes = Around(array).nodes()
+    names = presentation.names_of(as_model(array.metadata), presentation.image_of(array.path, nodes))
+    return tuple(name or "" for name in names)
 
 
 def coordinates_of(array: Array, name: str, length: int) -> Array | None:
     """Return the array with the coordinates of a dimension, from the group of the array or one above; None if none."""
-    if not name or "/" in name or name in {".", ".."}:
-        return None
-    if array.basename == name and array.shape == (length,):
+    if name and array.basename == name and array.shape == (length,):
         return array
-    for where in reversed(list(array.store_path.ancestors())):
-        with suppress(OmnizarrError):
-            found = detection.look(where / name, array.metadata.dialect)
-            if found is not None and isinstance(found.metadata, ArrayMetadata) and found.metadata.shape == (length,):
-                return Array(found.where, found.metadata, array.config)
-    return None
+    around = Around(array)
+    found = presentation.coordinate_of(array.path, name, length, around.nodes())
+    return None if found is None else around.array(found[0])
 
 
 def _chosen(array: Array, name: str, length: int, label: Label) -> Chosen:

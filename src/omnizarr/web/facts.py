@@ -9,7 +9,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -26,16 +26,17 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.formats import DIALECTS
-from omnizarr.formats.conventions import Nodes, calendars, display
-from omnizarr.model import ArrayMetadata, Metadata, dimensions, grids
+from omnizarr.formats.conventions import Nodes, calendars, display, presentation
+from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
-from omnizarr.nodes import consolidated, detection, extremes, holdings, info, info_rows, wording
+from omnizarr.nodes import consolidated, detection, extremes, holdings, info, info_rows, showing, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
-from omnizarr.nodes.packing import Packing
+from omnizarr.nodes.showing.meaning import Setting
+from omnizarr.nodes.showing.slices import as_selector
 from omnizarr.pictures.numbers import numbers_of
 from omnizarr.stores import pool, verbs
 from omnizarr.stores.redaction import redact
@@ -43,9 +44,9 @@ from omnizarr.support.locks import RLock
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
-from omnizarr.web import meaning, small
+from omnizarr.web import small
 from omnizarr.web.members import Members
-from omnizarr.web.plain import json_text, numbers, plain, texts, unpacked_texts, words
+from omnizarr.web.plain import json_text, numbers, packing_facts, plain, texts, unpacked_texts, words
 
 StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
 """The shape of the chunks of an array, and the coordinates of those that are stored."""
@@ -66,6 +67,7 @@ _MOST_COUNTED_FAR: Final = 1000
 _STORED: Final = 30.0
 """Seconds for which the list of stored chunks is kept."""
 _MOST_STORED: Final = 16
+_MOST_SETTINGS: Final = 64
 _MOST_ASKED: Final = 400
 """Maximum number of chunks that are requested one by one if a store cannot list."""
 _MOST_SEARCHED: Final = 200_000
@@ -120,6 +122,7 @@ class Dataset:
         self._members = Members()
         self._index: _Index | None = None
         self._stored: dict[str, tuple[float, StoredChunks | None]] = {}
+        self._settings: dict[str, tuple[Array, Setting]] = {}
 
     @property
     def name(self) -> str:
@@ -191,9 +194,18 @@ class Dataset:
         """Return a path in the store as one from the root."""
         return path[len(self.root.store_path.prefix) :] if path != self.root.path else ""
 
-    def nodes(self) -> Nodes:
-        """Return the metadata of nodes by path; each is read when it is asked for, and none is listed."""
-        return Nodes(_Looked(self))
+    def setting(self, path: str) -> Setting:
+        """Return what documents say of the array at a path, as long as the array is remembered."""
+        array = self.array(path)
+        known = self._settings.get(path)
+        if known is not None and known[0] is array:
+            return known[1]
+        is_alone = array.path == self.root.path
+        found = Setting.of(showing.in_its_group(array)) if is_alone else Setting.of(array, _Looked(self))
+        if len(self._settings) >= _MOST_SETTINGS:
+            self._settings.clear()
+        self._settings[path] = array, found
+        return found
 
     def tree(self, path: str = "", offset: int = 0, limit: int = 500) -> dict[str, Any]:
         """Return a page of the nodes directly below a group.
@@ -253,12 +265,12 @@ class Dataset:
         if isinstance(node, UnreadableNode):
             return {}
         attributes = _model(node).attributes
-        row: dict[str, Any] = {"title": meaning.title_of(attributes)}
+        row: dict[str, Any] = {"title": presentation.title_of(attributes)}
         if not isinstance(node, Array):
-            return row | {"is_picture": meaning.image_of(self.path_of(node.path), self.nodes()) is not None}
+            return row | {"is_picture": presentation.image_of(node.path, _Looked(self).nodes()) is not None}
         metadata = _array_model(node)
         facts = info.of_array(node.store_path, metadata)
-        units, names = attributes.get("units"), dimensions.names_of(metadata)
+        units, names = attributes.get("units"), node.dimension_names
         return row | {
             "dimensions": None if names is None else list(names),
             "units": units if isinstance(units, str) else None,
@@ -340,9 +352,9 @@ class Dataset:
         }
 
     def _drawing(self, path: str, array: Array, facts: ArrayFacts) -> dict[str, Any]:
-        metadata, nodes = _array_model(array), self.nodes()
-        image = meaning.image_of(path, nodes)
-        found = meaning.dimensions_of(path, metadata, nodes, image)
+        setting = self.setting(path)
+        image = setting.image
+        view, colours = presentation.picture(setting.dimensions, is_bytes=facts.data_type == "uint8")
         attributes = facts.attributes
         units = attributes.get("units")
         return {
@@ -353,18 +365,28 @@ class Dataset:
             "fill": plain(facts.fill_value) if facts.has_fill_value else None,
             "show": shown_as(array),
             "units": units if isinstance(units, str) else None,
-            "title": meaning.title_of(attributes),
-            **meaning.packing_of(metadata, image),
+            "title": presentation.title_of(attributes),
+            **packing_facts(setting.packing),
             "flags": [plain(flag._asdict()) for flag in display.flags(attributes)],
-            "dimensions": [dimension.to_json() for dimension in found],
-            "levels": [] if image is None else [{"path": at, "shape": list(shape)} for at, shape in image.levels],
-            "channels": [] if image is None else list(image.channels),
-            "view": meaning.view_of(found, facts.data_type),
+            "dimensions": [plain(asdict(dimension)) for dimension in setting.dimensions],
+            "levels": [] if image is None else list(self._levels(image, setting)),
+            "channels": [] if image is None else [channel._asdict() for channel in image.channels],
+            "view": list(view),
+            "colours": colours,
         }
+
+    def _levels(self, image: presentation.Image, setting: Setting) -> Iterator[dict[str, Any]]:
+        """Yield path and shape of the levels of an image that exist."""
+        for path in image.paths():
+            array = setting.around.array(path)
+            if array is not None:
+                yield {"path": self.path_of(path), "shape": list(array.shape)}
 
     def _group_info(self, path: str, group: Group) -> dict[str, Any]:
         metadata = _model(group)
-        image = meaning.image_of(path, self.nodes())
+        around = _Looked(self)
+        image = presentation.image_of(group.path, around.nodes())
+        finest = None if image is None else next((at for at in image.paths() if around.array(at) is not None), None)
         is_implicit = not isinstance(metadata, ArrayMetadata) and metadata.implicit
         rows = [["Kind", "group without a document of its own" if is_implicit else "group"]]
         rows.append(["Consolidated", _consolidated(group)])
@@ -381,7 +403,7 @@ class Dataset:
             "storage": None,
             "notes": [note.message for note in metadata.notes],
             "error": None,
-            "draw": image.levels[0][0] if image is not None and image.levels else None,
+            "draw": None if finest is None else self.path_of(finest),
             "array": None,
         }
 
@@ -413,27 +435,19 @@ class Dataset:
         """
         path = normalize(path)
         array = self.array(path)
-        metadata, nodes = _array_model(array), self.nodes()
         if not 0 <= dimension < array.ndim:
             raise SelectionError("no such dimension", path=path, found=dimension, expected=f"0 to {array.ndim - 1}")
         places = _range(start, array.shape[dimension] if stop is None else stop, step, array.shape[dimension])
         if len(places) > MOST_VALUES:
             raise SelectionError("too many labels at once", found=len(places), expected=f"{MOST_VALUES} at most")
-        found = meaning.dimensions_of(path, metadata, nodes, meaning.image_of(path, nodes))[dimension]
-        if found.coordinate is not None:
-            coordinate = self.array(found.coordinate)
-            if places:
-                values = np.asarray(coordinate[places.start : places[-1] + 1 : places.step])
-            else:
-                values = np.empty(0, np.float64)
-            attributes = _array_model(coordinate).attributes
-            values, hidden = Packing.of_array(_array_model(coordinate), fills=False).decoded(values)
+        setting = self.setting(path)
+        found, beside = setting.dimensions[dimension], setting.read(dimension, as_selector(places))
+        if beside is not None:
+            attributes, values = beside
             if values.dtype.kind in "mM":
                 return {"labels": texts(values), "units": None}
             if values.dtype.kind not in "iuf":
                 return {"labels": texts(values), "units": found.units}
-            if hidden is not None:
-                values = np.where(hidden, np.nan, values)
             label = _label_of(attributes)
             if label is None:
                 return {"labels": numbers(values), "units": found.units}
@@ -442,10 +456,9 @@ class Dataset:
             calendar = str(attributes.get("calendar") or "standard").lower()
             is_ours = calendar in ("standard", "gregorian", "proleptic_gregorian")
             return {"labels": labels, "units": None} | ({} if is_ours else {"numbers": numbers(values)})
-        step_size = found.step or 1.0
-        if found.step is None and not found.origin:
-            return {"labels": list(places), "units": found.units}
-        return {"labels": [found.origin + step_size * place for place in places], "units": found.units}
+        if found.step is None:
+            return {"labels": list(places), "units": None}
+        return {"labels": [found.origin + found.step * place for place in places], "units": found.units}
 
     def line(
         self,
@@ -510,8 +523,7 @@ class Dataset:
         width = -(-length // MOST_BINS) if step is None else step
         if width < 1 or length > width * MOST_BINS:
             raise SelectionError("too many bins", path=path, found=step, expected=f"{-(-length // MOST_BINS)} or more")
-        metadata = _array_model(array)
-        packing = Packing.of_array(metadata, fills=meaning.image_of(normalize(path), self.nodes()) is None)
+        packing = self.setting(normalize(path)).packing
         if fill_is_missing and array.fill_value is not None and array.dtype.kind in "iuf":
             packing = packing.also_missing(array.fill_value)
 
@@ -555,8 +567,7 @@ class Dataset:
             return {"shape": shape, "fields": fields, "values": np.empty(shape, np.bool_).tolist()}
         chosen = tuple(slice(places[0], places[-1] + 1, places.step) for places in ranges)
         stored = np.asarray(array[chosen or ...]).reshape(shape)
-        image = meaning.image_of(normalize(path), self.nodes()) if fields is None else None
-        packing = Packing.of_array(_array_model(array), fills=image is None)
+        packing = self.setting(normalize(path)).packing
         return {"shape": shape, "fields": fields, "values": unpacked_texts(packing, stored)}
 
     # -- chunks ---------------------------------------------------------------------------
@@ -726,16 +737,32 @@ class StoppedError(Exception):
 
 
 class _Looked(Mapping[str, Metadata]):
-    """The metadata of nodes, each opened when it is asked for."""
+    """The metadata of nodes by their paths in the store, each opened when it is asked for; none is listed."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
-    def __getitem__(self, path: str) -> Metadata:
+    def nodes(self) -> Nodes:
+        return Nodes(self)
+
+    def array(self, path: str) -> Array | None:
+        node = self._node(path)
+        return node if isinstance(node, Array) else None
+
+    def _node(self, path: str) -> Array | Group | None:
+        root = self._dataset.root
+        if path != root.path and not path.startswith(root.store_path.prefix):
+            return None
         try:
-            return _model(self._dataset.node(path))
+            return self._dataset.node(self._dataset.path_of(path))
         except (OmnizarrError, NotImplementedError):
-            raise KeyError(path) from None
+            return None
+
+    def __getitem__(self, path: str) -> Metadata:
+        node = self._node(path)
+        if node is None:
+            raise KeyError(path)
+        return _model(node)
 
     def __iter__(self) -> Iterator[str]:
         return iter(())

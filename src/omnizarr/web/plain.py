@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import Function, OmnizarrError, Setting, StorageOption, in_python
-from omnizarr.nodes.packing import Packing
+from omnizarr.nodes.packing import Marks, Packing
 from omnizarr.stores.redaction import redact
 from omnizarr.support.text import text_of_time, visible
 
@@ -98,6 +98,25 @@ def unpacked_texts(packing: Packing, stored: NDArray[Any]) -> Any:
     if hidden is not None:
         found = [_MISSING if is_hidden else text for text, is_hidden in zip(found, hidden.reshape(-1), strict=True)]
     return nested(found, values.shape)
+
+
+def packing_facts(packing: Packing) -> dict[str, Any]:
+    """Return what attributes mean for stored values, as the page needs it to draw these.
+
+    It is ``kind``, of the integers that the bits mean, if these are others than those of the data type; ``missing``,
+    ``low`` and ``high``, the missing values and the smallest and largest valid one, of that kind; and ``scale`` and
+    ``offset``.
+    """
+    marks = (packing.viewed if packing.kind else packing.marks) or Marks()
+    missing = [value for value in (*marks.missing, marks.fill) if value is not None and value.dtype.kind != "c"]
+    return {
+        "kind": packing.kind,
+        "missing": list(dict.fromkeys(map(plain, missing))),
+        "low": plain(marks.low),
+        "high": plain(marks.high),
+        "scale": 1.0 if packing.scale_factor is None else float(packing.scale_factor),
+        "offset": 0.0 if packing.add_offset is None else float(packing.add_offset),
+    }
 
 
 def nested(flat: Sequence[Any], shape: Sequence[int]) -> Any:

@@ -233,3 +233,29 @@ def test_every_order_of_a_small_transposition_is_its_own():
     for axes in itertools.permutations(range(3)):
         np.testing.assert_array_equal(array.lazy.transpose(axes)[...], values.transpose(axes))
         np.testing.assert_array_equal(array.lazy.transpose(*[axis - 3 for axis in axes])[...], values.transpose(axes))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3 - 4j, 1j], "c16"),
+        np.array([3 - 4j, 1j], "c8"),
+        np.array(["2026-01-01", "NaT"], "M8[D]"),
+        np.array([1, 2], "m8[s]"),
+        np.array(["a", "bc"]),
+        np.array([(1, 2.5)], "i4,f8"),
+    ],
+    ids=lambda values: values.dtype.str,
+)
+def test_unpacking_loses_nothing_of_what_is_never_packed(values):
+    array = omnizarr.create_array({}, data=values)
+    for found in (array.lazy.unpack()[...], omnizarr.concat([array, array]).unpack()[: len(values)]):
+        assert found.tolist() == values.tolist()
+        assert found.dtype.kind == array.dtype.kind
+
+
+def test_missing_complex_numbers_are_nan():
+    array = omnizarr.create_array({}, data=np.array([3 - 4j, -9]), attributes={"missing_value": -9})
+    found = array.lazy.unpack()[...]
+    assert found[0] == 3 - 4j
+    assert np.isnan(found[1])

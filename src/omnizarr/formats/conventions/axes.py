@@ -75,6 +75,12 @@ _UNITS: Final[Mapping[str, Role]] = {
 _AXES: Final[Mapping[str, Role]] = {"x": "x", "y": "y", "z": "z", "t": "t"}
 _TYPES: Final[Mapping[str, Role]] = {"time": "t", "channel": "c"}
 
+_COLOURS: Final = (3, 4)
+"""Elements along a dimension of red, green, blue, and perhaps how opaque they are."""
+_OPAQUE: Final = "rgba"
+_SMALLEST_PICTURE: Final = 16
+"""Rows and columns from which bytes without names are a picture."""
+
 
 def role_of(
     name: str | None,
@@ -189,3 +195,40 @@ def picture(
     rest = [number for number in range(len(names)) if number not in wide]
     low, high = sorted((rest + wide)[-2:])
     return low, high
+
+
+def colours(
+    names: Sequence[str | None],
+    sizes: Sequence[int],
+    roles: Sequence[Role | None],
+    lengths: Sequence[int] | None = None,
+) -> int | None:
+    """Return the dimension of red, green and blue of bytes; None if there is none.
+
+    It is one of channels, of length 3, or 4 if it is the last one or called "rgba"; or the last one, if it has no name,
+    and 3 or 4 elements beside at least 16 rows and columns.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        Of at least three dimensions.
+    sizes : sequence of int
+    roles : sequence of {"x", "y", "z", "t", "c"} or None
+    lengths : sequence of int, optional
+        How many elements along each dimension are selected; by default all.
+
+    Examples
+    --------
+    >>> colours((None, None, None), (512, 512, 3), (None, None, None))
+    2
+    >>> colours(("c", "y", "x"), (3, 5, 6), ("c", "y", "x")), colours((None, None, None), (5, 6, 3), (None,) * 3)
+    (0, None)
+    """
+    lengths, last = lengths or sizes, len(sizes) - 1
+    if last < 2:
+        return None
+    for number, (name, role, length) in enumerate(zip(names, roles, lengths, strict=True)):
+        if role == "c" and length in _COLOURS[: 2 if number == last or (name or "").lower() == _OPAQUE else 1]:
+            return number
+    is_picture = min(sizes[-3:-1]) >= _SMALLEST_PICTURE
+    return last if not names[last] and lengths[last] in _COLOURS and is_picture and roles[last] is None else None

@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 Names = tuple[str | None, ...] | None
+
+_NEVER_PACKED: Final = "mMSUTO"
 
 
 class LazyArray:
@@ -177,7 +179,8 @@ class LazyArray:
 
         If none of `scale`, `offset` and `fill` is given, each source is unpacked by its own attributes
         ``scale_factor``, ``add_offset``, ``_FillValue``, ``missing_value``, ``valid_range``, ``valid_min``,
-        ``valid_max`` and ``_Unsigned``. The values of these but the first two are those of stored numbers.
+        ``valid_max`` and ``_Unsigned``. The values of these but the first two are those of stored numbers. Complex
+        numbers stay complex; times, text and records are unchanged, as nothing packs them.
 
         Parameters
         ----------
@@ -200,7 +203,11 @@ class LazyArray:
             raise ValueTypeError(
                 "unpacked numbers need a floating-point type", found=wanted, expected="float32 or float64"
             )
+        if self.dtype.kind == "c":
+            wanted = np.result_type(wanted, np.complex64)
         if scale is offset is fill is None:
+            if self.dtype.kind in _NEVER_PACKED or self.dtype.names is not None:
+                return self
             return LazyArray(unpacked(self._node, wanted), self.dimension_names, self.notes)
         marks = None if fill is None else Marks(tuple(np.ravel(fill).tolist()))
         known = Packing(dtype=self.dtype, marks=marks, scale_factor=scale, add_offset=offset)

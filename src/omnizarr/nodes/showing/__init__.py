@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,13 +116,13 @@ def small(array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: 
     room = size
     while True:
         found = view.at_resolution(view.room_in(room))
-        count, nbytes = found.chunks_read()
-        if found.bins is not None and (count > most_chunks or nbytes > most_bytes):
+        chunks, nbytes = found.chunks_read()
+        if found.bins is not None and (chunks > most_chunks or nbytes > most_bytes):
             found = found.thinned(view.room_in(room))
-            count, nbytes = found.chunks_read()
-        if count <= 1 and nbytes > largest:
+            chunks, nbytes = found.chunks_read()
+        if chunks <= 1 and nbytes > largest:
             return None
-        if count <= 1 or (count <= most_chunks and nbytes <= most_bytes) or max(room) == 1:
+        if chunks <= 1 or (chunks <= most_chunks and nbytes <= most_bytes) or max(room) == 1:
             return content_of(found.subject(), Style())
         room = (max(room[0] // 2, 1), max(room[1] // 2, 1))
 
@@ -133,16 +133,15 @@ def chosen_in(array: Array, selection: Any, *, rgb: bool | None = None) -> Slice
 
 
 def _view_of(array: Array, selection: Any, *, rgb: bool | None) -> _View:
-    level = meaning.level_of(array)
-    known = meaning.names_of(array, level)
-    channels = meaning.channels_of(array, level, known)
-    blended, listed = (None, ()) if channels is None else (channels[0], tuple(channels[1]))
-    role = partial(meaning.role_of, array, level, known)
-    active = [channel.active for channel in listed]
+    setting = meaning.Setting.of(array)
+    blended = setting.channels
+    channels = () if setting.image is None or blended is None else setting.image.channels
+    roles = [dimension.role for dimension in setting.dimensions]
+    active = [channel.active for channel in channels]
     chosen = slices.choose(
-        array.shape, known, array.dtype, selection, rgb=rgb, blended=blended, active=active, role=role
+        array.shape, setting.names, array.dtype, selection, rgb=rgb, blended=blended, active=active, roles=roles
     )
-    return _View(array, level, known, chosen, channels=listed)
+    return _View(setting, chosen, channels=channels)
 
 
 def in_its_group(array: Array) -> Array:
@@ -167,10 +166,10 @@ class _View:
 
     Attributes
     ----------
-    array : Array
-        The array to read: a coarser level of the requested one, if that is enough.
+    setting : meaning.Setting
+        That of the array to read: a coarser level of the requested one, if that is enough.
     chosen : Slice
-        The selection of `array`.
+        The selection of that array.
     asked : Array or None
         The requested array, if it is another one.
     wanted : Slice or None
@@ -181,14 +180,17 @@ class _View:
         Of a long line, how many pixels each show the smallest and largest of their elements.
     """
 
-    array: Array
-    level: reading.Level | None
-    names: tuple[str, ...]
+    setting: meaning.Setting
     chosen: Slice
     asked: Array | None = None
     wanted: Slice | None = None
     channels: tuple[Channel, ...] = ()
     bins: int | None = None
+
+    @property
+    def array(self) -> Array:
+        """The array to read."""
+        return self.setting.array
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -199,11 +201,7 @@ class _View:
     @property
     def packing(self) -> Packing:
         """What the attributes mean for stored values. Those of an array of records describe no field."""
-        return (
-            Packing(dtype=self.dtype)
-            if self.array.dtype.names
-            else meaning.packing_of(self.array, fills=self.level is None)
-        )
+        return Packing(dtype=self.dtype) if self.array.dtype.names else self.setting.packing
 
     @property
     def is_picture(self) -> bool:
@@ -232,16 +230,18 @@ class _View:
 
     def _coarser(self, most: Sequence[int]) -> _View:
         """Return the view of the coarsest level of the image that has enough elements."""
-        if self.level is None:
+        if self.setting.image is None:
             return self
         steps = [-(-length // limit) for length, limit in zip(self.chosen.lengths(), most, strict=True)]
         found = self
-        for number, array in _levels_below(self.array, self.level):
-            factors = [whole / part for whole, part in zip(self.array.shape, array.shape, strict=True)]
+        for number in count(self.setting.image.level.number + 1):
+            coarser = self.setting.level(number)
+            if coarser is None:
+                break
+            factors = [whole / part for whole, part in zip(self.array.shape, coarser.array.shape, strict=True)]
             if any(factors[dimension] > step + 0.5 for dimension, step in zip(self.chosen.shown, steps, strict=True)):
                 break
-            level, chosen = self.level._replace(number=number), _scaled(self.chosen, factors)
-            found = _View(array, level, self.names, chosen, self.array, self.chosen, self.channels)
+            found = _View(coarser, _scaled(self.chosen, factors), self.array, self.chosen, self.channels)
         return found
 
     def thinned(self, most: Sequence[int]) -> _View:
@@ -252,11 +252,11 @@ class _View:
         """Return how many chunks the shown elements are in, and their bytes when they are decoded."""
         facts = info.of_array(self.array.store_path, self.array.metadata)
         chunks = facts.chunks or self.array.shape
-        count = 1
+        number = 1
         for axis, side in zip(map(slices.as_range, self.chosen.axes), chunks, strict=True):
             ends = sorted((axis[0], axis[-1]))
-            count *= min(len(axis), ends[1] // side - ends[0] // side + 1)
-        return count, count * (facts.nbytes_of(chunks) or 0)
+            number *= min(len(axis), ends[1] // side - ends[0] // side + 1)
+        return number, number * (facts.nbytes_of(chunks) or 0)
 
     def subject(self) -> Subject:
         """Read the data of an image or a line."""
@@ -280,9 +280,7 @@ class _View:
         width = -(-len(line) // bins)
         found = extremes.read(self.array, chosen.axes, dimension, width, decode, fields=chosen.fields)
         values, is_empty, at = found.line()
-        name, scale = self.names[dimension], self._scales()[dimension]
-        places = np.array(line.start + at * line.step)
-        axis = meaning.axis_at(self.array, name, places, self.array.shape[dimension], scale)
+        axis = self.setting.axis(dimension, np.array(line.start + at * line.step))
         subject = self._subject(values, is_empty if is_empty.any() else None, (axis,))
         share = "" if found.share == 1 else f", of 1/{round(1 / found.share)} of them"
         note = f"smallest and largest of each {found.width} elements{share}"
@@ -305,7 +303,7 @@ class _View:
     def _is_upside_down(self, rows: Axis) -> bool:
         """Return whether the first row belongs at the bottom, as coordinates and their attributes tell."""
         at = self.chosen.shown[0]
-        rises = meaning.direction_of(self.array, self.names[at], self.array.shape[at])
+        rises = self.setting.dimensions[at].direction
         values = rows.coordinates
         is_counted = not rows.unit and np.array_equal(values, np.array(slices.as_range(self.chosen.axes[at])))
         if rises is None or is_counted or values.dtype.kind not in "iuf":
@@ -333,12 +331,12 @@ class _View:
         """Return the ratio of height to width of an image element, if both have the same unit."""
         if len(chosen.shown) != 2:
             return 1.0
-        scales = self._scales()
-        upright, across = (scales[dimension] or meaning.Scale(0, 1, "") for dimension in chosen.shown)
-        if upright.unit != across.unit:
+        upright, across = (self.setting.dimensions[dimension] for dimension in chosen.shown)
+        is_scaled = upright.step is not None and across.step is not None
+        if (upright.step or across.step) is not None and not (is_scaled and upright.units == across.units):
             return 1.0
         apart = chosen.steps()
-        return abs(upright.step * apart[0] / (across.step * apart[1]))
+        return abs((upright.step or 1) * apart[0] / ((across.step or 1) * apart[1]))
 
     def table(self) -> Subject:
         """Read the data of a table: the first rows and columns."""
@@ -363,20 +361,13 @@ class _View:
         return found[..., list(chosen.lit)] if chosen.lit else found
 
     def _axes(self, chosen: Slice) -> tuple[Axis, ...]:
-        scales, lengths = self._scales(), self.array.shape
-        return tuple(
-            meaning.axis_of(self.array, self.names[at], slices.as_range(chosen.axes[at]), lengths[at], scales[at])
-            for at in chosen.shown
-        )
-
-    def _scales(self) -> tuple[meaning.Scale | None, ...]:
-        return meaning.scales_of(self.level, self.array.ndim)
+        return tuple(self.setting.axis(at, slices.as_range(chosen.axes[at])) for at in chosen.shown)
 
     @property
     def _name(self) -> str:
         name = self.array.metadata.attributes.get("long_name")
         field = self.chosen.fields
-        return field or (name if isinstance(name, str) else self.array.basename if self.level is None else "")
+        return field or (name if isinstance(name, str) else self.array.basename if self.setting.image is None else "")
 
     @property
     def title(self) -> str:
@@ -392,12 +383,11 @@ class _View:
 
     def remarks(self) -> Iterator[str]:
         """Yield notes about the selection."""
-        scales = self._scales()
         chosen = self.chosen
         where = [
-            visible(meaning.coordinate(self.array, self.names[at], axis, self.array.shape[at], scales[at]))
-            for at, axis in enumerate(chosen.axes)
-            if isinstance(axis, int) and (self.names[at] or scales[at] is not None)
+            visible(self.setting.coordinate(at, axis))
+            for at, (axis, dimension) in enumerate(zip(chosen.axes, self.setting.dimensions, strict=True))
+            if isinstance(axis, int) and (dimension.name or dimension.step is not None)
         ]
         if where:
             yield "at " + ", ".join(where)
@@ -414,22 +404,6 @@ class _View:
             yield "flags: " + visible(", ".join(flags[:_MOST_FLAGS] + ["..."] * (len(flags) > _MOST_FLAGS)))
         if self.asked is not None:
             yield f"read from level {self.array.basename}, {wording.lengths(self.array.shape)}"
-
-
-def _levels_below(array: Array, level: reading.Level) -> Iterator[tuple[int, Array]]:
-    """Yield the coarser levels of an image that exist and have as many dimensions."""
-    for number, dataset in enumerate(reading.datasets(level.image)):
-        if number <= level.number:
-            continue
-        where = array.store_path.at(reading.resolve(level.group, dataset["path"]))
-        found = None
-        with suppress(OmnizarrError):
-            found = detection.look(where, array.metadata.dialect)
-        if found is None or not isinstance(found.metadata, ArrayMetadata):
-            return
-        if len(found.metadata.shape) != array.ndim or 0 in found.metadata.shape:
-            return
-        yield number, type(array)(found.where, found.metadata, array.config)
 
 
 def _scaled(chosen: Slice, factors: Sequence[float]) -> Slice:

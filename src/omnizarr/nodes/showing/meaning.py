@@ -6,22 +6,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.formats.conventions import axes as conventional
-from omnizarr.formats.conventions import calendars, display
-from omnizarr.formats.conventions.axes import Role
+from omnizarr.formats.conventions import calendars, display, presentation
 from omnizarr.formats.conventions.contract import Nodes
-from omnizarr.formats.conventions.ome import reading
-from omnizarr.formats.reader import is_list, is_object
 from omnizarr.metadata import as_model
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import detection
 from omnizarr.nodes.packing import Packing
+from omnizarr.nodes.showing.around import Around
 from omnizarr.nodes.showing.slices import as_selector
 from omnizarr.pictures import axes
 from omnizarr.pictures.numbers import decimal
@@ -29,136 +25,117 @@ from omnizarr.pictures.numbers import decimal
 if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
 
-# Levels of images are directly below their group, or a little deeper.
-_MOST_ABOVE: Final = 3
 _GREGORIAN: Final = np.datetime64("1582-10-15")
 
 
+class Neighbours(Protocol):
+    """The nodes around an array by their paths in the store; see `around.Around`."""
+
+    def array(self, path: str) -> Array | None:
+        """Return the array at a path; None if there is none."""
+
+    def nodes(self) -> Nodes:
+        """Return the metadata of all."""
+
+
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """Coordinates of an image along a dimension: ``start + step * index``."""
+class Setting:
+    """What documents say of an array: see `presentation`.
 
-    start: float
-    step: float
-    unit: str
-
-
-def level_of(array: Array) -> reading.Level | None:
-    """Return which level of an OME-Zarr multiscale image an array is; None if it is none."""
-    above: dict[str, Metadata] = {array.path: array.metadata}
-    for where in reversed(list(array.store_path.ancestors())[-_MOST_ABOVE:]):
-        with suppress(OmnizarrError):
-            group = detection.find(where)
-            if isinstance(group, GroupMetadata):
-                above[where.path] = group
-                level = reading.level(array.path, Nodes(above))
-                if level is not None:
-                    return level
-    return None
-
-
-def names_of(array: Array, level: reading.Level | None) -> tuple[str, ...]:
-    """Return the names of the dimensions, "" for none."""
-    names = array.dimension_names
-    if names is None and level is not None:
-        found = reading.axes(level.group, level.image, Nodes({}))
-        if found is None and reading.is_early(level.image) and array.ndim == len(reading.FIRST_AXES):
-            found = reading.FIRST_AXES
-        names = found if found is not None and len(found) == array.ndim else None
-    return tuple(name or "" for name in names) if names is not None else ("",) * array.ndim
-
-
-def scales_of(level: reading.Level | None, ndim: int) -> tuple[Scale | None, ...]:
-    """Return the scale of each dimension; None without a scale."""
-    if level is None:
-        return (None,) * ndim
-    found = display.placement(ndim, reading.datasets(level.image)[level.number], level.image)
-    if found is None:
-        return (None,) * ndim
-    axes_told = level.image.get("axes")
-    units = [axis.get("unit") if is_object(axis) else None for axis in axes_told] if is_list(axes_told) else []
-    units += [None] * (ndim - len(units))
-    return tuple(
-        Scale(start, step, str(unit or "")) if step else None
-        for start, step, unit in zip(found.translation, found.scale, units, strict=False)
-    )
-
-
-# -- axes ------------------------------------------------------------------------
-
-
-def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale | None) -> axes.Axis:
-    """Return a dimension with the coordinates at some indices.
-
-    They come from the array of that name beside it, otherwise from OME-Zarr, otherwise they are the indices
-    themselves.
+    Attributes
+    ----------
+    array : Array
+    around : Neighbours
+    image : presentation.Image or None
+        The image of OME-Zarr that it is a level of.
+    dimensions : tuple of presentation.Dimension
     """
-    return axis_at(array, name, indices, length, scale)
 
+    array: Array
+    around: Neighbours
+    image: presentation.Image | None
+    dimensions: tuple[presentation.Dimension, ...]
 
-def axis_at(array: Array, name: str, places: range | NDArray[np.int64], length: int, scale: Scale | None) -> axes.Axis:
-    """Return a dimension with the coordinates at some places; see `axis_of`."""
-    beside = _beside(array, name, length)
-    if beside is not None:
+    @classmethod
+    def of(cls, array: Array, around: Neighbours | None = None) -> Setting:
+        """Read what there is around an array."""
+        around = around or Around(array)
+        nodes = around.nodes()
+        image = presentation.image_of(array.path, nodes)
+        model = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
+        return cls(array, around, image, presentation.dimensions_of(array.path, model, nodes, image))
+
+    def level(self, number: int) -> Setting | None:
+        """Return that of another level of the image; None if it does not exist, or has other dimensions."""
+        image = self.image
+        path = None if image is None else next(islice(image.paths(), number, None), None)
+        array = None if path is None else self.around.array(path)
+        if image is None or array is None or array.ndim != self.array.ndim or 0 in array.shape:
+            return None
+        other = image._replace(level=image.level._replace(number=number))
+        model = array._metadata  # noqa: SLF001 - see `of`
+        found = presentation.dimensions_of(array.path, model, self.around.nodes(), other)
+        return Setting(array, self.around, other, found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the dimensions, "" for none."""
+        return tuple(each.name or "" for each in self.dimensions)
+
+    @property
+    def channels(self) -> int | None:
+        """The dimension of an image's channels, if these are described."""
+        described = self.image is not None and self.image.channels
+        return next((at for at, each in enumerate(self.dimensions) if each.role == "c"), None) if described else None
+
+    @property
+    def packing(self) -> Packing:
+        """What the attributes mean for stored values."""
+        return packing_of(self.array, fills=self.image is None)
+
+    def axis(self, number: int, places: range | NDArray[np.int64]) -> axes.Axis:
+        """Return a dimension with the coordinates at some places.
+
+        They come from the array with its coordinates, otherwise from OME-Zarr, otherwise they are the places.
+        """
+        dimension = self.dimensions[number]
+        name = dimension.name or ""
         with suppress(OmnizarrError):
-            selector: Any = as_selector(places) if isinstance(places, range) else places
-            values = np.asarray(beside.get_orthogonal_selection((selector,)))
-            return axes.Axis(name, *of_axis(beside.metadata.attributes, unpacked(beside, values)))
-    numbers = np.arange(places.start, places.stop, places.step) if isinstance(places, range) else places
-    if scale is not None:
-        return axes.Axis(name, scale.unit, scale.start + scale.step * numbers)
-    return axes.Axis(name, "", numbers)
+            found = self.read(number, as_selector(places) if isinstance(places, range) else places)
+            if found is not None:
+                return axes.Axis(name, *of_axis(*found))
+        numbers = np.arange(places.start, places.stop, places.step) if isinstance(places, range) else places
+        if dimension.step is not None:
+            return axes.Axis(name, dimension.units or "", dimension.origin + dimension.step * numbers)
+        return axes.Axis(name, "", numbers)
+
+    def read(self, number: int, selector: Any) -> tuple[Mapping[str, Any], NDArray[Any]] | None:
+        """Return the attributes of the array with the coordinates of a dimension, and some of these, unpacked.
+
+        None if there is no such array.
+        """
+        path = self.dimensions[number].coordinate
+        beside = None if path is None else self.around.array(path)
+        if beside is None:
+            return None
+        return beside.metadata.attributes, unpacked(beside, np.asarray(beside.get_orthogonal_selection((selector,))))
+
+    def coordinate(self, number: int, index: int) -> str:
+        """Return the name of a dimension with the position of an index on it.
+
+        It is ``time=3 (2026-01-04)``, ``z=3``, or ``3``.
+        """
+        name, axis = self.dimensions[number].name, self.axis(number, range(index, index + 1))
+        ticks = axis.ticks(1)
+        text = f"{ticks[0].text} {axis.unit}".strip() if ticks else ""
+        shown = f"{name}={index}" if name else str(index)
+        return f"{shown} ({text})" if text and text != str(index) else shown
 
 
 def unpacked(array: Array, stored: NDArray[Any]) -> NDArray[Any]:
     """Return what stored coordinates mean: NaN, or NaT of times, where they are missing."""
     values, hidden = packing_of(array, fills=False).decoded(stored)
     return values if hidden is None or not hidden.any() else np.where(hidden, np.nan, values)
-
-
-def coordinate(array: Array, name: str, index: int, length: int, scale: Scale | None) -> str:
-    """Return the name of a dimension with the position of an index on it.
-
-    It is ``time=3 (2026-01-04)``, ``z=3``, or ``3``.
-    """
-    axis = axis_of(array, name, range(index, index + 1), length, scale)
-    ticks = axis.ticks(1)
-    text = f"{ticks[0].text} {axis.unit}".strip() if ticks else ""
-    shown = f"{name}={index}" if name else str(index)
-    return f"{shown} ({text})" if text and text != str(index) else shown
-
-
-def role_of(array: Array, level: reading.Level | None, names: Sequence[str], dimension: int) -> Role | None:
-    """Return what a dimension is to a picture: by OME-Zarr, the array with its coordinates, or its name."""
-    name, kinds = names[dimension], _types(level)
-    if level is not None:
-        return conventional.role_of(name, kind=kinds[dimension] if len(kinds) == array.ndim else None)
-    beside = _beside(array, name, array.shape[dimension])
-    return conventional.role_of(name, None if beside is None else beside.metadata.attributes, names=names)
-
-
-def direction_of(array: Array, name: str, length: int) -> Literal["up", "down"] | None:
-    """Return where the coordinates of a dimension rise to in a picture; None without coordinates."""
-    beside = _beside(array, name, length)
-    return None if beside is None else conventional.direction(name, beside.metadata.attributes)
-
-
-def _beside(array: Array, name: str, length: int) -> Array | None:
-    """Return the array with the coordinates of a dimension; None if there is none."""
-    if not name or "/" in name or name in {".", "..", array.basename} or not array.path:
-        return None
-    with suppress(OmnizarrError):
-        found = detection.look(array.store_path.parent / name, array.metadata.dialect)
-        if found is not None and isinstance(found.metadata, ArrayMetadata) and found.metadata.shape == (length,):
-            return type(array)(found.where, found.metadata, array.config)
-    return None
-
-
-def _types(level: reading.Level | None) -> list[str | None]:
-    """Return the types of an image's axes."""
-    listed = None if level is None else level.image.get("axes")
-    found = [axis.get("type") if is_object(axis) else None for axis in (listed if is_list(listed) else ())]
-    return [kind if isinstance(kind, str) else None for kind in found]
 
 
 # -- values ----------------------------------------------------------------------
@@ -234,23 +211,3 @@ def flag_label(flags: Sequence[display.Flag]) -> Callable[[float, float], str]:
         return ", ".join(flag.meaning.replace("_", " ") for flag in found) or decimal(value, max(step, 1))
 
     return label
-
-
-# -- channels ----------------------------------------------------------------------
-
-
-def channels_of(
-    array: Array, level: reading.Level | None, names: Sequence[str]
-) -> tuple[int, list[display.Channel]] | None:
-    """Return the dimension of an image's channels, and how ``omero`` describes them; None if it does not."""
-    dimension = next((at for at, kind in enumerate(_types(level)) if kind == "channel"), None)
-    if dimension is None and "c" in names:
-        dimension = names.index("c")
-    if level is None or dimension is None or dimension >= array.ndim:
-        return None
-    with suppress(OmnizarrError):
-        group = detection.find(array.store_path.at(level.group))
-        if isinstance(group, GroupMetadata):
-            found = display.channels(reading.members(level.group, Nodes({level.group: group})).get("omero"))
-            return (dimension, found) if found else None
-    return None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from omnizarr.errors import BoundsCheckError, SelectionError
-from omnizarr.formats.conventions.axes import Role, picture, role_of
+from omnizarr.formats.conventions.axes import Role, colours, picture, role_of
 from omnizarr.pictures.numbers import are_numbers
 
 Axis: TypeAlias = "int | range"
@@ -79,14 +79,14 @@ def choose(
     rgb: bool | None = None,
     blended: int | None = None,
     active: Sequence[bool] = (),
-    role: Callable[[int], Role | None] | None = None,
+    roles: Sequence[Role | None] | None = None,
 ) -> Slice:
     """Return the part of an array that a selection shows.
 
     `names` are those of its dimensions, "" where there is none; `rgb` says whether the last of three dimensions holds
     red, green and blue; None: if it looks like that. `blended` is the dimension of channels that have colours of their
-    own: of those selected, the first four are shown; if all are, those that are `active`. `role` is that of
-    `axes.picture`.
+    own: of those selected, the first four are shown; if all are, those that are `active`. `roles` are what dimensions
+    are to a picture, by default by their names.
 
     Raises SelectionError and BoundsCheckError.
 
@@ -98,6 +98,7 @@ def choose(
     >>> choose((512, 512, 3), ("", "", ""), np.dtype("u1")).channels
     2
     """
+    roles = [role_of(name, names=names) for name in names] if roles is None else roles
     items = list(selection) if isinstance(selection, tuple) else [selection]
     fields = [item for item in items if isinstance(item, str)]
     if len(fields) > 1:
@@ -109,14 +110,12 @@ def choose(
     kept = [dimension for dimension, axis in enumerate(axes) if isinstance(axis, range)]
     is_blended = blended in kept and len(kept) > 2 and rgb is None and dtype is not None and dtype.kind in "biuf"
     seen = dtype[fields[0]] if fields and dtype is not None else dtype
-    channels = blended if is_blended else _channels(axes, kept, names, seen, rgb=rgb)
+    channels = blended if is_blended else _channels(shape, axes, kept, names, seen, roles, rgb=rgb)
     lit: tuple[int, ...] = ()
     if is_blended and channels is not None:
         axes[channels], lit = _lit(as_range(axes[channels]), shape[channels], active)
     kept = [dimension for dimension in kept if dimension != channels]
-    found = picture(
-        [names[at] for at in kept], [_length(axes[at]) for at in kept], role and (lambda at: role(kept[at]))
-    )
+    found = picture([names[at] for at in kept], [_length(axes[at]) for at in kept], lambda at: roles[kept[at]])
     shown = tuple(kept[at] for at in found)
     assumed = tuple(dimension for dimension in kept if dimension not in shown)
     for dimension in assumed:
@@ -196,29 +195,33 @@ def _axis(item: Any, dimension: int, length: int) -> Axis:
 
 
 def _channels(
-    axes: Sequence[Axis], kept: Sequence[int], names: Sequence[str], dtype: np.dtype[Any] | None, *, rgb: bool | None
+    shape: Sequence[int],
+    axes: Sequence[Axis],
+    kept: Sequence[int],
+    names: Sequence[str],
+    dtype: np.dtype[Any] | None,
+    roles: Sequence[Role | None],
+    *,
+    rgb: bool | None,
 ) -> int | None:
     """Return the dimension with red, green and blue (and alpha); None if there is none."""
     is_possible = len(kept) > 2 and dtype is not None and are_numbers(dtype)
     if rgb is False or not (rgb or is_possible):
         return None
-    roles = {at: role_of(names[at]) for at in kept}
+    if not rgb:
+        # The automatic choice is only for bytes, which pictures of cameras consist of.
+        parts = [[each[at] for at in kept] for each in (names, shape, roles)]
+        found = colours(*parts, [_length(axes[at]) for at in kept]) if dtype == np.uint8 else None
+        return None if found is None else kept[found]
     candidates = [at for at in kept if is_possible and _length(axes[at]) in {3, 4} and roles[at] not in ("x", "y")]
-    named = [dimension for dimension in candidates if roles[dimension] == "c"]
-    if rgb:
-        found = [*named, *(dimension for dimension in reversed(candidates) if dimension not in named)]
-        if not found:
-            raise SelectionError(
-                "there is no dimension of red, green and blue",
-                found=f"{tuple(_length(axes[dimension]) for dimension in kept)} {dtype}",
-                expected="numbers with a dimension of length 3 or 4, beside the two of a picture",
-            )
-        return found[0]
-    # The automatic choice is only for bytes, which pictures of cameras consist of.
-    if dtype != np.uint8:
-        return None
-    last = kept[-1] if kept[-1] in candidates and not names[kept[-1]] else None
-    return named[0] if named else last
+    candidates.sort(key=lambda at: (roles[at] != "c", -at))
+    if not candidates:
+        raise SelectionError(
+            "there is no dimension of red, green and blue",
+            found=f"{tuple(_length(axes[dimension]) for dimension in kept)} {dtype}",
+            expected="numbers with a dimension of length 3 or 4, beside the two of a picture",
+        )
+    return candidates[0]
 
 
 def as_range(axis: Axis) -> range:

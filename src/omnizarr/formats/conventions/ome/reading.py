@@ -115,10 +115,13 @@ def datasets(image: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [each for each in found if is_object(each) and isinstance(each.get("path"), str)] if is_list(found) else ()
 
 
-def level(path: str, nodes: Nodes) -> Level | None:
-    """Return the image of which the node at a path is a level; None if it is none."""
+def level(path: str, nodes: Nodes, *, most_above: int | None = None) -> Level | None:
+    """Return the image of which the node at a path is a level; None if it is none.
+
+    `most_above` is how many groups above it are asked, by default all.
+    """
     parts = path.split("/") if path else []
-    for end in reversed(range(len(parts))):
+    for end in list(reversed(range(len(parts))))[:most_above]:
         group = "/".join(parts[:end])
         for image in images(group, nodes):
             for number, dataset in enumerate(datasets(image)):
