@@ -15,7 +15,7 @@ import omnizarr
 from omnizarr import aio
 from omnizarr.errors import JoinError, NodeNotFoundError, ReadOnlyError
 from omnizarr.interop.zarr_python import to_zarr_python
-from omnizarr.storage import LazyStore
+from omnizarr.nodes.lazy.passing import ShownChunks
 from omnizarr.stores.wrap.wrappers import PrefixStore
 from tests.repeats import runs
 
@@ -409,7 +409,7 @@ class TestBrackets:
 
     def test_no_chunk_is_made(self, monkeypatch):
         array = self.group()["x"]
-        monkeypatch.setattr(LazyStore, "_chunk", None)
+        monkeypatch.setattr(ShownChunks, "value", None)
         assert array[4:6, 1].tolist() == [2025, 2002]
         assert asyncio.run(aio.AsyncArray(array).getitem((slice(4, 6), 1))).tolist() == [2025, 2002]
 

@@ -20,6 +20,7 @@ from omnizarr.formats.conventions.calendars import Times
 from omnizarr.model import Metadata
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
+from omnizarr.nodes.lazy.layout import GRIDS, GridKind
 from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.tree import Filled
 from omnizarr.nodes.lazy.view import LazyArray, as_lazy
@@ -48,6 +49,7 @@ def combine(
     absent: Absent = "error",
     compat: Compat = "equals",
     sort: bool = True,
+    grid: GridKind = "regular",
     storage_options: Mapping[str, Any] | None = None,
 ) -> Group:
     """Return many groups as one group, without copying them.
@@ -78,6 +80,11 @@ def combine(
     sort : bool
         Whether to sort the groups by the coordinate. If False, they stay in the order of `sources`, and nothing is
         checked along the dimension.
+    grid : {"regular", "rectilinear"}
+        How the group is cut into chunks, for copies of it and for other programs. "regular": in chunks of one shape,
+        which all readers of Zarr v3 know. "rectilinear": chunks start again with each source, so that nearly all are
+        stored chunks, and are copied unchanged. Few programs read such arrays but omnizarr, and new versions of
+        zarr-python with a setting.
     storage_options : mapping, optional
         For opening URLs, as for `omnizarr.open_group`.
 
@@ -112,7 +119,8 @@ def combine(
     _check("gaps", gaps, ("error", "keep", "fill"))
     _check("absent", absent, ("error", "fill", "drop"))
     _check("compat", compat, ("equals", "override"))
-    return _Combining(_opened(sources, storage_options), along, overlaps, gaps, absent, compat, sort).group()
+    _check("grid", grid, GRIDS)
+    return _Combining(_opened(sources, storage_options), along, overlaps, gaps, absent, compat, sort, grid).group()
 
 
 def _check(name: str, value: str, expected: Sequence[str]) -> None:
@@ -186,6 +194,7 @@ class _Combining:
     absent: Absent
     compat: Compat
     sort: bool
+    grid: GridKind
     notes: list[str] = field(default_factory=list)
     path: str | None = None
     """The path of the coordinate, if there is one."""
@@ -214,7 +223,9 @@ class _Combining:
                 arrays[path] = found
         lazy = {path: each for path, (each, _) in arrays.items()}
         attributes.update((path, each) for path, (_, each) in arrays.items())
-        return open_group(LazyStore(lazy, attributes, tuple(dict.fromkeys(self.notes))), mode="r")
+        like = {path: each.array for source in reversed(self.sources) for path, each in source.arrays.items()}
+        store = LazyStore(lazy, attributes, tuple(dict.fromkeys(self.notes)), like=like, grid=self.grid)
+        return open_group(store, mode="r")
 
     # -- what there is ---------------------------------------------------------------
 

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from omnizarr.codecs import blosc, registry
+from omnizarr.codecs.contract import BytesSpec
 from omnizarr.codecs.record import Record
+from omnizarr.errors import CodecError, OmnizarrError
 from omnizarr.model import Named
 
 _SHUFFLED: Final = 4
@@ -61,3 +63,20 @@ def _replacement(codec: Named, record: Record | None, item_size: int) -> tuple[N
         return (codec,)
     found = record.replaced_by(codec.configuration, item_size)
     return () if found is None else (found,)
+
+
+def that_cannot_encode(codecs: Sequence[Named]) -> str:
+    """Return the name of a compressor that only decompresses here, as Blosc with Snappy; "" if there is none.
+
+    Unknown codecs are skipped.
+    """
+    for codec in codecs:
+        try:
+            entry = registry.find(codec.name)
+            if entry.kind == "bytes to bytes":
+                entry.bind(codec.configuration, BytesSpec(8, 1)).encode(bytes(8))
+        except CodecError:
+            return codec.name
+        except OmnizarrError:
+            continue
+    return ""

@@ -143,6 +143,8 @@ class Elements(NamedTuple):
 
     read: Callable[..., None]
     """``read(plan, grid, out, concurrency)`` fills `out` with what a plan selects, as an engine does."""
+    passes_on: Callable[[], bool]
+    """Returns whether most chunks are stored chunks of others, which are passed on unchanged."""
 
 
 class Verb(Generic[P, T]):

@@ -18,8 +18,8 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Named, datatypes
 from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.nodes import new_metadata
+from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.nodes.new_metadata import Coding
-from omnizarr.tools.translate.equivalence import have_same_bytes, spec_of
 from omnizarr.tools.translate.translation import translate
 
 FIVE = (V1, V2, DRAFT2019, DRAFT2020, V3)

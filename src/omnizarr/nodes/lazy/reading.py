@@ -46,7 +46,7 @@ def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
     """Read all elements of a node into an array of its shape, with so many requests at once."""
     waiting: list[_Waiting] = []
     held = 0
-    for job in _opened(jobs(node)):
+    for job in opened_jobs(node):
         if not math.prod(job.source.shape):
             continue
         if isinstance(job.leaf, Filled):
@@ -64,6 +64,11 @@ def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
             _fetch(waiting, out, concurrency)
             waiting, held = [], 0
     _fetch(waiting, out, concurrency)
+
+
+def opened_jobs(node: Node) -> Iterable[Job]:
+    """Return what `jobs` yields, with all sources open."""
+    return _opened(jobs(node))
 
 
 def _opened(found: Iterator[Job]) -> Iterable[Job]:

@@ -1,59 +1,40 @@
-"""Lazy arrays as a hierarchy of Zarr v3, whose chunks are made when they are read."""
+"""Lazy arrays as a hierarchy of Zarr v3, whose chunks are those of the sources, or made when they are read."""
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from omnizarr.errors import MetadataError, ReadOnlyError
-from omnizarr.indexing import Plan
-from omnizarr.indexing.inverse import transform_of
 from omnizarr.model import Named, keys
-from omnizarr.model.grids import Grid
 from omnizarr.nodes import creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.indexers import AnyArray
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.deferred import Deferred
-from omnizarr.nodes.lazy.reading import read
-from omnizarr.nodes.lazy.tree import selected
+from omnizarr.nodes.lazy.layout import GRIDS, GridKind, metadata_of
+from omnizarr.nodes.lazy.passing import ShownChunks
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import Buffer, Features, MemoryStore, Span, Store, verbs
-from omnizarr.stores.base import Elements, answers, as_prefix, check_key, cut
+from omnizarr.stores import Buffer, Features, Listing, MemoryStore, Span, Store, verbs
+from omnizarr.stores.base import Buffers, Elements, answers, as_prefix, check_key
+from omnizarr.stores.urls import scheme_of
 
 _KEYS: Final = keys.bind(Named("default"))
-_PLAIN: Final = "biufcmMSUV"
-"""Kinds of data types whose elements are bytes."""
 _ELSEWHERE: Final = Features(16, is_shared=True)
 """Of sources on other machines that are not open."""
-_MOST_BYTES: Final = 64 * 2**20
-"""Size of a chunk of sources that are not chunked themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """Reads elements of a lazy array as an engine does."""
-
-    view: LazyArray
-
-    def __call__(self, plan: Plan, grid: Grid, out: AnyArray, concurrency: int | None) -> None:
-        if 0 not in plan.buffer_shape:
-            read(selected(self.view._node, transform_of(plan, grid)), out, concurrency)  # noqa: SLF001 - one thing
 
 
 class LazyStore(Store):
-    """Lazy arrays, shown as a hierarchy of Zarr v3. Its chunks are read from the sources when they are requested.
+    """Lazy arrays, shown as a hierarchy of Zarr v3. Elements are read from the sources when they are requested.
 
     `omnizarr.combine` returns a group in such a store. `convert`, `serve`, `check`, xarray and whatever else takes a
-    store or a group take this one. The store is read-only. Its chunks are not compressed, as they are made to be read:
-    pass ``compressors`` to convert it.
+    store or a group take this one. The store is read-only.
+
+    An array has the codecs and the chunks (or shards) of its first source. Compressors of older formats that few
+    readers of Zarr v3 know are replaced as by `omnizarr.convert`. A chunk that is a stored chunk of one source, in the
+    same codecs, is passed on unchanged; others, such as those that lie across two sources, are encoded when they are
+    requested. Where no elements of a chunk are stored, it is missing, if all sources can be listed.
 
     Parameters
     ----------
@@ -64,6 +45,12 @@ class LazyStore(Store):
         lazy array.
     notes : sequence of str
         What was done to bring sources together, and what they disagree about.
+    like : mapping of str to Array, optional
+        Arrays whose codecs others take, by path: those that have no source in a store.
+    grid : {"regular", "rectilinear"}
+        Whether all chunks of an array have one shape, or chunks start again with each source: then all are passed on
+        but those that are shorter, at the end of a source. Few programs read such arrays but omnizarr, and new versions
+        of zarr-python with a setting.
 
     Examples
     --------
@@ -82,7 +69,12 @@ class LazyStore(Store):
         arrays: Mapping[str, LazyArray],
         attributes: Mapping[str, Mapping[str, Any]] | None = None,
         notes: Sequence[str] = (),
+        *,
+        like: Mapping[str, Array] | None = None,
+        grid: GridKind = "regular",
     ) -> None:
+        if grid not in GRIDS:
+            raise ValueError(f"grid={grid!r}: expected one of {', '.join(map(repr, GRIDS))}")
         self._features: Features | None = None
         self._views = dict(arrays)
         known = {path: dict(each) for path, each in (attributes or {}).items()}
@@ -90,15 +82,15 @@ class LazyStore(Store):
         """What was done to bring sources together, and what they disagree about."""
         self._documents = MemoryStore()
         self._arrays: dict[str, Array] = {}
-        self._chunks: dict[str, tuple[int, ...]] = {}
+        self._shown: dict[str, ShownChunks] = {}
         groups = [path for path in ("", *known) if path not in self._views]
         for path in dict.fromkeys(groups):
             where = StorePath(self._documents, path)
             creating.new_group(where, 3, known.get(path), overwrite=False)
         for path, lazy in self._views.items():
-            self._arrays[path] = array = self._created(path, lazy, known.get(path))
-            lengths: Any = array.chunks  # of a regular grid
-            self._chunks[path] = tuple(lengths)
+            metadata = metadata_of(lazy, known.get(path), (like or {}).get(path), grid)
+            where = StorePath(self._documents, path)
+            self._arrays[path] = creating.add_array(where, metadata, ArrayConfig.of(), overwrite=False)
 
     @classmethod
     def of_documents(
@@ -108,18 +100,16 @@ class LazyStore(Store):
         self = cls.__new__(cls)
         self._views, self._features, self.notes = {}, None, tuple(notes)
         self._documents = MemoryStore(dict(documents))
-        self._arrays, self._chunks = {}, {}
+        self._arrays, self._shown = {}, {}
         for path, view in views.items():
             found = detection.open_array(StorePath(self._documents, path))
             self._arrays[path] = array = Array(found.where, found.metadata, ArrayConfig.of())
-            lengths: Any = array.chunks
-            self._chunks[path] = tuple(lengths)
-            if array.shape != view.shape or array.compressors or array.shards is not None:
+            if array.shape != view.shape or not _is_dtype_of(array, view):
                 raise MetadataError(
                     "the document of an array does not describe its lazy array",
                     path=path,
-                    found=f"shape {array.shape}",
-                    expected=f"shape {view.shape}, neither compressed nor in shards",
+                    found=f"shape {array.shape}, data type {array.dtype}",
+                    expected=f"shape {view.shape}, data type {view.dtype}",
                 )
             self._views[path] = LazyArray(view._node, array.dimension_names, view.notes)  # noqa: SLF001
         return self
@@ -134,33 +124,6 @@ class LazyStore(Store):
         """The documents by key."""
         return self._documents.store_dict
 
-    def _created(self, path: str, lazy: LazyArray, attributes: Mapping[str, Any] | None) -> Array:
-        first = next((leaf.source for leaf in tree.leaves(lazy._node)), None)  # noqa: SLF001 - two halves of one thing
-        same = first if isinstance(first, Array) and first.dtype == lazy.dtype else None
-        dtype: Any = lazy.dtype
-        if same is not None:
-            dtype = same.metadata.data_type
-        elif dtype.kind in "OT":
-            dtype = "string"
-        is_chunked = getattr(first, "chunks", None) is not None
-        chunks: Any = lazy.chunks
-        if not is_chunked and lazy.nbytes > _MOST_BYTES:
-            chunks = "auto"
-        fill: Any = None if same is None else same.fill_value
-        if fill is None and lazy.dtype.kind == "f":
-            fill = math.nan
-        return creating.new_array(
-            StorePath(self._documents, path),
-            zarr_format=3,
-            shape=lazy.shape,
-            dtype=dtype,
-            chunks=chunks if lazy.ndim else (),
-            compressors=None,
-            fill_value=fill,
-            dimension_names=lazy.dimension_names,
-            attributes=lazy.attrs if attributes is None else attributes,
-        )
-
     def view_of(self, path: str) -> LazyArray:
         """Return the lazy array at a path, which reads its sources without making chunks."""
         return self._views[path]
@@ -169,7 +132,7 @@ class LazyStore(Store):
 
     @property
     def features(self) -> Features:
-        """The most requests at once of a source. All chunks are listed, also those that hold only the fill value."""
+        """The most requests at once of a source."""
         if self._features is None:
             below = [each.features if isinstance(each, Store) else _ELSEWHERE for each in self._stores()]
             self._features = Features(
@@ -193,67 +156,57 @@ class LazyStore(Store):
     @answers(verbs.elements)
     def _elements(self, prefix: str) -> Elements | None:
         """Return what reads elements of an array from its sources, without chunks."""
-        view = self._views.get(as_prefix(prefix)[:-1])
-        return None if view is None else Elements(_Reading(view))
+        path = as_prefix(prefix)[:-1]
+        if path not in self._views:
+            return None
+        shown = self._shown_at(path)
+        return Elements(shown.read, shown.passes_on)
 
-    def _find(self, key: str) -> tuple[str, tuple[int, ...]] | None:
-        """Return path and coordinates of the chunk with a key; None if there is no such chunk."""
+    def _shown_at(self, path: str) -> ShownChunks:
+        found = self._shown.get(path)
+        if found is None:
+            view, array = self._views[path], self._arrays[path]
+            is_listed = all(_is_listed(leaf.source) for leaf in tree.leaves(view._node))  # noqa: SLF001 - two halves
+            found = self._shown[path] = ShownChunks(view, array, is_listed=is_listed)
+        return found
+
+    def _find(self, key: str) -> tuple[ShownChunks, tuple[int, ...]] | None:
+        """Return the chunks of an array, and the coordinates of the one with a key; None if there is no such chunk."""
         parts = key.split("/")
         for end in range(len(parts)):
             path = "/".join(parts[:end])
-            array = self._arrays.get(path)
-            if array is not None:
-                grid = array.cdata_shape
-                coords = _KEYS.decode(key[len(path) + 1 :] if path else key, len(grid))
-                return (path, coords) if coords is not None and all(map(operator.lt, coords, grid)) else None
+            if path in self._arrays:
+                shown = self._shown_at(path)
+                coords = _KEYS.decode(key[len(path) + 1 :] if path else key, len(shown.grid.axes))
+                return (shown, coords) if coords is not None and shown.holds(coords) else None
         return None
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return a document, or the elements of a chunk, which are read from the sources."""
+        """Return a document, or a chunk: a stored one of a source, or one that is encoded."""
         check_key(key)
         if (found := self._documents.get(key, span)) is not None:
             return found
         place = self._find(key)
-        if place is None:
-            return None
-        value = self._chunk(*place, key)
-        return value if span is None else cut(value, span)
+        return None if place is None else place[0].value(place[1], span)
 
-    def _chunk(self, path: str, coords: tuple[int, ...], key: str) -> Buffer:
-        array, view, chunks = self._arrays[path], self._views[path], self._chunks[path]
-        box = tuple(
-            slice(at * length, min((at + 1) * length, size))
-            for at, length, size in zip(coords, chunks, array.shape, strict=True)
-        )
-        values = np.asarray(view[box] if box else view.read(), view.dtype)
-        if view.dtype.kind in _PLAIN and not view.dtype.hasobject:
-            whole = values
-            if values.shape != chunks:
-                whole = np.full(chunks, array.fill_value if array.fill_value is not None else 0, view.dtype)
-                whole[tuple(map(slice, values.shape))] = values
-            if whole.dtype.byteorder == ">":
-                whole = whole.astype(whole.dtype.newbyteorder("<"))
-            return whole.tobytes()
-        scratch = MemoryStore()
-        config = ArrayConfig.of(None, write_empty_chunks=True)
-        Array(StorePath(scratch, path), array.metadata, config)[box or ...] = values
-        found = scratch.get(key)
-        assert found is not None  # noqa: S101 - it has just been written
-        return found
+    @answers(verbs.get_spans)
+    def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Pass the request on, if the chunk is passed on."""
+        check_key(key)
+        place = None if self._documents.exists(key) else self._find(key)
+        return verbs.get_spans(self._documents, key, spans) if place is None else place[0].spans(place[1], spans)
 
     def exists(self, key: str) -> bool:
         """Return whether there is such a document or chunk, without reading it."""
-        return self._documents.exists(key) or self._find(key) is not None
+        if self._documents.exists(key):
+            return True
+        place = self._find(key)
+        return place is not None and place[0].exists(place[1])
 
     def size(self, key: str) -> int | None:
-        """Return the size of a value, without reading it if its elements have one size."""
+        """Return the size of a value, without reading it if it is passed on, or not compressed."""
         place = None if self._documents.exists(key) else self._find(key)
-        if place is None:
-            return self._documents.size(key)
-        array = self._arrays[place[0]]
-        if self._views[place[0]].dtype.kind in _PLAIN:
-            return math.prod(self._chunks[place[0]]) * array.dtype.itemsize
-        return super().size(key)
+        return self._documents.size(key) if place is None else place[0].size(place[1])
 
     def list(self) -> Iterator[str]:
         """Yield the keys of all documents and chunks."""
@@ -262,14 +215,20 @@ class LazyStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the keys of documents and chunks below a prefix."""
         yield from self._documents.list_prefix(prefix)
-        for path, array in self._arrays.items():
+        for path in self._arrays:
             below = f"{path}/" if path else ""
             if not (below.startswith(prefix) or prefix.startswith(below)):
                 continue
-            for coords in np.ndindex(*array.cdata_shape):
+            for coords in self._shown_at(path).listed():
                 key = below + _KEYS.encode(coords)
                 if key.startswith(prefix):
                     yield key
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Return what is directly below a prefix. Only below arrays, chunks are looked for."""
+        prefix = as_prefix(prefix)
+        is_in_array = any(prefix.startswith(f"{path}/" if path else "") for path in self._arrays)
+        return super().list_dir(prefix) if is_in_array else self._documents.list_dir(prefix)
 
     # -- the store itself ------------------------------------------------------------
 
@@ -301,3 +260,15 @@ class LazyStore(Store):
     def __repr__(self) -> str:
         sources = max((view.nsources for view in self._views.values()), default=0)
         return f"LazyStore({len(self._views)} arrays of up to {sources} sources)"
+
+
+def _is_listed(source: Any) -> bool:
+    """Return whether all stored chunks of a source are listed."""
+    if isinstance(source, Array):
+        return source.store.features.listing == "complete"
+    return not isinstance(source, Deferred) or scheme_of(source.place) not in ("http", "https")
+
+
+def _is_dtype_of(array: Array, view: LazyArray) -> bool:
+    dtype = array.dtype
+    return dtype == view.dtype or dtype.newbyteorder("=") == view.dtype.newbyteorder("=") or dtype.kind in "OT"

@@ -101,7 +101,7 @@ class LazyArray:
     @property
     def chunks(self) -> tuple[int, ...]:
         """Lengths of pieces that are read well, one per dimension: those of the chunks of the first source."""
-        return _chunks(self._node)
+        return chunks_of(self._node)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -485,7 +485,13 @@ def _attributes(node: Node) -> dict[str, Any]:
     return tree.fold(node, collect) or {}
 
 
-def _chunks(node: Node) -> tuple[int, ...]:
+def _chunks_of_leaf(leaf: Leaf) -> Any:
+    return getattr(leaf.source, "chunks", None)
+
+
+def chunks_of(node: Node, of_leaf: Callable[[Leaf], Any] = _chunks_of_leaf) -> tuple[int, ...]:
+    """Return lengths of pieces that are read well, made of those of the first source, which `of_leaf` returns."""
+
     def lengths(each: Node, below: list[tuple[int, ...]]) -> tuple[int, ...]:
         if isinstance(each, Converted):
             return below[0]
@@ -499,7 +505,7 @@ def _chunks(node: Node) -> tuple[int, ...]:
                 if isinstance(output, Along):
                     found[output.dim] = min(found[output.dim], max(1, length // abs(output.indices.step)))
         elif isinstance(each, Leaf):
-            chunks = getattr(each.source, "chunks", None)
+            chunks = of_leaf(each)
             if chunks is not None and len(chunks) == len(found) and all(isinstance(length, int) for length in chunks):
                 return tuple(chunks)
         return tuple(found)

@@ -37,7 +37,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import MemoryStore, Store, pool
+from omnizarr.stores import MemoryStore, Store, pool, verbs
 from omnizarr.support.progress import Tick
 from omnizarr.tools.convert import temporary
 from omnizarr.tools.convert.routes import Constraints, Pass, Route, coarse, passes, regions_of, route
@@ -142,8 +142,15 @@ class Move:
         return Chunks.of(self.source, before), Chunks.of(self.target, after, store)
 
     def goes_by_chunks(self) -> bool:
-        """Return whether stored chunks are moved one by one: not if some are missing that must be written."""
-        return self.translation.same_elements and (self.translation.same_fill or not self.sides()[0].lacks_some())
+        """Return whether stored chunks are moved one by one: not if some are missing that must be written.
+
+        Nor if they are made of other arrays when they are asked for, which takes longer than to read elements.
+        """
+        source = self.sides()[0]
+        made = verbs.elements(source.store, source.prefix)
+        if not self.translation.same_elements or not (made is None or made.passes_on()):
+            return False
+        return self.translation.same_fill or not source.lacks_some()
 
     def check_memory(self) -> None:
         """Raise ValueError if `max_memory` is less than moving one chunk of the target takes."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr.codecs import registry
-from omnizarr.codecs.contract import BytesSpec, ChunkPolicy
-from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError, ValueTypeError
+from omnizarr.codecs import portable
+from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreLimitError, ValueTypeError
 from omnizarr.formats import conventions
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
@@ -338,16 +338,7 @@ def _with_loss_of_values(made: Translation, where: StorePath, path: str) -> Tran
 
 def _that_cannot_encode(target: Metadata | None) -> str:
     """Return the name of a compressor of an array that cannot compress here; "" if all can, or are not known."""
-    for codec in target.codecs if isinstance(target, ArrayMetadata) else ():
-        try:
-            entry = registry.find(codec.name)
-            if entry.kind == "bytes to bytes":
-                entry.bind(codec.configuration, BytesSpec(8, 1)).encode(bytes(8))
-        except CodecError:
-            return codec.name
-        except OmnizarrError:
-            continue
-    return ""
+    return portable.that_cannot_encode(target.codecs) if isinstance(target, ArrayMetadata) else ""
 
 
 def _has_codecs_already(made: Translation, unasked: Translation) -> bool:

@@ -22,12 +22,12 @@ from omnizarr.model.grids import Coords
 from omnizarr.nodes import detection
 from omnizarr.nodes.consolidated import stored_copies
 from omnizarr.nodes.detection import Found
+from omnizarr.nodes.encoded import MOST_SOURCES, EncodedChunks
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.stored import rendered
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
-from omnizarr.tools.convert.encoded import MOST_SOURCES, EncodedChunks
 from omnizarr.tools.convert.moving import Move, Sides, recompressing
 from omnizarr.tools.convert.planning import Step, explicit, plan, step_of
 from omnizarr.tools.convert.report import would_be_lost
@@ -99,8 +99,9 @@ class ShownArray:
             if stored is not None or translation.same_fill:
                 return stored
         key, how = self.target.key_of(coords), (translation.source, translation.target)
-        sources, store = self._made_of(coords), self._sides.reading.store
-        value = self._kept.get(key, how, store, sources, lambda: self._made(coords))
+        store = self._sides.reading.store
+        sources = [(store, each) for each in self._made_of(coords)]
+        value = self._kept.get(key, how, sources, lambda: self._made(coords))
         return None if value is None else cut(value, span)
 
     def _made(self, coords: Coords) -> Buffer | None:

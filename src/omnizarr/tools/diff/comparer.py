@@ -18,6 +18,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.nodes import wording
 from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.detection import Found
+from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
 from omnizarr.support import amounts
@@ -30,7 +31,6 @@ from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy, metadata_of
 from omnizarr.tools.streaming.regions import Box, Regions
 from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
-from omnizarr.tools.translate.equivalence import have_same_bytes, spec_of
 
 _MEMBERS: Final = ("data_type", "shape", "dimension_names")
 _MOST_ELEMENTS: Final = 2**22

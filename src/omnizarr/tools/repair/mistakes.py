@@ -23,6 +23,7 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, datatypes
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import holdings
+from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.nodes.location import chunk_prefix
 from omnizarr.tools.check import documents as texts
 from omnizarr.tools.check import extensions
@@ -30,7 +31,6 @@ from omnizarr.tools.check.inventory import Document, Inventory, Node
 from omnizarr.tools.check.report import Finding, Findings
 from omnizarr.tools.repair.report import Action
 from omnizarr.tools.repair.transaction import RepairState, identity
-from omnizarr.tools.translate.equivalence import have_same_bytes, spec_of
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ROUNDS: Final = 16

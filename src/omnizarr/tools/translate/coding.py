@@ -26,9 +26,9 @@ from omnizarr.formats.reader import is_integer, is_list
 from omnizarr.formats.spelling import same
 from omnizarr.model import ArrayMetadata, Named, datatypes, grids
 from omnizarr.nodes import chunking, new_metadata
+from omnizarr.nodes.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.tools.advise import layouts
-from omnizarr.tools.translate.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.tools.translate.losses import NodeLosses, attempt
 from omnizarr.tools.translate.readers import for_readers
 

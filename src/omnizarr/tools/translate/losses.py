@@ -11,7 +11,7 @@ from omnizarr.errors import NotRepresentableError, OmnizarrError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.reader import join
 from omnizarr.model import ArrayMetadata, Loss, Metadata, Problem
-from omnizarr.tools.translate.equivalence import spec_of
+from omnizarr.nodes.equivalence import spec_of
 
 M = TypeVar("M", bound=Metadata)
 

@@ -26,6 +26,7 @@ from omnizarr.formats.reader import is_list, join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 from omnizarr.nodes.attributes import quotes_nonfinite
+from omnizarr.nodes.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.stores.base import invalid_key, is_key
 from omnizarr.tools.translate.coding import (
     KEEP,
@@ -48,7 +49,6 @@ from omnizarr.tools.translate.elements import (
     with_fill_value,
     with_nearest_type,
 )
-from omnizarr.tools.translate.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.tools.translate.losses import CannotCarryError, M, NodeLosses, attempt, of_codecs, shown
 from omnizarr.tools.translate.readers import remark_readers
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr.nodes import encoded
 from omnizarr.storage import LocalStore, MemoryStore, TranslatedStore
 from omnizarr.stores import WrapperStore, verbs
 from omnizarr.stores.base import answers
-from omnizarr.tools.convert import encoded, showing
+from omnizarr.tools.convert import showing
 from tests.fakes import FaultyStore
 
 VALUES = np.arange(4096, dtype="i4")

@@ -32,7 +32,7 @@ class EncodedChunks:
         self._shelf = MemoryBackend(limit)
 
     def get(
-        self, key: str, how: Hashable, store: Store, sources: Sequence[str], encode: Callable[[], Buffer | None]
+        self, key: str, how: Hashable, sources: Sequence[tuple[Store, str]], encode: Callable[[], Buffer | None]
     ) -> Buffer | None:
         """Return the chunk with a key: the one that is kept, if it is current, otherwise what `encode` returns.
 
@@ -43,33 +43,35 @@ class EncodedChunks:
         key : str
         how : hashable
             Equal as long as equal stored chunks become equal chunks.
-        store : Store
-        sources : sequence of str
-            Keys of what the chunk is made of. All have stamps (`Store.stamp`) or are missing, or nothing is kept.
+        sources : sequence of (Store, str)
+            Stores and keys of what the chunk is made of. All have stamps (`Store.stamp`) or are missing, or nothing is
+            kept.
         encode : callable
         """
         with threads.lock((EncodedChunks, id(self), key)):
-            before = _stamps(store, sources)
+            before = _stamps(sources)
             if before is None:
                 return encode()
             known = self._shelf.get((key, None))
             if known is not None and known.stamp == (how, before):
                 return known.value
             value = encode()
-            if before == _stamps(store, sources):
+            if before == _stamps(sources):
                 self._shelf.put((key, None), Entry(value, (how, before), self._shelf.clock()))
             return value
 
 
-def _stamps(store: Store, keys: Sequence[str]) -> tuple[Hashable, ...] | None:
+def _stamps(sources: Sequence[tuple[Store, str]]) -> tuple[Hashable, ...] | None:
     """Return the stamps of values, in the order of their keys; None if one that is stored has none."""
 
-    def stamp(key: str) -> Hashable | None:
+    def stamp(source: tuple[Store, str]) -> Hashable | None:
+        store, key = source
         found = verbs.stamp(store, key)
         return _MISSING if found is None and not store.exists(key) else found
 
-    if len(keys) > MOST_SOURCES:
+    if len(sources) > MOST_SOURCES:
         return None
-    found = dict(pool.gather(stamp, keys, min(len(keys), store.features.concurrency)))
-    stamps = tuple(found[number] for number in range(len(keys)))
+    most = max((store.features.concurrency for store, _ in sources), default=1)
+    found = dict(pool.gather(stamp, sources, min(len(sources), most)))
+    stamps = tuple(found[number] for number in range(len(sources)))
     return None if None in stamps else stamps

@@ -1,9 +1,9 @@
-"""`omnizarr.tools.translate.equivalence`."""
+"""`omnizarr.nodes.equivalence`."""
 
 import pytest
 
 from omnizarr.formats import V2, V3
-from omnizarr.tools.translate.equivalence import have_same_bytes
+from omnizarr.nodes.equivalence import have_same_bytes
 
 
 def v2(dtype="<i4", compressor=None, filters=None, order="C", chunks=(2, 3)):
