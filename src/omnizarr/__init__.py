@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.ls import ls
     from omnizarr.tools.missing import missing
     from omnizarr.tools.pyramid import pyramid
+    from omnizarr.tools.refs import references
     from omnizarr.tools.repair import repair, undo_repair
     from omnizarr.tools.show import show
     from omnizarr.tools.stat import stat
@@ -155,6 +156,7 @@ _NAMES: Final = {
             "move_node",
         ),
         "tools.pyramid": ("pyramid",),
+        "tools.refs": ("references",),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -222,6 +224,7 @@ __all__ = [
     "pyramid",
     "read_many",
     "rechunk",
+    "references",
     "repair",
     "save",
     "save_array",

@@ -350,6 +350,7 @@ CALLS = {
     "move_node": lambda source, folder, **how: omnizarr.move_node(source, folder / "to.zarr", **how),
     "pyramid": lambda _, folder, **how: omnizarr.pyramid(_image(folder), folder / "to.zarr", axes="yx", **how),
     "rechunk": lambda source, folder, **how: omnizarr.rechunk(source / "deep/x", folder / "to.zarr", chunks=50, **how),
+    "references": lambda source, folder, **how: omnizarr.references(source, folder / "refs.json", **how),
     "repair": lambda source, _, **how: omnizarr.repair(source, **how),
     "stat": lambda source, _, **how: omnizarr.stat(source, **how),
     "netcdf.files.write_file": lambda _, folder, **how: _write_file(folder, **how),

@@ -45,6 +45,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Convert": {
         "convert": ("convert", "Convert between Zarr formats, and to and from netCDF."),
         "combine": ("combine", "Show many groups as one group, without copying them."),
+        "refs": ("refs", "Write references of Kerchunk to the chunks of a hierarchy."),
     },
     "Share": {
         "serve": ("serve", "Serve a hierarchy over HTTP, read-only, until Ctrl-C."),
@@ -67,6 +68,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("browse", "gui", "ncview", "panoply", "napari", "vizarr"), "view"),
     **dict.fromkeys(("validate", "verify", "lint", "fsck", "doctor"), "check"),
     **dict.fromkeys(("fix", "mend"), "repair"),
+    **dict.fromkeys(("references", "kerchunk", "virtualize"), "refs"),
     **dict.fromkeys(("rechunk", "migrate", "translate", "reencode", "nccopy"), "convert"),
     **dict.fromkeys(("ncrcat", "concat", "concatenate", "join", "merge"), "combine"),
     **dict.fromkeys(("ncdump", "h5dump", "cdl"), "dump"),

@@ -204,6 +204,28 @@ class Sharding:
         found: AnyArray = (self._decode_index(index) != _MISSING).any(axis=1).reshape(self.grid.grid_shape)
         return found
 
+    def places(self, index: Buffer, size: int) -> AnyArray:
+        """Return offset and length of each inner chunk of a shard of `size` bytes, (n, 2) of int64; -1: missing.
+
+        Raises ShardIndexError, ChunkSizeError.
+        """
+        rows = self._decode_index(index)
+        is_missing = (rows == _MISSING).all(axis=1)
+        offsets, lengths = rows[:, 0], rows[:, 1]
+        # Sums of unsigned numbers may overflow.
+        is_outside = ~is_missing & ((offsets > size) | (lengths > size) | (offsets > size - np.minimum(lengths, size)))
+        exact = self.inner.encoded.nbytes
+        is_wrong = is_outside if exact is None else is_outside | (~is_missing & (lengths != exact))
+        for number in np.flatnonzero(is_wrong)[:1].tolist():
+            coords = tuple(map(int, np.unravel_index(number, self.grid.grid_shape))) if self.grid.grid_shape else ()
+            offset, length = map(int, rows[number])
+            if is_outside[number]:
+                raise _outside(coords, offset, length, size)
+            raise _of_wrong_size(coords, length, exact)
+        found: AnyArray = np.where(is_missing[:, None], np.uint64(0), rows).astype(np.int64)
+        found[is_missing] = -1
+        return found
+
     def _index_of(self, data: Buffer) -> AnyArray:
         """Return the index of a whole shard, one row per inner chunk."""
         start = max(0, len(data) - self.index_size) if self.index_at_end else 0
@@ -244,11 +266,7 @@ class Sharding:
             entry = _entry(row, piece[0], size)
             # Checked before memory is allocated for it.
             if entry is not None and exact is not None and entry[1] - entry[0] != exact:
-                raise ChunkSizeError(
-                    f"inner chunk {piece[0]} has the wrong size",
-                    found=f"{entry[1] - entry[0]} bytes",
-                    expected=f"{exact} bytes",
-                )
+                raise _of_wrong_size(piece[0], entry[1] - entry[0], exact)
             entries.append(entry)
         return entries
 
@@ -406,6 +424,12 @@ def _entry(row: Sequence[int], coords: tuple[int, ...], size: int | None) -> tup
     if offset + nbytes > (_LARGEST_FILE if size is None else size):
         raise _outside(coords, offset, nbytes, size)
     return offset, offset + nbytes
+
+
+def _of_wrong_size(coords: tuple[int, ...], found: int, expected: int | None) -> ChunkSizeError:
+    return ChunkSizeError(
+        f"inner chunk {coords} has the wrong size", found=f"{found} bytes", expected=f"{expected} bytes"
+    )
 
 
 def _outside(coords: tuple[int, ...], offset: int, nbytes: int, size: int | None) -> ShardIndexError:

@@ -38,6 +38,17 @@ def inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
     return tuple(lengths)
 
 
+def axes_of_shards(codecs: tuple[Named, ...], ndim: int) -> tuple[int, ...]:
+    """Return which axis of what becomes a shard corresponds to each axis of the array, after transpositions."""
+    seen = list(range(ndim))
+    for codec in codecs:
+        if codec.name != "transpose":
+            break
+        order: Any = codec.configuration["order"]
+        seen = [seen[axis] for axis in order]
+    return tuple(seen.index(axis) for axis in range(ndim))
+
+
 def is_fortran(codecs: tuple[Named, ...], ndim: int) -> bool:
     """Return whether the first axis varies fastest in the stored order."""
     return (

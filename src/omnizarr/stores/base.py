@@ -130,6 +130,22 @@ class Stamped(NamedTuple):
     stamp: Hashable | None
 
 
+class Extent(NamedTuple):
+    """The place of a value: bytes of a file that other programs can read, too.
+
+    Attributes
+    ----------
+    file : str
+        An absolute path, or a URL without secrets.
+    offset, length : int
+        The bytes of the value.
+    """
+
+    file: str
+    offset: int
+    length: int
+
+
 class Elsewhere(NamedTuple):
     """The place in another store of the chunks that a store passes on."""
 

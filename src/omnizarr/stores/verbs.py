@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from omnizarr.errors import StoreLimitError
+from omnizarr.errors import Function, NotRepresentableError, Remedy, StoreLimitError
 from omnizarr.stores import pool
 from omnizarr.stores.access import Access
 from omnizarr.stores.base import (
@@ -22,6 +22,7 @@ from omnizarr.stores.base import (
     Buffers,
     Elements,
     Elsewhere,
+    Extent,
     InNewFolder,
     Method,
     Reader,
@@ -219,6 +220,43 @@ def elements(store: Store, prefix: str) -> Elements | None:
     """
     as_prefix(prefix)
     return None
+
+
+@verb("prefix", "get")
+def folder(store: Store, prefix: str) -> str | None:
+    """Return the path or URL to which the rest of a key below a prefix is appended to name its file.
+
+    None if values are not files of their own. The result has no secrets, and ends with a slash.
+    """
+    as_prefix(prefix)
+    return None
+
+
+@verb("keys", "get")
+def extents(store: Store, keys: Iterable[str]) -> Iterator[tuple[int, Extent | Buffer | None]]:
+    """Yield (position of the key, which bytes of which file its value is) for each key, as answers arrive.
+
+    None means a missing key. A value that is in no file, but in what tells the places of others, is yielded itself.
+
+    Raises
+    ------
+    NotRepresentableError
+        If a value is no part of a file, or is compressed there.
+    """
+    base = folder(store, "")
+    if base is None:
+        raise NotRepresentableError(
+            "the values of this store are no parts of files that other programs can read",
+            store=repr(store),
+            expected="a directory, a zip archive, an object store, a web server, or references",
+            remedy=Remedy("copy the hierarchy to one of them first: {copy_node}", copy_node=Function()),
+        )
+
+    def look(key: str) -> Extent | None:
+        found = store.size(key)
+        return None if found is None else Extent(base + key, 0, found)
+
+    yield from pool.gather(look, keys, max(store.features.concurrency, 1))
 
 
 @verb("", "get", "set", "delete", bypasses=True)

@@ -42,6 +42,7 @@ from omnizarr.errors import (
     ConflictError,
     NodeExistsError,
     NodeNotFoundError,
+    NotRepresentableError,
     OmnizarrError,
     StoreClosedError,
     StoreError,
@@ -164,6 +165,24 @@ class _Part:
             offset = info.header_offset + _LOCAL_HEADER.size + name + extra
             self._offsets[info.header_offset] = offset
         return offset
+
+    def extent(self, info: ZipInfo) -> tuple[int, int]:
+        """Return where the value of an entry begins, and its length.
+
+        Raises StoreError if it is broken, NotRepresentableError if it is compressed.
+        """
+        if info.compress_type != ZIP_STORED or info.flag_bits & 1:
+            raise NotRepresentableError(
+                "an entry of the archive is compressed or encrypted there, so that no bytes of the file are its value",
+                expected="entries that are stored",
+                remedy="pack the archive again without compression",
+            )
+        try:
+            return self._data_offset(info), info.file_size
+        except OmnizarrError:
+            raise
+        except _BROKEN as error:
+            raise StoreError(f"the entry cannot be read: {error}") from error
 
     def _bytes(self, start: int, length: int) -> bytes:
         # `length` comes from the archive; allocate memory only for existing bytes.
@@ -333,6 +352,18 @@ class _RemotePart(_Part):
                 return parts
             guess = offset
         raise StoreError("the archive changes while it is read")
+
+    def _data_offset(self, info: ZipInfo) -> int:
+        """Ask for the header of an entry alone."""
+        begin = info.header_offset
+        offset = self._offsets.get(begin)
+        if offset is None:
+            name = info.orig_filename.encode("utf-8" if info.flag_bits & _NAME_IS_UTF8 else "cp437")
+            (header,) = self._ask([(begin, _LOCAL_HEADER.size + len(name))])
+            offset = begin + self._header(info, name, bytes(header))
+            if self.pinned:
+                self._offsets[begin] = offset
+        return offset
 
     def _guess(self, info: ZipInfo, least: int) -> int:
         """Return where the data of an entry probably begins. An entry ends where the next one begins."""
@@ -516,6 +547,21 @@ class Archive:
         self._check_open()
         entry = self.entries.get(name)
         return None if entry is None else entry.info.file_size
+
+    def extent(self, name: str) -> tuple[int, int] | None:
+        """Return where in the archive the value of `name` begins, and its length; None if it is missing.
+
+        Raises NotRepresentableError if it is compressed, or is not in the archive before that is closed.
+        """
+        self._check_open()
+        entry = self.entries.get(name)
+        if entry is None:
+            return None
+        if entry.part is not self._old or self._changed:
+            raise NotRepresentableError(
+                "the archive has changes that are not written yet", remedy="close it, and open it for reading"
+            )
+        return entry.part.extent(entry.info)
 
     def stamp(self, name: str) -> Hashable | None:
         """Return the stamp of the value of `name`; None if it has no stamp, or is missing."""

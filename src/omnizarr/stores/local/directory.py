@@ -225,6 +225,11 @@ class LocalStore(Store):
         """Read the file, unless it is too large."""
         return self.get(key, None, most)
 
+    @answers(verbs.folder)
+    def _folder(self, prefix: str) -> str:
+        """Return the path of the directory of a prefix."""
+        return f"{self.root.replace(os.sep, '/').rstrip('/')}/{as_prefix(prefix)}"
+
     @answers(verbs.read_into)
     def _read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read the file directly into `out`."""

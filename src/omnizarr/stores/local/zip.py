@@ -6,17 +6,25 @@ import os
 import warnings
 import weakref
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final
 from zipfile import ZIP_STORED, is_zipfile
 
-from omnizarr.errors import NodeExistsError, NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreError
-from omnizarr.stores import threads, verbs
+from omnizarr.errors import (
+    NodeExistsError,
+    NodeNotFoundError,
+    NotRepresentableError,
+    OmnizarrError,
+    ReadOnlyError,
+    StoreError,
+)
+from omnizarr.stores import pool, threads, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
+    Extent,
     Features,
     Listing,
     Span,
@@ -153,6 +161,32 @@ class ZipStore(Store):
             return self._archive.read(key, spans)
         except OmnizarrError as error:
             raise error.add(store=repr(self), key=key) from error.__cause__
+
+    @answers(verbs.extents)
+    def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, Extent | None]]:
+        """Look where entries that are not compressed lie in the archive."""
+        file = self._file()
+
+        def look(key: str) -> Extent | None:
+            check_key(key)
+            try:
+                found = self._archive.extent(key)
+            except OmnizarrError as error:
+                raise error.add(store=repr(self), key=key) from error.__cause__
+            return None if found is None else Extent(file, *found)
+
+        return pool.gather(look, keys, self.features.concurrency) if self.store else enumerate(map(look, keys))
+
+    def _file(self) -> str:
+        """Return the path or URL of the archive. Raises NotRepresentableError if it has none."""
+        if self.store is None:
+            if isinstance(self.path, str):
+                return self.path.replace(os.sep, "/")
+            raise NotRepresentableError("an archive in memory has no path", store=repr(self))
+        (_, found) = next(verbs.extents(self.store, [str(self.path)]))
+        if not isinstance(found, Extent) or found.offset:
+            raise NotRepresentableError("the archive is no file of its own", store=repr(self))
+        return found.file
 
     def size(self, key: str) -> int | None:
         """Return the size that the directory of the archive states."""

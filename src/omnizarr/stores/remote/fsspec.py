@@ -94,6 +94,11 @@ _LISTS_ALL: Final = frozenset({
     *("sftp", "ssh", "ftp", "smb", "hdfs", "arrow_hdfs", "webhdfs", "webHDFS", "dbfs", "box", "dropbox", "gdrive"),
     *("zip", "tar", "libarchive", "jar", "git", "github", "gist", "hf", "lakefs", "osdf", "root"),
 })  # fmt: skip
+# Filesystems of which a URL without options tells the place of a file.
+_HAVE_URLS: Final = frozenset({
+    *("http", "https", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "memory", "hdfs", "hf"),
+    *("ftp", "sftp", "ssh"),
+})  # fmt: skip
 _PASS_ON: Final = frozenset({"cached", "blockcache", "filecache", "simplecache"})
 
 _ABSENCE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
@@ -520,6 +525,16 @@ class FsspecStore(Store):
         return failures.translate(error, self, key, secrets_of(self.fs.storage_options))
 
     # -- the store itself ---------------------------------------------------------
+
+    @answers(verbs.folder)
+    def _folder(self, prefix: str) -> str | None:
+        """Return the path or URL of a prefix; None within files, and where only the options tell the place."""
+        prefix = as_prefix(prefix)
+        if isinstance(self.fs, local.LocalFileSystem):
+            return f"{self.path.rstrip('/')}/{prefix}"
+        if _HAVE_URLS.isdisjoint(protocols(self.fs)):
+            return None
+        return f"{self.place.rstrip('/')}/{quote(prefix) if self._is_web else prefix}"
 
     def above(self) -> tuple[Store, str] | None:
         """Return the directory that this one is in; None for a bucket."""

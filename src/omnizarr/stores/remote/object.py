@@ -896,6 +896,13 @@ class ObjectStore(Store):
         """Return the bucket, by endpoint and name, and the prefix in it."""
         return self._data, f"{self._below}{self._prefix}".strip("/")
 
+    @answers(verbs.folder)
+    def _folder(self, prefix: str) -> str | None:
+        """Return the URL of a prefix; None in the memory of obstore."""
+        if self._kind == "MemoryStore":
+            return None
+        return f"{object_urls.shown(self._store, self._kind, self._prefix + as_prefix(prefix)).rstrip('/')}/"
+
     def above(self) -> tuple[Store, str] | None:
         """Return a store with a shorter prefix; None for a bucket."""
         higher, _, name = self._prefix[:-1].rpartition("/")

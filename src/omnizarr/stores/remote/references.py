@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 from omnizarr.errors import (
     NodeNotFoundError,
+    NotRepresentableError,
     OmnizarrError,
     ReadOnlyError,
     Remedy,
@@ -33,6 +34,7 @@ from omnizarr.stores import bounded, pool, ranges, trust, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
+    Extent,
     Features,
     Listing,
     Parts,
@@ -351,6 +353,32 @@ class ReferenceStore(Store):
         if found is None or isinstance(found, bytes):
             return None if found is None else len(found)
         return self._ask(key, found, lambda store, name: store.size(name)) if found.length is None else found.length
+
+    @answers(verbs.extents)
+    def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, Extent | Buffer | None]]:
+        """Return the references themselves: their files by absolute paths or URLs."""
+        files: dict[str | None, str] = {}
+        for position, key in enumerate(keys):
+            found = self._find(key)
+            if not isinstance(found, Target):
+                yield position, found
+                continue
+            file = files.get(found.url)
+            if file is None:
+                file = files[found.url] = self._file_of(key, found)
+            length = self.size(key) if found.length is None else found.length
+            yield position, None if length is None else Extent(file, found.offset, length)
+
+    def _file_of(self, key: str, target: Target) -> str:
+        """Return the absolute path or the URL of the file of a target."""
+        if target.url is not None and scheme_of(target.url) not in {None, *LOCAL}:
+            return target.url
+        store, name = self._targets.locate(target.url)
+        folder, _, name = name.rpartition("/")
+        base = verbs.folder(store, folder)
+        if base is None:
+            raise NotRepresentableError("the file of a reference has no path or URL", store=repr(self), key=key)
+        return base + name
 
     @answers(verbs.stamp)
     def _stamp(self, key: str) -> Hashable | None:

@@ -18,7 +18,7 @@ import numpy as np
 from omnizarr.api import opening
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import CodecError, StoreError
-from omnizarr.model import ArrayMetadata, Named, grids
+from omnizarr.model import ArrayMetadata, grids
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import chunking, detection, holdings
 from omnizarr.nodes.array import Array
@@ -173,7 +173,7 @@ def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coor
         raise CodecError(
             "the index of a shard cannot be read alone", path=array.path, remedy="list shards, not inner chunks"
         )
-    turned = _axes(array.metadata.codecs, len(grid.shape))
+    turned = chunking.axes_of_shards(array.metadata.codecs, len(grid.shape))
 
     def look(coords: Coords) -> list[Coords]:
         key = binding.prefix + binding.keys.encode(coords)
@@ -186,17 +186,6 @@ def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coor
         return [tuple(row) for row in there.tolist() if all(map(int.__lt__, row, grid.grid_shape))]
 
     return chain.from_iterable(pool.results(look, shards, max(binding.store.features.concurrency, 1)))
-
-
-def _axes(codecs: Sequence[Named], ndim: int) -> tuple[int, ...]:
-    """Return which axis of the shard codec's input corresponds to each axis of the array, after transpositions."""
-    seen = list(range(ndim))
-    for codec in codecs:
-        if codec.name != "transpose":
-            break
-        order: Any = codec.configuration["order"]
-        seen = [seen[axis] for axis in order]
-    return tuple(seen.index(axis) for axis in range(ndim))
 
 
 # -- stored chunks -------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 from omnizarr.api.opening import locate
-from omnizarr.errors import OmnizarrError, ReadOnlyError, Wording
+from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, Wording
 from omnizarr.formats import dialects_for
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.model.grids import Coords
@@ -18,6 +18,7 @@ from omnizarr.stores.base import (
     RESERVED,
     Buffers,
     Elsewhere,
+    Extent,
     Features,
     Reader,
     Stamped,
@@ -339,6 +340,20 @@ class TranslatedStore(Store):
         known = unless[1] if isinstance(unless, tuple) and unless[:1] == (found,) else None
         answer = verbs.get_stamped(self._store, found, known)
         return None if answer is None else Stamped(answer.value, _stamp(found, answer.stamp))
+
+    @answers(verbs.extents)
+    def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, Extent | Buffer | None]]:
+        """Pass the request on, if all values are passed on; otherwise they are nowhere stored."""
+        found = [(key, self._find(key)) for key in keys]
+        for key, place in found:
+            if not isinstance(place, str | None):
+                raise NotRepresentableError(
+                    "a value is made when it is read, and stored nowhere", store=repr(self), key=key
+                )
+        there = [(position, place) for position, (_, place) in enumerate(found) if isinstance(place, str)]
+        yield from ((position, None) for position, (_, place) in enumerate(found) if place is None)
+        for number, extent in verbs.extents(self._store, (place for _, place in there)):
+            yield there[number][0], extent
 
     @answers(verbs.pinned)
     def _pinned(self, key: str) -> Reader | None:
