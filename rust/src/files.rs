@@ -28,6 +28,7 @@
 
 mod beneath;
 mod locks;
+pub mod manifest;
 pub mod small;
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@
 //! | [`store`] | where chunks are kept |
 //! | [`cache`] | decoded chunks and indexes that are kept |
 //! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |
-//! | `files` | a store in a directory |
+//! | `files` | a store in a directory; chunks in files of other formats |
 //! | [`run`] | a plan, on several threads |
 //! | `remote` | the same for remote stores |
 //! | `py` | the only module that knows Python |

@@ -32,6 +32,7 @@ mod buffers;
 #[cfg(feature = "remote")]
 mod far;
 mod json;
+mod manifests;
 #[cfg(unix)]
 mod small;
 
@@ -856,6 +857,8 @@ struct Engine {
     store: Box<dyn Store>,
     /// Whether to tell that nothing is there.
     tells: bool,
+    /// Where the chunks are, if they are in files of another format.
+    manifest: Option<manifests::Shared>,
     /// How chunks are fetched without the interpreter.
     #[cfg(feature = "remote")]
     far: Option<far::Far>,
@@ -866,10 +869,11 @@ impl Engine {
     /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
     /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
     /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches and stores chunks, as
-    /// `py/far.rs` says.
+    /// `py/far.rs` says; `manifest`: where chunks lie in files of another format, and `skipping`: the codecs of chunks
+    /// that skip some of them.
     #[new]
     #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
-        most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None))]
+        most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None, manifest=None, skipping=Vec::new()))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
     #[cfg_attr(not(feature = "remote"), allow(clippy::needless_pass_by_value))]
     fn new(
@@ -886,6 +890,8 @@ impl Engine {
         is_conditional: bool,
         cache: Option<(PyRef<'_, PyChunkCache>, u64)>,
         remote: Option<Remote<'_>>,
+        manifest: Option<manifests::Given<'_>>,
+        skipping: Vec<(u32, PyRef<'_, PyCodecs>)>,
     ) -> PyResult<Self> {
         #[cfg(feature = "remote")]
         let far = remote.map(|remote| far::Far::new(remote, store.clone_ref(py))).transpose()?;
@@ -899,8 +905,10 @@ impl Engine {
             None => Box::new(PyStore { store, values, concurrency, most_in_flight, is_conditional }),
             Some(root) => files(root, fsync, home)?,
         };
+        let manifest = manifest.map(|manifest| manifests::shared(&manifest));
         let array = Array {
-            keys: Keys { head, separator, tail, scalar },
+            keys: Keys { head, separator, tail, scalar, grid: manifest.as_ref().map(manifests::grid) },
+            skipping: manifest.as_ref().and_then(|manifest| manifests::skipping(manifest, skipping)),
             codecs: Arc::clone(&codecs.0),
             indexes: Cache::new(INDEX_BYTES),
             chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number, share: None }),
@@ -909,6 +917,7 @@ impl Engine {
             array: Arc::new(array),
             store,
             tells,
+            manifest,
             #[cfg(feature = "remote")]
             far,
         })
@@ -1027,10 +1036,11 @@ impl Engine {
             return rest;
         }
         let missing = AtomicUsize::new(0);
+        let session = self.manifest.as_ref().map(manifests::session);
         let job = Job {
             array: &self.array,
             shared,
-            store: self.store.as_ref(),
+            store: session.as_ref().map_or(self.store.as_ref(), manifests::as_store),
             plan: &plan,
             memory: &memory,
             elements,
@@ -1040,7 +1050,10 @@ impl Engine {
             interrupted: &asked,
         };
         let result = py.detach(|| match verb {
-            Verb::Read => job.read(),
+            Verb::Read => job.read().and_then(|left| {
+                session.as_ref().map_or(Ok(()), manifests::check).map_err(|error| Failure { piece: None, error })?;
+                Ok(left)
+            }),
             Verb::Write => job.write(None),
         });
         clear_dropped(py);
@@ -1184,6 +1197,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     #[cfg(unix)]
     {
+        module.add_class::<manifests::PySources>()?;
+        module.add_class::<manifests::PyManifest>()?;
         module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
         module.add_function(wrap_pyfunction!(small::present, module)?)?;
         module.add_function(wrap_pyfunction!(small::create_with, module)?)?;

@@ -40,12 +40,18 @@ pub struct Keys {
     pub tail: String,
     /// The key of the only chunk of an array without dimensions.
     pub scalar: String,
+    /// Keys are the numbers of chunks, in C order in this grid.
+    pub grid: Option<Vec<u64>>,
 }
 
 impl Keys {
     /// The key of a chunk.
     #[must_use]
     pub fn key(&self, coords: &[u64]) -> String {
+        if let Some(grid) = &self.grid {
+            let number = |number: u64, (&length, &at): (&u64, &u64)| number.wrapping_mul(length).wrapping_add(at);
+            return grid.iter().zip(coords).fold(0, number).to_string();
+        }
         let [first, rest @ ..] = coords else { return self.scalar.clone() };
         let mut key = String::with_capacity(self.head.len() + self.tail.len() + 4 * coords.len());
         key.push_str(&self.head);
@@ -113,6 +119,33 @@ pub struct Array {
     pub indexes: Cache<Coords, Arc<[Entry]>>,
     /// A cache of decoded chunks, if the user wants one.
     pub chunks: Option<Shelf>,
+    /// Which chunks skip codecs.
+    pub skipping: Option<Skipping>,
+}
+
+/// Chunks that skip codecs.
+pub struct Skipping {
+    /// Returns which codecs a chunk skips.
+    pub mask: Box<dyn Fn(&[u64]) -> u32 + Send + Sync>,
+    /// The other codecs, by what is skipped.
+    pub codecs: HashMap<u32, Arc<Codecs>>,
+}
+
+impl Array {
+    /// The codecs of one chunk.
+    ///
+    /// # Errors
+    /// If there is no chunk of that shape, or which skips these codecs.
+    pub fn chain_of(&self, coords: &[u64]) -> Result<&Chain> {
+        let Some(skipping) = &self.skipping else { return self.codecs.chain_of(coords) };
+        match (skipping.mask)(coords) {
+            0 => self.codecs.chain_of(coords),
+            mask => {
+                let unknown = || Error::refused("a chunk that skips other codecs");
+                skipping.codecs.get(&mask).ok_or_else(unknown)?.chain_of(coords)
+            }
+        }
+    }
 }
 
 /// What is done with a plan.
@@ -190,7 +223,7 @@ impl Job<'_> {
     pub fn may_write(&self, number: usize) -> bool {
         self.store.changes_parts() || {
             let piece = self.plan.piece(number);
-            let chain = self.array.codecs.chain_of(&piece.coords);
+            let chain = self.array.chain_of(&piece.coords);
             piece.whole && chain.is_ok_and(|chain| is_uncut(chain, &piece.selection))
         }
     }
@@ -328,7 +361,7 @@ impl Job<'_> {
         let pieces: Vec<Result<()>> = numbers
             .map(|number| {
                 let piece = self.plan.piece(number);
-                self.admit(self.array.codecs.chain_of(&piece.coords)?, &piece)?;
+                self.admit(self.array.chain_of(&piece.coords)?, &piece)?;
                 keys.push(self.array.keys.key(&piece.coords));
                 Ok(())
             })
@@ -349,7 +382,7 @@ impl Job<'_> {
 
     /// Put a chunk that is in the cache into place; refuse any other chunk.
     fn place_kept(&self, piece: &Piece) -> Result<()> {
-        let chain = self.array.codecs.chain_of(&piece.coords)?;
+        let chain = self.array.chain_of(&piece.coords)?;
         let missing = || Error::refused("not kept");
         let chunks = self.chunks().ok_or_else(missing)?;
         // Only the store knows whether the cached chunk is still current.
@@ -359,7 +392,7 @@ impl Job<'_> {
     }
 
     fn read_piece(&self, piece: &Piece, opened: Opened<'_>, scratch: &mut Scratch) -> Result<()> {
-        let chain = self.array.codecs.chain_of(&piece.coords)?;
+        let chain = self.array.chain_of(&piece.coords)?;
         self.admit(chain, piece)?;
         if let Some(value) = opened {
             return match value {
@@ -469,7 +502,7 @@ impl Job<'_> {
     // -- writing ------------------------------------------------------------------
 
     fn write_piece(&self, piece: &Piece, scratch: &mut Scratch) -> Result<()> {
-        let chain = self.array.codecs.chain_of(&piece.coords)?;
+        let chain = self.array.chain_of(&piece.coords)?;
         let key = self.array.keys.key(&piece.coords);
         if piece.whole && is_uncut(chain, &piece.selection) {
             return match chain.encode(&piece.selection, self.memory, scratch)? {

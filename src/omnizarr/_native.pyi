@@ -42,6 +42,8 @@ class Engine:
         most_in_flight: int = ...,
         is_conditional: bool = False,
         cache: tuple[ChunkCache, int] | None = None,
+        manifest: Manifest | None = None,
+        skipping: Sequence[tuple[int, Codecs]] = (),
     ) -> Self: ...
     @property
     def decodes(self) -> bool: ...
@@ -54,6 +56,19 @@ class Engine:
         shared: ChunkCache | None = None,
     ) -> Rest | None: ...
     def write(self, pieces: Any, values: Any, concurrency: int | None) -> Rest | None: ...
+
+class Sources:
+    def __new__(cls, files: Sequence[tuple[str, int, int]]) -> Self: ...
+
+class Manifest:
+    def __new__(
+        cls,
+        sources: Sources,
+        grid: Sequence[int],
+        *,
+        columns: tuple[Any, Any, Any, Any] | None = None,
+        strided: tuple[int, Sequence[int], int, int, int, int, int, int] | None = None,
+    ) -> Self: ...
 
 class Stop:
     def __new__(cls) -> Self: ...

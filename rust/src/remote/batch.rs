@@ -384,7 +384,7 @@ impl Shared {
 }
 
 fn is_part(target: &Target<'_>) -> bool {
-    target.job.order.array.codecs.chain_of(&target.piece.coords).is_ok_and(|chain| target.is_part(chain))
+    target.job.order.array.chain_of(&target.piece.coords).is_ok_and(|chain| target.is_part(chain))
 }
 
 /// A guard while something of a job is being stored.

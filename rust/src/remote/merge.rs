@@ -283,7 +283,7 @@ impl Writer {
             Ok(place) => place,
             Err(error) => return Some(Err(error)),
         };
-        let chain = match job.order.array.codecs.chain_of(&coords) {
+        let chain = match job.order.array.chain_of(&coords) {
             Ok(chain) => chain,
             Err(error) => return Some(Err(error)),
         };

@@ -18,7 +18,7 @@ use crate::remote::job::{Target, Tools};
 /// Fetch what the targets need of a chunk, and put it into place. All targets are pieces of the same chunk.
 pub(super) async fn read(tools: &Tools, targets: &[Target<'_>]) -> Result<()> {
     let Some(Target { job, piece, .. }) = targets.first() else { return Ok(()) };
-    let chain = job.order.array.codecs.chain_of(&piece.coords)?;
+    let chain = job.order.array.chain_of(&piece.coords)?;
     let key = job.key(&piece.coords);
     Reading { tools, targets, chain, place: job.place(&key)?, name: job.name(&key) }.run().await
 }

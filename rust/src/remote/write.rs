@@ -10,7 +10,7 @@ use crate::remote::upload::LARGEST_WHOLE;
 /// Store a chunk, or a part of one; delete one that need not be stored.
 pub(super) async fn write(target: &Target<'_>) -> Result<()> {
     let Target { job, piece, .. } = target;
-    let chain = job.order.array.codecs.chain_of(&piece.coords)?;
+    let chain = job.order.array.chain_of(&piece.coords)?;
     if target.is_part(chain) {
         let conditions = job.order.conditions.ok_or_else(|| Error::refused("only a part"))?;
         return merge::change(job, piece.clone(), conditions).await;

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from omnizarr.codecs.chain import describe_chain
+from omnizarr.codecs import chain as chains
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
 from omnizarr.errors import MissingDependencyError, OmnizarrError
 from omnizarr.indexing import Plan
+from omnizarr.model import thawed
 from omnizarr.settings import engines
 from omnizarr.stores import Store, conflicts, verbs
 from omnizarr.stores.access import Access, Client
@@ -32,13 +33,17 @@ from omnizarr.support.memo import Memo
 
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
+    from omnizarr.stores.manifests import manifest as manifests
     from omnizarr.stores.remote import object_errors
 else:
+    manifests = Lazy("omnizarr.stores.manifests.manifest")
     object_errors = Lazy("omnizarr.stores.remote.object_errors")
 
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
 """The key that is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
+_MOST_MASKS: Final = 64
+"""With more, the store encodes chunks that skip codecs again."""
 _MOST_SHAPES: Final = 64
 """An array with more chunk shapes is left to the reference engine."""
 
@@ -87,6 +92,8 @@ def engine_of(binding: Binding) -> Any:
         where = {"root": store.real_root(), "fsync": store.fsync, "home": home and (home.folder, home.document)}
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
+    elif (located := _located(native, binding, store, names[0])) is not None:
+        where = located
     elif binding.cache is not None and has_stamps(store):
         return None  # only the reference engine asks a Python store whether a value is still the same
     else:
@@ -102,6 +109,33 @@ def engine_of(binding: Binding) -> Any:
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     return native.Engine(codecs, names, store, **where)
+
+
+def _located(native: Any, binding: Binding, store: Store, head: str) -> dict[str, Any] | None:
+    """Return what says where chunks lie in files of other formats; None if they do not, or the store must be asked.
+
+    `head` is what the keys of all chunks begin with.
+    """
+    if not hasattr(native, "Manifest") or (found := verbs.chunks(store, head.rpartition("/")[0])) is None:
+        return None
+    manifest, masks = found.manifest, found.manifest.masks()
+    skipping = [(mask, _codecs_of(native, binding, mask)) for mask in masks[: _MOST_MASKS + 1]]
+    if len(masks) > _MOST_MASKS or any(codecs is None for _, codecs in skipping):
+        return None  # the store encodes these chunks again
+    if masks and store is not binding.store:
+        return None
+    sources = _sources.get(found.files, lambda: native.Sources(found.files))
+    if isinstance(manifest, manifests.Strided):
+        given = manifest.start, manifest.steps, manifest.axis, manifest.units, manifest.per_chunk, manifest.unit
+        located = native.Manifest(sources, found.grid, strided=(*given, manifest.stride, manifest.file))
+    else:
+        columns = manifest.offsets, manifest.lengths, manifest.files, manifest.skipped
+        located = native.Manifest(sources, found.grid, columns=columns)
+    return {"manifest": located, "skipping": skipping}
+
+
+_sources: Final[Memo[Any]] = Memo(16, exact=True)
+"""The files of manifests, which several arrays share."""
 
 
 class _Bounded:
@@ -352,8 +386,11 @@ _codecs: Final[Memo[Any]] = Memo(256, exact=True)
 """Codecs bound natively, by their chain."""
 
 
-def _codecs_of(native: Any, binding: Binding) -> Any:
-    """Return the codecs of an array, bound natively; None if one of them is not supported."""
+def _codecs_of(native: Any, binding: Binding, skipped: int = 0) -> Any:
+    """Return the codecs of an array, bound natively; None if one of them is not supported.
+
+    `skipped` is a mask of codecs that are left out, as in `omnizarr.codecs.chain.without`.
+    """
     try:
         spec = binding.spec
         item_size = spec.dtype.itemsize
@@ -366,7 +403,12 @@ def _codecs_of(native: Any, binding: Binding) -> Any:
             lengths = [[(part.first, part.size) for part in axis.segments] for axis in binding.grid.axes]
             if not 0 < len(shapes) <= _MOST_SHAPES:
                 return None
-        described = [(shape, describe_chain(binding.chain_of_shape(shape))) for shape in shapes]
+        if skipped:
+            codecs = tuple(map(thawed, binding.metadata.codecs))
+            rest = chains.bind(chains.without(codecs, skipped, len(binding.chain.filters)), spec)
+            described = [(spec.shape, None if binding.chunks_differ else chains.describe_chain(rest))]
+        else:
+            described = [(shape, chains.describe_chain(binding.chain_of_shape(shape))) for shape in shapes]
         if any(description is None for _, description in described):
             return None
         fill = np.asarray(spec.fill_value, spec.dtype).tobytes()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from omnizarr.stores.manifests.manifest import AnyManifest
 
 
 class Retries(NamedTuple):
@@ -46,3 +49,14 @@ class Access(NamedTuple):
 
     def __repr__(self) -> str:  # a client holds secrets
         return f"Access({self.client.kind!r}, prefix={self.prefix!r})"
+
+
+class Chunks(NamedTuple):
+    """The chunks of an array in files of other formats on this machine."""
+
+    grid: tuple[int, ...]
+    """Number of chunks along each dimension."""
+    manifest: AnyManifest
+    """Where they lie, by number."""
+    files: tuple[tuple[str, int, int], ...]
+    """Path without links, size in bytes, and time of the last change in nanoseconds, of each file."""

@@ -15,7 +15,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from omnizarr.errors import Function, NotRepresentableError, Remedy, StoreLimitError
 from omnizarr.stores import pool
-from omnizarr.stores.access import Access
+from omnizarr.stores.access import Access, Chunks
 from omnizarr.stores.base import (
     TOO_LARGE,
     Buffer,
@@ -262,6 +262,15 @@ def extents(store: Store, keys: Iterable[str]) -> Iterator[tuple[int, Extent | B
 @verb("", "get", "set", "delete", bypasses=True)
 def access(store: Store) -> Access | None:
     """Return how the native engine reaches the values directly; None if it must ask this object for each value."""
+    return None
+
+
+@verb("prefix", "get", bypasses=True)
+def chunks(store: Store, prefix: str) -> Chunks | None:
+    """Return where the chunks of the array whose keys begin with `prefix` lie in files of this machine.
+
+    None if they are values of their own. This reads the index of the array.
+    """
     return None
 
 

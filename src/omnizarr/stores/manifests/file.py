@@ -89,6 +89,13 @@ class File:
         place = self.store.place
         return f"{place.rstrip('/')}/{self.key}" if place else self.key
 
+    @property
+    def status(self) -> tuple[str, int, int] | None:
+        """Path without links, size and time of change of a file of this machine; None if something is unknown."""
+        if isinstance(self.store, LocalStore) and self.is_local and self.size is not None and type(self.marker) is int:
+            return os.path.join(self.store.real_root(), *self.key.split("/")), self.size, self.marker
+        return None
+
     # -- reading -----------------------------------------------------------------------
 
     def read(self, spans: Sequence[Span]) -> Buffers:

@@ -17,6 +17,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, str
 from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.stores import pool, ranges, threads, verbs
+from omnizarr.stores.access import Chunks
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -210,6 +211,7 @@ class ManifestStore(Store):
         self._name = name
         self._features: Features | None = None
         self._tables: dict[str, Table] = {}
+        self._known: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def files(self) -> Sequence[File]:
@@ -418,6 +420,27 @@ class ManifestStore(Store):
         self._check_end(file, extent.offset + start + room.nbytes)
         file.read_into(room, extent.offset + start)
         return size
+
+    @answers(verbs.chunks)
+    def _chunks(self, prefix: str) -> Chunks | None:
+        """Return the manifest of an array, if all files are on this machine."""
+        path = next(self._above(f"{as_prefix(prefix)}0"), None)
+        table = None if path is None else self.table_of(path)
+        if table is None or any(key for key in self._documents.list_prefix(prefix) if self._place(key) is not None):
+            return None
+        manifest = table.chunks
+        files = self._statuses()
+        return None if files is None else Chunks(table.grid.grid_shape, manifest, files)
+
+    def _statuses(self) -> tuple[tuple[str, int, int], ...] | None:
+        """Return what shows that local files are the same; None if there are others."""
+        if len(self._known) != len(self._files):
+            found = [file.status for file in self._files]
+            self._known = tuple(each for each in found if each is not None)
+            if len(self._known) != len(found):
+                self._known = ()
+                return None
+        return self._known
 
     def exists(self, key: str) -> bool:
         """Whether there is a document, or a chunk is stored. This does not look for the file."""
