@@ -219,7 +219,7 @@ def s3_options(place):
 
 
 def test_the_manual_tells_these_numbers():
-    manual = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    manual = (Path(__file__).parents[2] / "docs/howto/object-stores.md").read_text("utf-8")
     for command, numbers in REQUESTS.items():
         row = f"| {' | '.join(str(number) for places in numbers for number in places)} |\n"
         assert re.search(rf"\| .*`{command.removesuffix(' --json')}`.* {re.escape(row)}", manual), command

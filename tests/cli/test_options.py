@@ -74,7 +74,7 @@ def test_output_is_restored_after_a_quiet_command(capsys, place):
 
 def documented():
     """Return the fields that the manual promises, by command: those of the object, and those of objects in lists."""
-    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     table = re.search(r"^\| command \| JSON \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
     rows = [row.strip("|").split(" | ") for row in table.splitlines()]
     return {head.strip(" `"): re.findall(r"`(\w+)`", fields) for head, fields in rows}
