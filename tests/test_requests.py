@@ -98,6 +98,18 @@ def test_manual_says_how_many_requests_opening_and_listing_take(zarr_format):
         assert listed.endswith(f"of Zarr v2 {once}, then {each} per member")
 
 
+@pytest.mark.parametrize(("zarr_format", "most"), [(None, 11), (3, 5), (2, 8)])
+def test_missing_node_is_found_missing_without_asking_twice(zarr_format, most):
+    inner = MemoryStore()
+    root = omnizarr.open_group(inner, mode="w")
+    for name in ("temp", "salt"):
+        root.create_array(f"ocean/{name}", shape=(4,), dtype="f4")
+    store = far(inner)
+    with pytest.raises(omnizarr.errors.NodeNotFoundError, match="did you mean 'ocean/temp'"):
+        omnizarr.open(store, path="ocean/tmep", mode="r", zarr_format=zarr_format)
+    assert len(store.log) == len(set(store.log)) == most
+
+
 def test_groups_of_one_depth_are_looked_into_side_by_side():
     inner = MemoryStore()
     root = omnizarr.open_group(inner, mode="w")

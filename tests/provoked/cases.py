@@ -81,9 +81,9 @@ def hierarchy(at, **options):
     return root
 
 
-def document(at, **changes):
+def document(at, name="zarr.json", **changes):
     """Change members of the document of the array of `hierarchy`; those that are None go."""
-    file = at / "x.zarr/ocean/temp/zarr.json"
+    file = at / "x.zarr/ocean/temp" / name
     members = json.loads(file.read_text()) | changes
     file.write_text(json.dumps({name: value for name, value in members.items() if value is not None}))
 

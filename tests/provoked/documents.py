@@ -1,5 +1,7 @@
 """Errors of stored documents: text that is not JSON, and metadata that break the format."""
 
+import numpy as np
+
 import omnizarr
 from tests.provoked.cases import case, document, hierarchy
 
@@ -17,7 +19,21 @@ def holding(name, kind, *says, remedy=None, **changes):
         return lambda: omnizarr.open_array(place)[:], ["get", place]
 
     prepare.__name__ = name
-    case(kind, PLACE, *says, remedy=remedy)(prepare)
+    case(kind, PLACE, "key 'zarr.json'", *says, remedy=remedy, key="zarr.json")(prepare)
+
+
+def of_v2(name, kind, *says, remedy=None, **changes):
+    """The same for an array of Zarr v2."""
+
+    def prepare(at):
+        root = omnizarr.create_group(at / "x.zarr", zarr_format=2)
+        root.create_array("ocean/temp", data=np.arange(24, dtype="int16").reshape(4, 6), chunks=(2, 3))
+        document(at, ".zarray", **changes)
+        place = at / "x.zarr/ocean/temp"
+        return lambda: omnizarr.open_array(place)[:], ["get", place]
+
+    prepare.__name__ = name
+    case(kind, PLACE, "key '.zarray'", *says, remedy=remedy, key=".zarray")(prepare)
 
 
 def reading(name, text, *says, remedy="correct the document", file="zarr.json"):
@@ -42,11 +58,10 @@ reading("document_that_is_no_text", b"\xff\xfe{", "not UTF-8 (byte 0)")
 reading("member_twice", b'{"zarr_format":3,"zarr_format":3,"node_type":"group"}', "'zarr_format' occurs more than once")
 reading("list_as_document", b"[]", "not an object", "found []", "expected an object", remedy=None)
 
-holding("another_zarr_format", ValueError, "key 'zarr.json'", "/zarr_format", "found 9, expected 3", zarr_format=9)
+holding("another_zarr_format", ValueError, "/zarr_format", "found 9, expected 3", zarr_format=9)
 holding(
     "unknown_node_type",
     ValueError,
-    "key 'zarr.json'",
     "/node_type",
     "found arrow",
     '"array" or "group"',
@@ -87,9 +102,7 @@ holding(
     remedy="did you mean 'int1",
     data_type="int17",
 )
-holding(
-    "no_data_type_in_a_document", ValueError, "key 'zarr.json'", "/data_type", "data_type is missing", data_type=None
-)
+holding("no_data_type_in_a_document", ValueError, "/data_type", "data_type is missing", data_type=None)
 holding(
     "unknown_chunk_grid",
     ValueError,
@@ -101,7 +114,6 @@ holding(
 holding(
     "grid_of_other_dimensions",
     ValueError,
-    "key 'zarr.json'",
     "/chunk_grid",
     "found [2]",
     "shape [4, 6]",
@@ -110,7 +122,6 @@ holding(
 holding(
     "grid_with_a_length_of_zero",
     ValueError,
-    "key 'zarr.json'",
     "chunk_shape/0",
     "found 0",
     "from 1",
@@ -135,17 +146,15 @@ holding(
 holding(
     "member_that_must_be_understood",
     ValueError,
-    "key 'zarr.json'",
     "/extra",
     "unknown member 'extra'",
     extra={"must_understand": True, "name": "x"},
 )
-holding("negative_length_in_a_document", ValueError, "key 'zarr.json'", "/shape/0", "found -4", shape=[-4, 6])
-holding("shape_that_is_text", ValueError, "key 'zarr.json'", "/shape", "not a list", "expected a list", shape="4")
+holding("negative_length_in_a_document", ValueError, "/shape/0", "found -4", shape=[-4, 6])
+holding("shape_that_is_text", ValueError, "/shape", "not a list", "expected a list", shape="4")
 holding(
     "fill_value_of_another_type",
     ValueError,
-    "key 'zarr.json'",
     "/fill_value",
     "found NaN",
     "from -32768",
@@ -154,25 +163,21 @@ holding(
 holding(
     "fill_value_out_of_range",
     ValueError,
-    "key 'zarr.json'",
     "/fill_value",
     "range of int16",
     "100000",
     fill_value=100000,
 )
-holding("no_fill_value", ValueError, "key 'zarr.json'", "/fill_value", "fill_value is missing", fill_value=None)
+holding("no_fill_value", ValueError, "/fill_value", "fill_value is missing", fill_value=None)
 holding(
     "names_for_other_dimensions",
     ValueError,
-    "key 'zarr.json'",
     "/dimension_names",
     "found ['y']",
     "shape [4, 6]",
     dimension_names=["y"],
 )
-holding(
-    "attributes_that_are_a_list", ValueError, "key 'zarr.json'", "/attributes", "found [1]", "an object", attributes=[1]
-)
+holding("attributes_that_are_a_list", ValueError, "/attributes", "found [1]", "an object", attributes=[1])
 INDEX = [BYTES, {"name": "crc32c"}]
 holding(
     "inner_chunks_that_do_not_divide",
@@ -194,6 +199,33 @@ holding(
         {"name": "sharding_indexed", "configuration": {"chunk_shape": [2], "codecs": [BYTES], "index_codecs": INDEX}}
     ],
 )
+
+
+of_v2(
+    "level_of_a_compressor_of_v2",
+    ValueError,
+    "at /compressor/level",
+    "codec 'numcodecs.gzip'",
+    "found 99",
+    compressor={"id": "gzip", "level": 99},
+)
+of_v2(
+    "unknown_compressor_of_v2",
+    ValueError,
+    "at /compressor",
+    "unknown codec",
+    remedy="did you mean 'numcodecs.zstd'",
+    compressor={"id": "zstdd"},
+)
+of_v2(
+    "filter_of_v2_for_another_type",
+    ValueError,
+    "at /filters/0",
+    "made for another data type",
+    "found int16, expected <f8",
+    filters=[{"id": "delta", "dtype": "<f8"}],
+)
+of_v2("compressor_of_v2_without_an_id", ValueError, "at /compressor/id", "without an id", compressor={"level": 1})
 
 
 @case(ValueError, "{at}/x.zarr", "key '.zattrs'", "not valid JSON (line 1, column 7)", remedy="correct the document")

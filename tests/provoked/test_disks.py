@@ -164,3 +164,71 @@ def test_limit_of_the_size_of_files(tmp_path):
     assert "OSError" in kinds
     for words in ("File too large", "choose smaller chunks", "ulimit -f", str(tmp_path), "key 'c/0'"):
         assert words in message
+
+
+OPEN_FILES = ("Too many open files", "raise the limit of open files (ulimit -n)")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "omnizarr.open_array('{at}/x.zarr')",
+        "array[:]",
+        "array[:] = 1",
+        "array.attrs['a'] = 1",
+        "omnizarr.create_group('{at}/y.zarr')",
+        "list(omnizarr.open_group('{at}').keys())",
+        "omnizarr.delete_node('{at}/x.zarr')",
+        "omnizarr.stores.ZipStore('{at}/y.zip', mode='w').set('a', b'1')",
+        "omnizarr.stores.SQLiteStore('{at}/y.sqlite').set('a', b'1')",
+        "omnizarr.stores.LMDBStore('{at}/y.lmdb').set('a', b'1')",
+    ],
+)
+def test_too_many_open_files(tmp_path, change):
+    if "LMDB" in change:
+        pytest.importorskip("lmdb", reason="lmdb is not installed")
+    code = f"""
+        {MAKE.format(place=f"{tmp_path}/x.zarr")}
+        array = omnizarr.open_array('{tmp_path}/x.zarr', 'r+')
+        import os, resource, warnings
+        with omnizarr.stores.ZipStore('{tmp_path}/a.zip', mode='w') as store:
+            store.set('a', b'1')
+        for store in (omnizarr.stores.SQLiteStore('{tmp_path}/a.sqlite'), omnizarr.stores.MemoryStore()):
+            omnizarr.delete_node(omnizarr.create_group(store))
+        try:  # modules that are imported at first use need files, too
+            omnizarr.open('{tmp_path}/nothing')
+        except OSError as error:
+            str(error)
+        {"omnizarr.stores.LMDBStore(" + repr(f"{tmp_path}/a.lmdb") + ").set('a', b'1')" if "LMDB" in change else ""}
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        held = []
+        try:
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            pass
+        {change.format(at=tmp_path)}
+    """
+    kinds, message, _ = said(code)
+    assert "OSError" in kinds
+    assert kinds[0] == "StoreError"
+    for words in (*OPEN_FILES, str(tmp_path)):
+        assert words in message
+
+
+def test_quota_that_is_exhausted(tmp_path):
+    """No file system with quotas can be mounted everywhere: what the system answers is made up, in Python's calls."""
+    code = f"""
+        import errno, os
+        from omnizarr.stores.local import folders
+        folders.native = lambda: None
+        {MAKE.format(place=f"{tmp_path}/x.zarr")}
+        def refuse(*_):
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+        os.write = refuse
+        omnizarr.stores.LocalStore('{tmp_path}/x.zarr').set('c/0', b'1')
+    """
+    kinds, message, _ = said(code)
+    assert kinds[0] == "StoreError"
+    for words in ("quota exceeded", "delete files of yours, or have your quota raised", str(tmp_path), "key 'c/0'"):
+        assert words.lower() in message.lower()

@@ -40,7 +40,7 @@ from omnizarr.errors import (
     Remedy,
     StoreError,
 )
-from omnizarr.formats import DIALECTS, dialects_for, documents
+from omnizarr.formats import DIALECTS, dialects_for, documents, pointers
 from omnizarr.formats.consolidated import Copy
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
@@ -56,8 +56,10 @@ from omnizarr.support.memo import Memo
 if TYPE_CHECKING:
     import pathlib
 
+    from omnizarr.stores.wrap import recalling
 else:
     pathlib = Lazy("pathlib")
+    recalling = Lazy("omnizarr.stores.wrap.recalling")
 
 M_co = TypeVar("M_co", bound=Metadata, covariant=True)
 Documents: TypeAlias = Mapping[str, JSON]
@@ -355,8 +357,9 @@ def _look(
     found = here(where, wanted, kind)
     if found is not None:
         return found
+    entries: Entries = {}
     if where.home is None:
-        inside = _in_draft(where, zarr_format)
+        inside = _in_draft(where, zarr_format, entries)
         if inside is not None and _may_be_in_draft(wanted):
             found = here(inside, wanted, kind)
         where = inside or where
@@ -367,7 +370,7 @@ def _look(
         if error is None or where.store.supports_listing:
             raise
     if found is None and error is not None:
-        raise not_found(where, error, zarr_format)
+        raise not_found(where, error, zarr_format, entries)
     return found
 
 
@@ -649,10 +652,17 @@ def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
 
 
 def not_found(
-    where: StorePath, kind: type[NodeNotFoundError], zarr_format: int | str | None = None
+    where: StorePath,
+    kind: type[NodeNotFoundError],
+    zarr_format: int | str | None = None,
+    entries: Mapping[str, Values] | None = None,
 ) -> NodeNotFoundError:
-    """Return the error for a missing node of the requested format, with similar names."""
+    """Return the error for a missing node of the requested format, with similar names.
+
+    `entries` are documents at places above that have been read.
+    """
     what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
+    where = _recalled(where, entries or {})
     other = _other_kind(where)
     reason = f"but {other.title}" if other else _absence(where)
     return kind(
@@ -662,6 +672,17 @@ def not_found(
         expected=" or ".join(dict.fromkeys(_markers(where, zarr_format))),
         remedy=(other.remedy or None) if other else _remedy(where, zarr_format),
     )
+
+
+def _recalled(where: StorePath, entries: Mapping[str, Values]) -> StorePath:
+    """Return a place in a store that asks for nothing twice; in a directory, requests cost little."""
+    if isinstance(where.store, LocalStore):
+        return where
+    store = recalling.RecallingStore(
+        where.store, {where.at(path).prefix + _ENTRY: found.get(_ENTRY) for path, found in entries.items()}
+    )
+    store.look_along(where.path)
+    return replace(where, store=store)
 
 
 def _absence(where: StorePath) -> str:
@@ -866,11 +887,42 @@ def _child_or_error(
 # -- chunks -----------------------------------------------------------------------------------
 
 
-def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy, chunk_cache: int | ChunkCache = 0) -> Binding:
+def bind(
+    where: StorePath,
+    metadata: ArrayMetadata,
+    policy: ChunkPolicy,
+    chunk_cache: int | ChunkCache = 0,
+    document: JSON = None,
+) -> Binding:
     """Return everything that reading and writing chunks of the array at a place needs.
 
-    Raises the errors of `omnizarr.engine.bind`.
+    Raises the errors of `omnizarr.engine.bind`, with the key of the document and the place in it. `document` is the
+    one that the metadata were read from, if it is known.
     """
+    try:
+        return _bind(where, metadata, policy, chunk_cache)
+    except OmnizarrError as error:
+        raise in_its_document(error, where, metadata, document)
+
+
+def in_its_document(
+    error: OmnizarrError, where: StorePath, metadata: ArrayMetadata, document: JSON = None
+) -> OmnizarrError:
+    """Return an error about a part of an array's metadata with the key of its document, and the place in that."""
+    if error.pointer is None or error.key is not None:
+        return error
+    dialect = dialect_of(where, metadata)
+    name = dialect.array_document
+    if document is None:
+        try:
+            document = dialect.dump(metadata).get(name)
+        except OmnizarrError:
+            document = {}
+    error.pointer = pointers.in_document(document, dialect.name, error.pointer, error.codec) or None
+    return error.add(key=dialect.keyspace.documents(where.path)[name])
+
+
+def _bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy, chunk_cache: int | ChunkCache) -> Binding:
     dialect, store = dialect_of(where, metadata), where.store
     others = dialect.other_keys(metadata)
     if others:

@@ -52,6 +52,27 @@ def failure(error: OSError, message: str = "{}", /, **fields: Any) -> StoreError
     return made
 
 
+def named_in(text: str, **fields: Any) -> StoreError | None:
+    """Return the error for what a library below cites of the operating system; None if it cites nothing known."""
+    for number in _REMEDIES:
+        said = os.strerror(number)
+        if text.rstrip().endswith(said):
+            return failure(OSError(number, said), **fields)
+    return None
+
+
+def without_files(**fields: Any) -> StoreError | None:
+    """Return the error for a process that cannot open files any more; None if it can.
+
+    A library below may say only that a file cannot be opened.
+    """
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return failure(error, **fields) if error.errno in (errno.EMFILE, errno.ENFILE) else None
+    return None
+
+
 def full(**fields: Any) -> StoreError:
     """Return the error for a disk that is full, as far as a library below says so."""
     return failure(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), **fields)

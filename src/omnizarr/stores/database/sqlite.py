@@ -729,7 +729,8 @@ def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
         return StoreLimitError(f"SQLite cannot keep a value of this size: {error}", remedy="choose smaller chunks")
     if code == sqlite3.SQLITE_FULL:
         return system.full()
-    return StoreError(f"SQLite cannot do it: {error}")
+    refused = system.without_files() if code == sqlite3.SQLITE_CANTOPEN else None
+    return refused or StoreError(f"SQLite cannot do it: {error}")
 
 
 open_place = SQLiteStore.open_place

@@ -42,7 +42,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
         for use in uses(node.marker.value):
             unknown |= _check_use(findings, node, use)
     try:
-        return detection.bind(node.where, metadata, ChunkPolicy())
+        return detection.bind(node.where, metadata, ChunkPolicy(), document=node.marker.value)
     except PickleDisabledError as error:
         _add(findings, node, "pickled-objects", error)
     except MissingDependencyError as error:
@@ -68,44 +68,13 @@ def _add(findings: Findings, node: Node, code: str, error: OmnizarrError) -> Non
         node.path,
         error.message if error.codec is None else f"codec {error.codec!r}: {error.message}",
         key=node.marker.key,
-        pointer=_pointer(node, error),
+        pointer=error.pointer or "",
         found=error.found,
         # a list of all known names would not help
         expected=None if isinstance(error, UnknownExtensionError) else error.expected,
         remedy=error.remedy,
         spec=error.spec,
     )
-
-
-def _pointer(node: Node, error: OmnizarrError) -> str:
-    """Return the place in the document that an error of the model is about."""
-    pointer = error.pointer or ""
-    if node.dialect.name == "v3" or not pointer.startswith("/codecs"):
-        return pointer
-    wanted = (error.codec or str(error.found or "")).removeprefix("numcodecs.")
-    for place, name in _codecs_of(node.marker.value):
-        if name == wanted:
-            return place
-    return ""
-
-
-def _codecs_of(document: JSON) -> Iterator[tuple[str, str]]:
-    """Yield pointer and name of each codec of a document of another format than v3."""
-    if not isinstance(document, Mapping):
-        return
-    filters = document.get("filters")
-    for index, item in enumerate(filters if is_list(filters) else ()):
-        if isinstance(item, Mapping):
-            yield join("/filters", index), str(item.get("id"))
-    compressor = document.get("compressor")
-    if isinstance(compressor, Mapping):
-        yield "/compressor", str(compressor.get("id", compressor.get("codec")))
-    listed = document.get("chunk_codecs")
-    for index, item in enumerate(listed if is_list(listed) else ()):
-        if isinstance(item, Mapping):
-            yield join("/chunk_codecs", index), str(item.get("codec"))
-    if "compression" in document:
-        yield "/compression", str(document["compression"])
 
 
 # Zarr v3

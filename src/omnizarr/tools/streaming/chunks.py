@@ -23,6 +23,7 @@ from omnizarr.model import ArrayMetadata, datatypes, grids, keys
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.nodes import chunking, holdings
+from omnizarr.nodes.detection import in_its_document
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool, verbs
 from omnizarr.support.locks import RLock
@@ -87,7 +88,10 @@ class Chunks:
 
     def bind(self, policy: ChunkPolicy) -> Binding:
         """Return what reading and writing elements needs; raises what `omnizarr.engine.bind` raises."""
-        return engine.bind(self.metadata, self.store, self.prefix, policy, self.where.path)
+        try:
+            return engine.bind(self.metadata, self.store, self.prefix, policy, self.where.path)
+        except OmnizarrError as error:
+            raise in_its_document(error, self.where, self.metadata)
 
     def coords_of(self, key: str) -> Coords | None:
         """Return the coordinates of the chunk with a store key; None if no chunk of the array has it."""
