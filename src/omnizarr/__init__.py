@@ -243,12 +243,13 @@ __all__ = [
 ]
 
 
-# Names of stores in zarr-python 2, which had them in the package itself.
-_STORES: Final = {
-    "DirectoryStore": "LocalStore",
-    "NestedDirectoryStore": "LocalStore",
-    "MemoryStore": "MemoryStore",
-    "ZipStore": "ZipStore",
+# Names of zarr-python 2, which had stores in the package itself, and of h5py.
+_HABITS: Final = {
+    "DirectoryStore": ("storage", "LocalStore"),
+    "NestedDirectoryStore": ("storage", "LocalStore"),
+    "MemoryStore": ("storage", "MemoryStore"),
+    "ZipStore": ("storage", "ZipStore"),
+    "File": ("api.opening", "open_file"),
 }
 
 
@@ -258,8 +259,9 @@ def __getattr__(name: str) -> Any:
         return found
     if name in _MODULES:
         return import_module(f"omnizarr.{name}")
-    if name in _STORES:
-        return getattr(import_module("omnizarr.storage"), _STORES[name])
+    if name in _HABITS:
+        module, meant = _HABITS[name]
+        return getattr(import_module(f"omnizarr.{module}"), meant)
     habits = import_module("omnizarr.nodes.habits")
     raise habits.missing("module 'omnizarr'", name, habits.PACKAGE)
 

@@ -161,11 +161,11 @@ IDIOMS = [
     Idiom(H5, "z.write_direct(np.ones((2, 6)), dest_sel=np.s_[2:4])\nz[3, 3]", 1.0),
     Idiom(H5, "[s for s in z.iter_chunks()][:2]", [(slice(0, 4), slice(0, 3)), (slice(0, 4), slice(3, 6))]),
     Idiom(H5, "g.flush() is None", True, "group.close()"),
-    Idiom(H5, "g.filename == path", True, "group.store.place"),
-    Idiom(H5, "g.file.name", "/", "omnizarr.open_group(group.store)"),
+    Idiom(H5, "g.filename == path", True),
+    Idiom(H5, "g.file.name", "/"),
     Idiom(H5, "g.copy('t', 'c')\ng['c'][0]", 1.5),
     Idiom(H5, "isinstance(g['a'], zarr.Group), isinstance(g['t'], zarr.Array)", (True, True)),
-    Idiom(H5, "zarr.File(path, 'r')['t'][0]", 1.5, "omnizarr.open_group(path, mode)"),
+    Idiom(H5, "zarr.File(path, 'r')['t'][0]", 1.5),
     # -- netCDF4-python
     Idiom(NC, "ds = nc.Dataset('n.zarr', 'w')\nds.createDimension('x', 3)\nv = ds.createVariable('t', 'f4', ('x',))\nv[:] = [1, 2, 3]\nds.close()\nnc.Dataset('n.zarr').variables['t'][:].tolist()", [1.0, 2.0, 3.0]),
     Idiom(NC, "ds = nc.Dataset('n.zarr', 'w')\nds.createDimension('time', None)\nds.dimensions['time'].isunlimited()", True),
@@ -177,9 +177,9 @@ IDIOMS = [
     Idiom(NC, "nc.Dataset(path).variables['t'].shape", (3,)),
     # -- xarray
     Idiom(XR, "z.values", X, "array[...]"),
-    Idiom(XR, "z.dims", ("dim_0", "dim_1"), "array.dimension_names"),
-    Idiom(XR, "z.sizes", {"dim_0": 10, "dim_1": 6}, "array.dimension_names"),
-    Idiom(XR, "z.to_numpy()", X, "array[...]"),
+    Idiom(XR, "z.dims", ("dim_0", "dim_1")),
+    Idiom(XR, "z.sizes", {"dim_0": 10, "dim_1": 6}),
+    Idiom(XR, "z.to_numpy()", X),
     Idiom(XR, "z.isel(dim_0=0)", X[0], "xarray"),
     Idiom(XR, "import xarray as xr\nxr.DataArray([1, 2], dims='x', name='v').to_dataset().to_zarr('x.zarr')\nzarr.open('x.zarr', mode='r')['v'].dimension_names", ("x",)),
     Idiom(XR, "import xarray as xr\nxr.open_zarr(path).t.values", np.array([1.5, 2.5, 3.5])),
@@ -205,9 +205,9 @@ IDIOMS = [
     Idiom(NP, "z.itemsize", 8),
     Idiom(NP, "len(z)", 10),
     Idiom(NP, "[row.sum() for row in z][:2]", [15.0, 51.0]),
-    Idiom(NP, "z.tolist()[0][:2]", [0.0, 1.0], "array[...].tolist"),
+    Idiom(NP, "z.tolist()[0][:2]", [0.0, 1.0]),
     Idiom(NP, "np.array_equal(z, X)", True),
-    Idiom(NP, "z.item(0)", 0.0, "array[...].item"),
+    Idiom(NP, "z.item(0)", 0.0),
     Idiom(NP, "z.reshape(6, 10)", X.reshape(6, 10), "array[...].reshape"),
     Idiom(NP, "z.flatten()[:3]", np.arange(3.0), "array[...].flatten"),
     Idiom(NP, "z.copy()", X, "array[...].copy"),
@@ -273,7 +273,7 @@ def test_idiom_works_or_says_what_does(idiom, given):
 
 def test_most_idioms_work():
     works = [idiom for idiom in IDIOMS if idiom.instead is None]
-    assert (len(works), len(IDIOMS)) == (149, 182), "the manual (docs/differences.md) has the numbers too"
+    assert (len(works), len(IDIOMS)) == (157, 182), "the manual (docs/differences.md) has the numbers too"
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "differences.md").read_text(encoding="utf-8")

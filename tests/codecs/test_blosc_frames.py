@@ -263,7 +263,7 @@ def test_missing_package_is_named_with_its_extra(name, what, monkeypatch):
     monkeypatch.setitem(sys.modules, "cramjam", None)
     with pytest.raises(MissingDependencyError, match=f"{what} needs the package 'cramjam'") as caught:
         decoder(len(content_of(name))).decode(BUFFERS[name])
-    assert caught.value.remedy == "pip install 'omnizarr[legacy]'"
+    assert caught.value.remedy == 'pip install "omnizarr[legacy]"'
 
 
 @pytest.mark.parametrize("name", [name for name in BUFFERS if "copy" in name])

@@ -84,7 +84,7 @@ def test_broken_bytes_raise_errors_of_chunks_or_are_still_right(name, configurat
 @pytest.mark.usefixtures("no_numcodecs")
 def test_without_either_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(engines, "module", lambda: None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'omnizarr\[numcodecs\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "omnizarr\[numcodecs\]"'):
         bound("zstd", {}, PLAIN).encode(PLAIN)
 
 

@@ -158,7 +158,7 @@ def test_missing_package_is_named_with_its_extra(offered, monkeypatch):
     monkeypatch.setitem(sys.modules, "zfpy", None)
     with pytest.raises(MissingDependencyError) as caught:
         registry.find("numcodecs.zfpy")
-    assert caught.value.remedy == "pip install 'omnizarr[zfp]'"
+    assert caught.value.remedy == 'pip install "omnizarr[zfp]"'
     assert caught.value.codec == "numcodecs.zfpy"
 
 

@@ -196,4 +196,4 @@ def test_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setattr(registry, "_found", {})
     with pytest.raises(MissingDependencyError) as caught:
         registry.find("numcodecs.szip")
-    assert caught.value.remedy == "pip install 'omnizarr[szip]'"
+    assert caught.value.remedy == 'pip install "omnizarr[szip]"'

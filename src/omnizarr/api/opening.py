@@ -244,6 +244,20 @@ def open_group(
     return _opened_group(found, options)
 
 
+def open_file(name: StoreLike, mode: Mode | Literal["x"] = "r", **options: Any) -> Group:
+    """Open a group as h5py's ``File`` does: for reading, unless another mode is given.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> with omnizarr.File("h5py.zarr", "w") as root:
+    ...     root["x"] = [1, 2]
+    >>> omnizarr.File("h5py.zarr")["x"][()]
+    array([1, 2])
+    """
+    return open_group(name, "w-" if mode == "x" else mode, **options)
+
+
 def open_consolidated(
     *args: Any, use_consolidated: bool | str = True, **options: Unpack[OpenConsolidatedOptions]
 ) -> Group:

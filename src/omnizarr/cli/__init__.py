@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from omnizarr.cli.version import version_line
+from omnizarr.support import extras
 
 _NEEDED = "click"
 
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.name is None or error.name.partition(".")[0] != _NEEDED:
             raise
         print(  # noqa: T201 - click would do it
-            f'omnizarr: the command line needs the package {error.name}: pip install "omnizarr[cli]"', file=sys.stderr
+            f"omnizarr: the command line needs the package {error.name}: {extras.remedy('cli')}", file=sys.stderr
         )
         return 2
     return int(run.run(arguments))

@@ -23,6 +23,7 @@ import numpy as np
 from omnizarr.codecs.contract import Buffer, BytesSpec
 from omnizarr.codecs.shuffle import Shuffle
 from omnizarr.errors import ChunkError, ChunkSizeError, MissingDependencyError
+from omnizarr.support import extras
 
 HEADER: Final = 16
 _NUMBER: Final = 4
@@ -221,7 +222,7 @@ def _decompressor(compressor: int) -> Decompress:
     except ImportError as error:
         raise MissingDependencyError(
             f"Blosc with {name} needs the package 'cramjam', which cannot be imported ({error})",
-            remedy="pip install 'omnizarr[legacy]'",
+            remedy=extras.remedy("legacy"),
         ) from error
     library = cramjam.snappy.decompress_raw_into if compressor == _SNAPPY else cramjam.zstd.decompress_into
 

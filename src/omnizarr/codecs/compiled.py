@@ -17,6 +17,7 @@ from omnizarr.codecs import registry
 from omnizarr.codecs.contract import Buffer
 from omnizarr.errors import MissingDependencyError
 from omnizarr.settings import engines
+from omnizarr.support import extras
 
 _UNLIMITED: Final = 2**63 - 1
 _FLETCHER32: Final = ("fletcher32", False)
@@ -76,7 +77,7 @@ def refuse_missing(names: Iterable[str]) -> None:
 
 
 def _missing(name: str) -> MissingDependencyError:
-    remedy = "pip install 'omnizarr[numcodecs]'; gzip needs no package"
+    remedy = f"{extras.remedy('numcodecs')}; gzip needs no package"
     return MissingDependencyError("this codec needs numcodecs, or the native engine", codec=name, remedy=remedy)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from omnizarr.codecs.record import NUMCODECS, Bind, Kind, Record, brief
 from omnizarr.errors import CodecError, MissingDependencyError, UnknownCodecError
 from omnizarr.model import JSON, Named, plugins
-from omnizarr.support import suggestions
+from omnizarr.support import extras, suggestions
 
 PLUGINS: Final[plugins.Plugins[Bind | Record]] = plugins.Plugins("omnizarr.codecs", "codec")
 _OF_ZARR_PYTHON: Final[plugins.Plugins[Any]] = plugins.Plugins("zarr.codecs", "codec")
@@ -192,7 +192,7 @@ def _from_table(name: str) -> Entry | None:
         try:
             import_module(package)
         except ImportError as error:
-            remedy = f"pip install 'omnizarr[{extra}]'" if bare(name) in MODULES else None
+            remedy = extras.remedy(extra) if bare(name) in MODULES else None
             raise PLUGINS.missing(name, error, remedy) from error
     return _entry_of(name, found, found.kind)
 

@@ -46,7 +46,7 @@ def in_document(document: JSON, dialect: str, pointer: str, codec: str | None = 
     if member != "codecs":
         if not isinstance(document, Mapping) or member in document:
             return pointer
-        renamed = _RENAMED.get(member)
+        renamed = _RENAMED.get(member, "")
         return join("", renamed) if renamed in document else ""
     wanted = (codec or "").removeprefix("numcodecs.")
     places = [(place, parameters) for place, name, parameters in _codecs_of(document) if name == wanted]

@@ -36,6 +36,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.options import FromZarrOptions, ToZarrOptions
 from omnizarr.stores import LocalStore, Store
+from omnizarr.support import extras
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _arrays() -> Any:
     try:
         return import_module("dask.array")
     except ImportError as error:
-        raise MissingDependencyError("this needs dask", remedy="pip install 'omnizarr[dask]'") from error
+        raise MissingDependencyError("this needs dask", remedy=extras.remedy("dask")) from error
 
 
 def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], ...]:

@@ -46,6 +46,17 @@ def names_of(metadata: ArrayMetadata) -> tuple[str | None, ...] | None:
     return None
 
 
+def numbered(names: tuple[str | None, ...] | None, ndim: int) -> tuple[str, ...]:
+    """Return a name for each dimension: those without one have xarray's names, which count from ``dim_0``.
+
+    Examples
+    --------
+    >>> numbered(("y", None), 2), numbered(None, 1)
+    (('y', 'dim_1'), ('dim_0',))
+    """
+    return tuple(f"dim_{number}" if name is None else name for number, name in enumerate(names or (None,) * ndim))
+
+
 def _lists(metadata: ArrayMetadata) -> Iterator[Any]:
     """Yield candidates for the list of names, the most common first."""
     yield metadata.attributes.get(ATTRIBUTE)

@@ -24,6 +24,7 @@ from omnizarr.netcdf.header import Attribute, DimensionHeader, Selection
 from omnizarr.netcdf.variable import Variable
 from omnizarr.nodes.array import Array
 from omnizarr.stores.urls import scheme_of
+from omnizarr.support import extras
 
 _Records: TypeAlias = "slice | NDArray[np.intp]"
 _SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring")
@@ -392,7 +393,7 @@ def _shift(units: str, wanted: str, calendar: str) -> tuple[Any, Any]:
     try:
         cftime = import_module("cftime")
     except ImportError:
-        raise MissingDependencyError("units of time need cftime", remedy="pip install 'omnizarr[netcdf]'") from None
+        raise MissingDependencyError("units of time need cftime", remedy=extras.remedy("netcdf")) from None
     first, second = (cftime.datetime(year, 1, 1, calendar=calendar) for year in (1900, 2000))
     here, there = ([cftime.date2num(each, said, calendar) for each in (first, second)] for said in (units, wanted))
     factor = (there[1] - there[0]) / (here[1] - here[0])

@@ -20,6 +20,7 @@ from omnizarr.errors import (
     ShapeError,
 )
 from omnizarr.indexing import Plan
+from omnizarr.indexing.slices import checked_index
 from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import chunking, detection, hierarchy, holdings, resizing
@@ -488,6 +489,66 @@ class Array(Node, ArrayProperties):
             raise ValueError("the elements must be copied out of the store, so `copy=False` is not possible")
         result = np.asarray(self[...])
         return result if dtype is None else result.astype(dtype, copy=False)
+
+    def to_numpy(self) -> AnyArray:
+        """Return all elements as a NumPy array, as ``array[...]`` does.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> omnizarr.create_array({}, data=[1, 2, 3]).to_numpy()
+        array([1, 2, 3])
+        """
+        return np.asarray(self[...])
+
+    def tolist(self) -> Any:
+        """Return all elements as nested lists of Python's numbers; of an array without dimensions, the element.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> omnizarr.create_array({}, data=[[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return self.to_numpy().tolist()
+
+    def item(self, *index: int | tuple[int, ...]) -> Any:
+        """Return one element as Python's number, as NumPy does. Only its chunk is read.
+
+        Parameters
+        ----------
+        *index : int or tuple of int
+            The place of the element: an index for each dimension, or one that counts elements in the order of C.
+            Without it, the array must have one element.
+
+        Raises
+        ------
+        ValueError
+            If there is no index and the array has more elements, or if there is another number of indices.
+        BoundsCheckError
+            If it is outside the array.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=[[1, 2], [3, 4]])
+        >>> array.item(2), array.item(0, -1)
+        (3, 2)
+        """
+        given: Any = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+        if not given:
+            return self._only(ValueError).item()
+        place = [operator.index(each) for each in given]
+        if len(place) == 1 and self.ndim != 1:
+            rest = checked_index(place[0], self.size, 0)
+            place = []
+            for length in reversed(self.shape):
+                rest, within = divmod(rest, length)
+                place.insert(0, within)
+        if len(place) != self.ndim:
+            raise SelectionError(f"{len(place)} indices for {self.ndim} dimensions", found=tuple(place))
+        found = [checked_index(each, *axis) for *axis, each in zip(self.shape, range(self.ndim), place, strict=True)]
+        return np.asarray(self[tuple(slice(each, each + 1) for each in found)]).item()
 
     @property
     def T(self) -> view.LazyArray:  # noqa: N802 - NumPy's name

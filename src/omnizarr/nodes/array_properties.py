@@ -236,6 +236,30 @@ class ArrayProperties(NodeProperties):
         """
         return dimensions.names_of(self._metadata)
 
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions, as in xarray: one without a name is called ``dim_0``, ``dim_1``, and so on.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> omnizarr.create_array({}, data=[[1, 2]], dimension_names=["y", None]).dims
+        ('y', 'dim_1')
+        """
+        return dimensions.numbered(self.dimension_names, len(self._metadata.shape))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Length of each dimension by its name in `dims`, as in xarray.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> omnizarr.create_array({}, data=[[1, 2]], dimension_names=["y", "x"]).sizes
+        {'y': 1, 'x': 2}
+        """
+        return dict(zip(self.dims, self._metadata.shape, strict=True))
+
     # -- chunks and codecs ---------------------------------------------------------------
 
     @property

@@ -249,6 +249,31 @@ class Group(Node):
         """
         return info_card.of_group(self)
 
+    @property
+    def filename(self) -> str:
+        """The path or URL of the store, without secrets, as h5py calls it; "" if it has none, as memory.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> omnizarr.create_group({}).filename
+        ''
+        """
+        return self._where.store.place
+
+    @property
+    def file(self) -> Group:
+        """The group at the root of the store, as h5py calls it. Raises GroupNotFoundError if there is none.
+
+        Examples
+        --------
+        >>> import omnizarr
+        >>> root = omnizarr.create_group({})
+        >>> root.create_group("ocean/deep").file
+        <Group / memory>
+        """
+        return Group.open(self._where.at(""))
+
     def info_complete(self) -> info_card.GroupInfo:
         """Return the summary of `info` with the number of members at all depths.
 

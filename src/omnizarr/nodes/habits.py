@@ -16,13 +16,11 @@ def _each(names: str, instead: str) -> dict[str, str]:
 
 
 ARRAY: Final = {
-    **_each("values to_numpy data load compute read", "array[...]"),
-    **_each("tolist copy flatten ravel reshape item round clip", "array[...].{}(...)"),
+    **_each("values data load compute read", "array[...]"),
+    **_each("copy flatten ravel reshape round clip", "array[...].{}(...)"),
     **_each("mean sum std var any all argmax argmin", "numpy.{}(array), which reads it whole"),
     **_each("min max", "numpy.{}(array), or omnizarr.stat(array) for one larger than memory"),
     **_each("transpose", "array.lazy[...].{}(...), which reads nothing"),
-    **_each("dims", "array.dimension_names"),
-    **_each("sizes", "dict(zip(array.dimension_names, array.shape))"),
     **_each("isel sel coords", "xarray.open_dataset(..., engine='omnizarr')"),
     **_each("len", "len(array)"),
     **_each("rank", "array.ndim"),
@@ -40,8 +38,8 @@ ARRAY: Final = {
 """Names that other libraries have for their arrays, with what does the same here."""
 
 GROUP: Final = {
-    **_each("parent file", "omnizarr.open_group(group.store)"),
-    **_each("filename filepath", "group.store.place"),
+    **_each("parent", "omnizarr.open_group(group.store)"),
+    **_each("filepath", "group.filename"),
     **_each("flush sync", "group.close() for a zip archive; other stores keep everything at once"),
     **_each("variables dimensions ncattrs createVariable createDimension", "omnizarr.netcdf.Dataset, which has it"),
     **_each("data_vars coords sel isel", "xarray.open_dataset(..., engine='omnizarr')"),
@@ -56,7 +54,6 @@ PACKAGE: Final = {
     **_each("LRUStoreCache", "omnizarr.stores.CacheStore"),
     **_each("ThreadSynchronizer ProcessSynchronizer", "nothing: writers are kept apart without it"),
     **_each("Blosc Zstd GZip numcodecs blosc", "omnizarr.codecs"),
-    **_each("File", "omnizarr.open_group(path, mode)"),
     **_each("Dataset MFDataset num2date date2num", "omnizarr.netcdf.{}"),
     **_each("open_dataset open_zarr open_datatree", "xarray.open_dataset(path, engine='omnizarr')"),
     **_each("asarray", "omnizarr.array(values)"),

@@ -12,6 +12,7 @@ from omnizarr.errors import MissingDependencyError
 from omnizarr.pictures.colours import Pixels
 from omnizarr.pictures.figure import FONT, Bitmap, Figure, Line, Text
 from omnizarr.pictures.pixels import stretched
+from omnizarr.support import extras
 
 _INK: Final = (34, 34, 34)
 _FAINT: Final = (110, 110, 110)
@@ -93,4 +94,4 @@ def _pillow(module: str) -> Any:
     try:
         return __import__(f"PIL.{module}", fromlist=[module])
     except ImportError as error:
-        raise MissingDependencyError("pictures in pixels need Pillow", remedy="pip install 'omnizarr[show]'") from error
+        raise MissingDependencyError("pictures in pixels need Pillow", remedy=extras.remedy("show")) from error

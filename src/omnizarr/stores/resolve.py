@@ -32,7 +32,7 @@ from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.urls import parse
 from omnizarr.stores.wrap.wrappers import PrefixStore
-from omnizarr.support import suggestions
+from omnizarr.support import extras, suggestions
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _check_known(scheme: str, url: str) -> None:
     if near:
         remedy = f"did you mean '{near[0]}://'?"
     else:
-        remedy = "is it misspelled?" if known else "fsspec knows more schemes: pip install 'omnizarr[fsspec]'"
+        remedy = "is it misspelled?" if known else f"fsspec knows more schemes: {extras.remedy('fsspec')}"
     raise StoreError(
         f"no store is known for URLs that begin with '{scheme}://'",
         found=redaction.redact(url.partition("#")[0]),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from omnizarr.errors import MissingDependencyError
+from omnizarr.support import extras
 
 if find_spec("starlette") is None or find_spec("uvicorn") is None:
     raise MissingDependencyError(
-        "serving over HTTP needs the packages starlette and uvicorn", remedy="pip install 'omnizarr[serve]'"
+        "serving over HTTP needs the packages starlette and uvicorn", remedy=extras.remedy("serve")
     )

@@ -22,6 +22,7 @@ from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats.conventions import fill_values, nczarr_metadata
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.interop.xarray.backend import TEXT, indexing
+from omnizarr.model import dimensions
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.nodes.array import Array
@@ -564,8 +565,7 @@ def as_variable(array: Array | LazyArray) -> Variable:
     array([11,  0])
     """
     lazy = view.as_lazy(array)
-    names = lazy.dimension_names or (None,) * lazy.ndim
-    dims = [f"dim_{number}" if name is None else name for number, name in enumerate(names)]
+    dims = dimensions.numbered(lazy.dimension_names, lazy.ndim)
     return Variable(dims, indexing.LazilyIndexedArray(_LazyArray(lazy)), _shown(lazy.attrs))
 
 

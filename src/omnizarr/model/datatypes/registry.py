@@ -23,7 +23,7 @@ from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, Fix
 from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json
 from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
 from omnizarr.model.plugins import Plugins
-from omnizarr.support import suggestions
+from omnizarr.support import extras, suggestions
 
 Make: TypeAlias = Callable[[Mapping[str, JSON], ByteOrder], Scalars]
 
@@ -244,7 +244,7 @@ def ml_dtype(name: str) -> AnyDType:
             f"the data type needs a recent ml_dtypes ({error})",
             pointer="/data_type",
             found=name,
-            remedy="install it: pip install 'omnizarr[ml]'",
+            remedy=extras.remedy("ml"),
         ) from error
     return dtype
 

@@ -31,6 +31,7 @@ from omnizarr.netcdf.cdl.literals import Literal, Text
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
+from omnizarr.support import extras
 
 if TYPE_CHECKING:
     import lark
@@ -242,9 +243,7 @@ def _parser() -> lark.Lark:
     try:
         from lark import Lark  # noqa: PLC0415  (behind the extra)
     except ImportError:
-        raise MissingDependencyError(
-            "reading CDL needs lark", remedy="install omnizarr with the extra netcdf: pip install omnizarr[netcdf]"
-        ) from None
+        raise MissingDependencyError("reading CDL needs lark", remedy=extras.remedy("netcdf")) from None
     actions: dict[str, Callable[[list[Any]], Any]] = {
         "start": tuple,
         "group": _group,

@@ -41,6 +41,7 @@ from omnizarr.netcdf.files.planning import Format, StoredOtherwise, plan
 from omnizarr.netcdf.header import Source
 from omnizarr.stores import trust
 from omnizarr.stores.trust import References
+from omnizarr.support import extras
 from omnizarr.support.progress import Progress
 
 __all__ = ["Format", "Loss", "StoredOtherwise", "is_netcdf", "open_file", "plan", "write_file"]
@@ -200,5 +201,5 @@ def _require(*modules: str) -> None:
             raise MissingDependencyError(
                 f"netCDF files need the package {module}",
                 found=str(error),
-                remedy="pip install 'omnizarr[netcdf]'",
+                remedy=extras.remedy("netcdf"),
             ) from error

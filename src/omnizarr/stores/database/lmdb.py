@@ -40,7 +40,7 @@ from omnizarr.stores.base import (
 from omnizarr.stores.database.base import PAGE, DatabaseStore, Record
 from omnizarr.stores.database.lmdb_pages import check_pages
 from omnizarr.stores.fork_locks import Gate
-from omnizarr.support import amounts
+from omnizarr.support import amounts, extras
 from omnizarr.support.locks import RLock
 
 T = TypeVar("T")
@@ -558,7 +558,7 @@ class _Environment:
             return StoreAccessError(f"the database cannot be opened: {error}", remedy=system.DENIED)
         if isinstance(error, lmdb.BadValsizeError | lmdb.ReadersFullError):
             return StoreLimitError(f"LMDB cannot do it: {error}")
-        return StoreError(f"LMDB cannot do it: {error}")
+        return system.named_in(str(error)) or StoreError(f"LMDB cannot do it: {error}")
 
 
 # Includes databases without a store while a thread is inside, because a database must not be opened twice.
@@ -611,7 +611,7 @@ def _library() -> Any:
     try:
         return import_module("lmdb")
     except ImportError as error:
-        raise MissingDependencyError("LMDB needs the package lmdb", remedy="pip install 'omnizarr[lmdb]'") from error
+        raise MissingDependencyError("LMDB needs the package lmdb", remedy=extras.remedy("lmdb")) from error
 
 
 def _cut(value: memoryview, span: Span | None) -> memoryview:

@@ -64,6 +64,7 @@ from omnizarr.stores.remote.filesystems import (
     protocols,
 )
 from omnizarr.stores.wrap import wrappers
+from omnizarr.support import extras
 
 if TYPE_CHECKING:
     from omnizarr.stores.kinds import Place
@@ -671,5 +672,5 @@ def _check_installed() -> None:
     except ImportError as error:
         raise MissingDependencyError(
             f"this store needs the package 'fsspec', which cannot be imported ({error})",
-            remedy="pip install 'omnizarr[cloud]'",
+            remedy=extras.remedy("fsspec"),
         ) from error

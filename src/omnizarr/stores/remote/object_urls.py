@@ -46,7 +46,7 @@ from typing import Any, Final
 
 from omnizarr.errors import MissingDependencyError, SettingError, StoreError
 from omnizarr.stores.urls import parse as urls
-from omnizarr.support import suggestions
+from omnizarr.support import extras, suggestions
 
 _BACKENDS: Final = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
@@ -436,9 +436,7 @@ def import_obstore() -> Any:
     try:
         return import_module("obstore.store")
     except ImportError as error:
-        raise MissingDependencyError(
-            "object stores need the package obstore", remedy="pip install 'omnizarr[cloud]'"
-        ) from error
+        raise MissingDependencyError("object stores need the package obstore", remedy=extras.remedy("cloud")) from error
 
 
 def origin(store: Any, kind: str) -> tuple[tuple[Hashable, ...], str]:

@@ -41,6 +41,7 @@ from omnizarr.errors import MissingDependencyError, Remedy, Setting, StoreError,
 from omnizarr.settings import config
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
+from omnizarr.support import extras
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -644,7 +645,7 @@ def _read_parquet(data: bytes, store: str, key: str) -> _Part:
             "references in Parquet need the package 'pyarrow' or 'fastparquet'",
             store=store,
             key=key,
-            remedy='pip install "omnizarr[parquet]"',
+            remedy=extras.remedy("parquet"),
         ) from error
     except StoreLimitError as error:
         raise error.add(store=store, key=key)

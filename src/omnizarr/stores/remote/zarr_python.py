@@ -29,7 +29,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.remote import loops
-from omnizarr.support import workers
+from omnizarr.support import extras, workers
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ try:
 except ImportError as _error:
     raise MissingDependencyError(
         f"sharing stores with zarr-python needs the package 'zarr', which cannot be imported ({_error})",
-        remedy="pip install 'omnizarr[zarr]'",
+        remedy=extras.remedy("zarr"),
     ) from _error
 if zarr.__name__ != "zarr":
     raise MissingDependencyError(
@@ -71,7 +71,7 @@ if "set_partial_values" in TheirStore.__abstractmethods__:  # methods that a sto
         "sharing stores with zarr-python needs a later release of it",
         found=zarr.__version__,
         expected="3.1.3 or later",
-        remedy="pip install 'omnizarr[zarr]'",
+        remedy=extras.remedy("zarr"),
     )
 
 T = TypeVar("T")

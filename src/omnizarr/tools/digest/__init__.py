@@ -103,6 +103,11 @@ def digest_of_bytes(
     store, path, concurrency, progress, storage_options
         Like those of `digest`. The hierarchy need not be readable.
 
+    Raises
+    ------
+    NodeNotFoundError
+        If nothing is stored there. A directory without files has a checksum.
+
     Examples
     --------
     >>> import omnizarr

@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from omnizarr.api.opening import locate
 from omnizarr.codecs.contract import AnyArray
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.model import grids
-from omnizarr.nodes import holdings
+from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import pool
+from omnizarr.stores import LocalStore, pool
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
@@ -179,11 +180,13 @@ def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_opti
     with ExitStack() as opened:
         if isinstance(store, (str, os.PathLike)):
             opened.callback(where.store.close)
-        return _of_keys(where, concurrency, progress)
+        return _of_keys(where, concurrency, progress, is_given=not isinstance(store, (str, os.PathLike)))
 
 
-def _of_keys(where: StorePath, concurrency: int | None, progress: Progress) -> str:
+def _of_keys(where: StorePath, concurrency: int | None, progress: Progress, *, is_given: bool) -> str:
     sizes = dict(holdings.sizes(where))
+    if not sizes and _is_missing(where, is_given=is_given):
+        raise detection.not_found(where, NodeNotFoundError)
     workers = concurrency or max(pool.default_concurrency(), where.store.features.concurrency)
 
     def look(key: str) -> tuple[list[str], str, int]:
@@ -195,6 +198,13 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Progress) -> s
 
     with Tracker(progress, "digesting", sum(sizes.values())) as shown:
         return _of_directory(list(pool.results(look, sizes, workers)))[0]
+
+
+def _is_missing(where: StorePath, *, is_given: bool) -> bool:
+    """Return whether a place without keys does not exist: only directories, and a store that is given, can be empty."""
+    if isinstance(where.store, LocalStore):
+        return not Path(where.store.root, where.path).is_dir()
+    return bool(where.path) or not is_given
 
 
 def _of_directory(files: Iterable[tuple[list[str], str, int]]) -> tuple[str, int, int]:

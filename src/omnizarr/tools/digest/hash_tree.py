@@ -18,6 +18,7 @@ import numpy as np
 
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.errors import MissingDependencyError, Wording
+from omnizarr.support import extras
 
 Hash: TypeAlias = Callable[[Any], bytes]
 """From bytes to 32 bytes."""
@@ -41,7 +42,7 @@ def hashing(algorithm: str) -> Hash:
             try:
                 blake3 = import_module("blake3").blake3
             except ImportError as error:
-                raise MissingDependencyError("digests by BLAKE3 need blake3", remedy="pip install blake3") from error
+                raise MissingDependencyError("digests by BLAKE3 need blake3", remedy=extras.remedy("blake3")) from error
             return lambda data: bytes(blake3(data).digest())
     raise ValueError(Wording(f"{{algorithm}}: expected one of {', '.join(map(repr, ALGORITHMS))}", algorithm=algorithm))
 

@@ -23,6 +23,7 @@ from omnizarr.errors import MissingDependencyError, NotRepresentableError, Remed
 from omnizarr.nodes.placement import Integers, Placement, keys_of
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.remote.reference_sets import METADATA
+from omnizarr.support import extras
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _fastparquet() -> Callable[[str, dict[str, Any]], None]:
     except ImportError as error:
         raise MissingDependencyError(
             "references in Parquet need the package 'pyarrow' or 'fastparquet'",
-            remedy='pip install "omnizarr[parquet]"',
+            remedy=extras.remedy("parquet"),
         ) from error
 
     def put(path: str, columns: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from omnizarr.errors import MissingDependencyError, Remedy, SchedulerError
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.wrap.wrappers import WrapperStore
+from omnizarr.support import extras
 from omnizarr.support.locks import RLock
 from omnizarr.support.progress import Tick
 
@@ -260,9 +261,7 @@ def _distributed() -> Any:
     try:
         return import_module("distributed")  # takes half a second
     except ImportError as error:
-        raise MissingDependencyError(
-            "working on a cluster needs distributed", remedy="pip install 'omnizarr[dask]'"
-        ) from error
+        raise MissingDependencyError("working on a cluster needs distributed", remedy=extras.remedy("dask")) from error
 
 
 @dataclass(frozen=True)
