@@ -152,6 +152,59 @@ def test_indices_do_not_say_where_north_is():
     assert image.height.coordinates.tolist() == [0, 1, 2]
 
 
+Y, X = np.mgrid[:40, :50]
+
+
+@pytest.fixture
+def curved():
+    """Return a group with latitudes and longitudes along two dimensions; the first row is the northern one."""
+    root = omnizarr.create_group({})
+    names, attributes = ["time", "y", "x"], {"coordinates": "time lat lon no"}
+    root.create_array("t", data=np.stack([Y + X] * 2), dimension_names=names, attributes=attributes)
+    root.create_array("time", data=[0, 1], dimension_names=["time"])
+    north, east = {"units": "degrees_north"}, {"units": "degrees_east"}
+    root.create_array("lat", data=60 - Y / 2 + X / 10, chunks=(10, 10), dimension_names=["y", "x"], attributes=north)
+    root.create_array("lon", data=(X / 5 + Y / 10).T, chunks=(10, 10), dimension_names=["x", "y"], attributes=east)
+    return root
+
+
+def test_coordinates_along_two_dimensions_are_told_at_the_corners(curved):
+    page = curved["t"].show(1).page
+    assert "at the corners lat 40.5 to 64.9 degrees_north, lon 0.0 to 13.7 degrees_east" in page.notes
+    assert (page.content.height.title, page.content.width.title) == ("y", "x")
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_north_of_a_curved_grid_is_up(curved, turn):
+    image = curved["t"].show((0, slice(None, None, turn))).page.content
+    np.testing.assert_array_equal(image.height.coordinates, np.arange(40))
+    np.testing.assert_array_equal(image.legend.numbers.values, Y + X)
+
+
+def test_few_chunks_of_coordinates_along_two_dimensions_are_read(curved):
+    store = FaultyStore(curved.store)
+    omnizarr.open_group(store, mode="r")["t"].show(0)
+    read = [key for key in chunks_read(store) if key.startswith(("lat/", "lon/"))]
+    corners = [f"lat/c/{y}/{x}" for y in (0, 3) for x in (0, 4)] + [f"lon/c/{x}/{y}" for y in (0, 3) for x in (0, 4)]
+    assert sorted(read) == sorted(corners)
+
+
+MANY = " ".join(map(str, range(10**5)))
+
+
+@pytest.mark.parametrize(
+    "names", [3, "", "lat " * 10**5, "../lat /lat . ..", "t", "other", MANY], ids=lambda it: str(it)[:9]
+)
+def test_names_of_coordinates_that_do_not_fit_do_no_harm(names):
+    root = omnizarr.create_group({})
+    root.create_array("t", data=np.eye(3), dimension_names=["y", "x"], attributes={"coordinates": names})
+    root.create_array("lat", data=np.array([["a"] * 3] * 3), dimension_names=["y", "x"])
+    root.create_array("other", data=np.eye(4), dimension_names=["y", "x"])
+    store = FaultyStore(root.store)
+    assert isinstance(omnizarr.open_group(store, mode="r")["t"].show().page.content, Image)
+    assert len(store.log) < 1000
+
+
 def test_index_that_nobody_asked_for_is_stated(climate):
     assert "the first element along dimension 0" in climate["t2m"].show().page.notes
     assert "the first element" not in climate["t2m"].show((0,)).page.notes

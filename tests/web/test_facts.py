@@ -158,7 +158,7 @@ class TestSmall:
         dataset = Dataset(root, "x")
 
         def size(path):
-            return struct.unpack(">II", dataset.small(path)[16:24])
+            return struct.unpack(">II", dataset.small(path).data[16:24])
 
         assert size("wide")[0] > 2 * size("wide")[1]
         assert size("tall")[0] < size("tall")[1] <= 64
@@ -173,15 +173,18 @@ class TestSmall:
         root = omnizarr.create_group(store)
         root.create_array("a", shape=(10**6, 10**6), chunks=(100, 100), dtype="u1")
         root.create_array("b", shape=(10**12,), chunks=(1000,), dtype="u1")
+        root.create_array("ones", shape=(10**15,), chunks=(1,), dtype="u1")
+        root.create_array("some", shape=(3 * most,), chunks=(2,), dtype="u1")
         root.create_array("whole", shape=(2**15, 2**15), chunks=(2**15, 2**15), dtype="u1")
         dataset = Dataset(root, "x")
         chunks.clear()
         assert dataset.small("a") is not None
         assert 1 < len(chunks) <= most
         chunks.clear()
-        assert dataset.small("b") is not None
-        assert 1 < len(chunks) <= most
-        chunks.clear()
+        for name in ("b", "ones", "some"):
+            assert "of 1/" in dataset.small(name).note
+            assert 1 < len(chunks) <= most
+            chunks.clear()
         assert dataset.small("whole") is None  # one chunk of 1 GiB
         assert chunks == []
 
@@ -196,10 +199,40 @@ class TestSmall:
     def test_the_picture_shows_the_values(self):
         root = omnizarr.create_group({})
         root["a"] = np.repeat([[0.0, 1.0]], 2, 0)
-        data = Dataset(root, "x").small("a")
+        data = Dataset(root, "x").small("a").data
         rows = np.frombuffer(zlib.decompress(data[41:-16]), np.uint8).reshape(2, 9)[:, 1:].reshape(2, 2, 4)
         assert rows[:, 0, :3].tolist() == [[0x44, 0x01, 0x54]] * 2  # both ends of viridis
         assert rows[:, 1, :3].tolist() == [[0xFD, 0xE7, 0x25]] * 2
+
+    @pytest.mark.parametrize("place", [0, 123_456, 999_999])
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_a_spike_of_a_long_line_is_seen(self, place, sign):
+        data = np.zeros(1_000_000, "i2")
+        data[place], data[::2] = sign * 1000, 1
+        data[place] = sign * 1000
+        root = omnizarr.create_group({})
+        root.create_array("a", data=data, chunks=(10_000,))
+        found = Dataset(root, "x").small("a")
+        assert found.note == ""
+        rows = zlib.decompress(found.data[41:-16])
+        opacity = np.frombuffer(rows, np.uint8).reshape(64, 1 + 96 * 4)[:, 1:].reshape(64, 96, 4)[..., 3]
+        heights = np.count_nonzero(opacity, axis=0)
+        assert set(opacity[opacity > 0].tolist()) == {255}
+        assert abs(int(heights.argmax()) - place * 96 // 1_000_000) <= 1
+        assert heights.max() > 55 > 10 * np.median(heights)
+
+    def test_what_is_read_of_a_longer_line_is_shown_and_told(self):
+        store, data = MemoryStore({}), np.zeros(400_000, "i2")
+        data[7] = 1000
+        root = omnizarr.create_group(store)
+        root.create_array("a", data=data, chunks=(100,))
+        found = Dataset(root, "x").small("a")
+        assert found.note == "smallest and largest of each 4167 elements, of 1/2 of them"
+        opacity = (
+            np.frombuffer(zlib.decompress(found.data[41:-16]), np.uint8).reshape(64, 385)[:, 1:].reshape(64, 96, 4)
+        )
+        assert np.count_nonzero(opacity[:, 0, 3]) > 55
+        assert {*opacity[..., 3].ravel().tolist()} == {0, 110}
 
 
 class TestSearch:
@@ -427,6 +460,31 @@ class TestMeaning:
         root.create_array("deep/er/temp", shape=(3,), dtype="f4", dimension_names=["lat"])
         found = Dataset(root, "x").info("deep/er/temp")["array"]["dimensions"]
         assert found[0]["coordinate"] == "lat"
+
+    def test_coordinates_along_two_dimensions(self):
+        root = omnizarr.create_group({}, attributes={"coordinates": "depth"})
+        names, named = ["time", "y", "x"], {"coordinates": "lat lon"}
+        root.create_array("t", shape=(2, 3, 4), dtype="f4", dimension_names=names, attributes=named)
+        root.create_array("lat", shape=(3, 4), dtype="f4", dimension_names=["y", "x"])
+        east = {"units": "degrees_east"}
+        root.create_array("lon", shape=(4, 3), dtype="f4", dimension_names=["x", "y"], attributes=east)
+        root.create_array("depth", shape=(3,), dtype="f4", dimension_names=["y"], attributes={"positive": "down"})
+        found = Dataset(root, "x").info("t")["array"]["auxiliaries"]
+        assert found == [
+            {"name": "lat", "path": "lat", "dimensions": [1, 2], "role": "y", "units": None},
+            {"name": "lon", "path": "lon", "dimensions": [2, 1], "role": "x", "units": "degrees_east"},
+            {"name": "depth", "path": "depth", "dimensions": [1], "role": "z", "units": None},
+        ]
+        assert Dataset(root["t"], "x").info("")["array"]["auxiliaries"] == []  # the page cannot ask for them
+
+    def test_an_array_opened_by_its_own_path_has_coordinates(self, tmp_path):
+        root = omnizarr.create_group(tmp_path / "x.zarr")
+        root.create_array("t", shape=(3,), dtype="f4", dimension_names=["lat"])
+        units = {"units": "degrees_north"}
+        root.create_array("lat", data=[1.0, 2, 3], dimension_names=["lat"], attributes=units)
+        dataset = Dataset(omnizarr.open(tmp_path / "x.zarr" / "t", mode="r"), "x")
+        assert dataset.labels("", 0) == {"labels": [1, 2, 3], "units": "degrees_north"}
+        assert dataset.info("")["array"]["dimensions"][0]["role"] == "y"
 
     def test_the_mask_of_v2_is_its_fill_value(self):
         root = omnizarr.create_group({}, zarr_format=2)

@@ -943,3 +943,24 @@ def test_a_huge_array_is_drawn_from_few_tiles(page, server, numbers, browser, tm
         assert sum("/c/" in path for path in asked) <= 40
         show(page, url, d=0, x=50_500, y=50_500, z=0.5)
         assert pointed(page, 0.5, 0.47)[1] == "200"
+
+
+def test_elements_of_a_curved_grid_have_their_latitudes_and_longitudes(page, tmp_path):
+    root = omnizarr.create_group(tmp_path / "curved.zarr")
+    y, x = np.mgrid[:90, :150]
+    lat, lon = 30 + y / 3 + 5 * np.sin(x / 150 * np.pi), -20 + x / 2.5 + y / 10
+    named, names = {"coordinates": "lat lon"}, ["time", "y", "x"]
+    root.create_array("t", data=np.stack([lat - lon] * 2), chunks=(1, 50, 50), dimension_names=names, attributes=named)
+    for name, values, units in (("lat", lat, "degrees_north"), ("lon", lon, "degrees_east")):
+        root.create_array(name, data=values, chunks=(50, 50), dimension_names=["y", "x"], attributes={"units": units})
+    with serving.running(viewing.viewer(tmp_path / "curved.zarr")) as url:
+        show(page, url, p="t")
+        playwright.expect(page.get_by_label("flip")).to_be_checked()  # north is up
+        playwright.expect(page.locator(".controls")).to_contain_text("no coast: the grid is curved")
+        for place in ((0.3, 0.3), (0.8, 0.7)):
+            index, _ = pointed(page, *place)
+            says(page, ".readout", "°E")
+            row, column = index[1:]
+            found = page.locator(".readout").inner_text()
+            at = re.search(r"lat (\S+) °N, lon (\S+) °E", found.replace("−", "-"))
+            assert (float(at[1]), float(at[2])) == pytest.approx((lat[row, column], lon[row, column]), rel=1e-7)

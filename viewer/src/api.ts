@@ -84,6 +84,8 @@ export interface ArrayInfo {
   offset: number;
   flags: Flag[];
   dimensions: Dimension[];
+  /** Coordinates along several dimensions: for each of their own, that of the array. */
+  auxiliaries: { name: string; path: string; dimensions: number[]; role: Dimension["role"]; units: string | null }[];
   levels: { path: string; shape: number[] }[];
   channels: Channel[];
   view: number[];
@@ -183,10 +185,10 @@ export const tree = (d: number, path: string, offset = 0, limit = 500) =>
 export const members = (d: number, path: string, offset: number, limit: number) =>
   ask<Omit<Tree, "nodes"> & { nodes: Member[] }>(`${d}/members`, { path, offset, limit });
 
-/** A small picture of a node; null if it has none. */
-export async function smallPicture(d: number, path: string, signal: AbortSignal): Promise<Blob | null> {
+/** A small picture of a node, and what it shows of a long line, if that is not all; null if it has none. */
+export async function smallPicture(d: number, path: string, signal: AbortSignal): Promise<{ picture: Blob; note: string } | null> {
   const response = await request(`small/${d}`, { path }, signal);
-  return response.status === 204 ? null : response.blob();
+  return response.status === 204 ? null : { picture: await response.blob(), note: response.headers.get("Omnizarr-Note") ?? "" };
 }
 
 export const search = (d: number, q: string, signal?: AbortSignal) =>

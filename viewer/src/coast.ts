@@ -51,6 +51,12 @@ export function isGeographic(array: ArrayInfo, [y, x]: readonly [number, number]
   return kinds.includes("longitude") && kinds.includes("latitude");
 }
 
+/** Whether elements have longitudes and latitudes of their own: no axis says where a coast would be. */
+export function isCurved({ auxiliaries }: ArrayInfo, dims: readonly number[]): boolean {
+  const roles = auxiliaries.filter(({ dimensions }) => dims.every((k) => dimensions.includes(k))).map(({ role }) => role);
+  return roles.includes("x") && roles.includes("y");
+}
+
 /** The coast where an array is, in indices along its axes; null while its coordinates are not there, or are no numbers. */
 export function outline(lines: Coast, x: Coordinates, y: Coordinates, isTurned: boolean): Outline | null {
   const [east, north] = isTurned ? [y, x] : [x, y];

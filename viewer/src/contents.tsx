@@ -201,8 +201,13 @@ function Sizes({ member: { shape, dimensions } }: { member: Member }) {
 // --- small pictures --------------------------------------------------------------------------------------------------
 
 const AT_ONCE = 3;
-/** Addresses of pictures that were read, by dataset and path; null: there is none. */
-const drawn = new Map<string, string | null>();
+interface Drawn {
+  address: string;
+  note: string;
+}
+
+/** Pictures that were read, by dataset and path; null: there is none. */
+const drawn = new Map<string, Drawn | null>();
 const MOST_DRAWN = 2000;
 let running = 0;
 const queue = new Set<() => void>();
@@ -230,17 +235,17 @@ function whenFree(start: () => Promise<void>): () => void {
 
 function Small({ dataset, path }: { dataset: number; path: string }) {
   const key = `${dataset}:${path}`;
-  const [address, setAddress] = useState(drawn.get(key));
+  const [found, setFound] = useState(drawn.get(key));
   useEffect(() => {
     if (drawn.has(key)) return;
     const controller = new AbortController();
     const withdraw = whenFree(async () => {
       try {
-        const picture = await smallPicture(dataset, path, controller.signal);
-        keep(key, picture && URL.createObjectURL(picture));
-        setAddress(drawn.get(key));
+        const small = await smallPicture(dataset, path, controller.signal);
+        keep(key, small && { address: URL.createObjectURL(small.picture), note: small.note });
+        setFound(drawn.get(key));
       } catch {
-        if (!controller.signal.aborted) setAddress(null); // what is wrong is said where the array is opened
+        if (!controller.signal.aborted) setFound(null); // what is wrong is said where the array is opened
       }
     });
     return () => {
@@ -248,14 +253,14 @@ function Small({ dataset, path }: { dataset: number; path: string }) {
       controller.abort();
     };
   }, [key]);
-  return address ? <img src={address} alt="" /> : <span class={address === undefined ? "small waits" : "small"} />;
+  return found ? <img src={found.address} alt={found.note} title={found.note} /> : <span class={found === undefined ? "small waits" : "small"} />;
 }
 
-function keep(key: string, address: string | null): void {
-  drawn.set(key, address);
+function keep(key: string, found: Drawn | null): void {
+  drawn.set(key, found);
   for (const [old, one] of drawn) {
     if (drawn.size <= MOST_DRAWN) break;
     drawn.delete(old);
-    if (one) URL.revokeObjectURL(one);
+    if (one) URL.revokeObjectURL(one.address);
   }
 }

@@ -1,7 +1,7 @@
 // The controls beside a picture: dimensions, colours, limits, histogram, missing values.
 import { useCallback } from "preact/hooks";
 import type { ArrayInfo } from "./api.ts";
-import { isGeographic } from "./coast.ts";
+import { isCurved, isGeographic } from "./coast.ts";
 import { css, FAMILIES, familyOf, gradient, table } from "./colours.ts";
 import type { Coordinates } from "./coordinates.ts";
 import { numberWords, timeWords } from "./dtypes.ts";
@@ -90,6 +90,7 @@ function Axes({ array, resolved, coordinates, look, flipped, change, changeMeani
         <Check label="stretch" title="Fill the window, regardless of the proportions" checked={look.stretch ?? false} onChange={(stretch) => change({ stretch, view: null })} />
         <Check label="chunks" title="Show where chunks and shards end (g)" checked={look.grid} onChange={(grid) => change({ grid })} />
         {isGeographic(array, resolved.dims) && <Check label="coast" title="Coastlines, of Natural Earth at 1:110 million (o)" checked={look.coast} onChange={(coast) => change({ coast })} />}
+        {!isGeographic(array, resolved.dims) && isCurved(array, resolved.dims) && <span class="soft small">no coast: the grid is curved</span>}
       </div>
     </Section>
   );

@@ -1,5 +1,5 @@
 // Labels along dimensions: coordinates of xarray and NetCDF, axes of OME-Zarr, or plain indices.
-import { labels, type ArrayInfo, type Dimension } from "./api.ts";
+import { labels, values, type ArrayInfo, type Dimension, type Selection, type Table } from "./api.ts";
 import { numberWords } from "./dtypes.ts";
 import { indexOf, tickIndices, type Tick } from "./geometry.ts";
 import { scaleLinear } from "d3-scale";
@@ -156,6 +156,85 @@ export class Coordinates {
     });
   }
 }
+
+/** Coordinates along several dimensions, such as latitudes of a curved grid. They are read in blocks, as they are asked for. */
+export class Auxiliary {
+  readonly name: string;
+  readonly role: Dimension["role"];
+  #d: number;
+  #array: ArrayInfo;
+  #info: ArrayInfo["auxiliaries"][number];
+  #blocks = new Map<string, Table>();
+  #isBusy = false;
+  #rises: boolean | null = null;
+  #listener: () => void;
+
+  constructor(d: number, array: ArrayInfo, info: ArrayInfo["auxiliaries"][number], listener: () => void) {
+    [this.#d, this.#array, this.#info, this.#listener] = [d, array, info, listener];
+    [this.name, this.role] = [info.name, info.role];
+  }
+
+  /** Whether it has a coordinate of its own for each element along these dimensions. */
+  isAlong(dims: readonly number[]): boolean {
+    return dims.every((k) => this.#info.dimensions.includes(k));
+  }
+
+  /** The coordinate of an element, in words; of all that are read, those along the drawn dimensions come together. */
+  words(index: number[], dims: readonly number[]): string {
+    const own = this.#info.dimensions;
+    const side = own.filter((k) => dims.includes(k)).length > 1 ? 64 : 1024;
+    const block = own.map((k) => (dims.includes(k) ? Math.floor(index[k]! / side) : index[k]!));
+    const key = block.join();
+    const known = this.#blocks.get(key);
+    if (!known) {
+      void this.#load(key, own.map((k, i) => (dims.includes(k) ? [block[i]! * side, Math.min((block[i]! + 1) * side, this.#array.shape[k]!)] : [index[k]!, index[k]! + 1])));
+      return "…";
+    }
+    const text = own.reduce<unknown>((values, k, i) => (values as unknown[] | undefined)?.[dims.includes(k) ? index[k]! - block[i]! * side : 0], known.values);
+    const value = Number(text);
+    return typeof text !== "string" || text === "missing" || !Number.isFinite(value) ? "missing" : `${numberWords(Number(value.toPrecision(9)), 64)}${spaced(this.#info.units)}`;
+  }
+
+  async #load(key: string, select: Selection): Promise<void> {
+    if (this.#isBusy) return; // what is asked for then is read, not what was on the way
+    this.#isBusy = true;
+    const nothing: Table = { shape: [], fields: null, values: null };
+    const answer = await values(this.#d, this.#info.path, select).catch(() => nothing);
+    this.#isBusy = false;
+    if (this.#blocks.size > 256) this.#blocks.clear();
+    this.#blocks.set(key, answer);
+    this.#listener();
+  }
+
+  /** Whether coordinates rise from the first row to the last, by those at the corners; null while that is not known. */
+  risesAlong(dims: readonly [number, number], at: number[]): boolean | null {
+    if (this.#rises === null && !this.#isBusy) void this.#look(dims, at);
+    return this.#rises;
+  }
+
+  async #look([y, x]: readonly [number, number], at: number[]): Promise<void> {
+    this.#isBusy = true;
+    const own = this.#info.dimensions;
+    const select = own.map((k): [number, number, number] => {
+      const last = this.#array.shape[k]! - 1;
+      return k === y || k === x ? [0, last + 1, Math.max(1, last)] : [at[k]!, at[k]! + 1, 1];
+    });
+    const answer = await values(this.#d, this.#info.path, select).catch(() => null);
+    this.#isBusy = false;
+    const rows: number[][] = [[], []];
+    const place = own.indexOf(y);
+    const walk = (each: unknown, depth: number, row: number) => {
+      if (Array.isArray(each)) each.forEach((inner, i) => walk(inner, depth + 1, depth === place ? i : row));
+      else if (Number.isFinite(Number(each))) rows[row]?.push(Number(each));
+    };
+    walk(answer?.values ?? [], 0, 0);
+    const mean = (numbers: number[]) => numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
+    this.#rises = mean(rows[1]!) > mean(rows[0]!);
+    this.#listener();
+  }
+}
+
+const spaced = (units: string | null) => (units ? ` ${prettyUnits(units)}` : "");
 
 const DEGREES: Record<string, string> = { degrees_north: "°N", degrees_east: "°E", degree: "°", degrees: "°", micrometer: "µm", nanometer: "nm", millimeter: "mm", second: "s", meter: "m" };
 

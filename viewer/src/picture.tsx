@@ -5,7 +5,7 @@ import { nearest, type ArrayInfo, type DatasetEntry, type Info } from "./api.ts"
 import { coast as readCoast, isGeographic, kindOf, type Coast } from "./coast.ts";
 import { familyOf, table } from "./colours.ts";
 import { Controls } from "./controls.tsx";
-import { Coordinates } from "./coordinates.ts";
+import { Auxiliary, Coordinates } from "./coordinates.ts";
 import { numberWords } from "./dtypes.ts";
 import type { ChannelLook, Look, View } from "./look.ts";
 import { Copy, useAnswer } from "./parts.tsx";
@@ -57,7 +57,8 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
   const [trouble, setTrouble] = useState<Record<string, string | null>>({});
   const [playing, setPlaying] = useState<number | null>(null);
   const coordinates = useCoordinates(shown, redraw);
-  const flipped = look.flip ?? isUpsideDown(array, resolved.dims[0], coordinates[resolved.dims[0]]!.isAscending);
+  const auxiliaries = useAuxiliaries(shown, redraw);
+  const flipped = look.flip ?? isUpsideDown(array, resolved, coordinates, auxiliaries);
   const coast = useCoast(look.coast && isGeographic(array, resolved.dims));
   const panes = usePanes();
 
@@ -191,7 +192,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
         )}
         {flat === plane && <Sparse key={plane} {...{ shown, resolved, change }} seen={scene()?.seen() ?? null} />}
         {beside && !canCompare && <p class="trouble small">{titleOf(beside)} has another number of dimensions: it cannot be shown beside this one.</p>}
-        <Readout pointed={pointed} resolved={resolved} coordinates={coordinates} array={array} names={panes.map(({ title }) => title)} />
+        <Readout pointed={pointed} resolved={resolved} coordinates={coordinates} auxiliaries={auxiliaries} array={array} names={panes.map(({ title }) => title)} />
         <Sliders array={array} resolved={resolved} coordinates={coordinates} playing={playing} onPlay={setPlaying} onMove={moveTo} />
         <PythonLine text={line} />
       </div>
@@ -218,6 +219,15 @@ function useCoordinates(shown: Shown, redraw: (turn: number) => void): Coordinat
   const array = shown.info.array!;
   return useMemo(
     () => array.dimensions.map((_, k) => new Coordinates(shown.entry.number, shown.info.path, array, k, () => redraw(0))),
+    [shown.info],
+  );
+}
+
+function useAuxiliaries(shown: Shown, redraw: (turn: number) => void): Auxiliary[] {
+  const array = shown.info.array!;
+  return useMemo(
+    // Times are numbers here: those of a dimension are told by it.
+    () => array.auxiliaries.filter(({ role }) => role !== "t").map((each) => new Auxiliary(shown.entry.number, array, each, () => redraw(0))),
     [shown.info],
   );
 }
@@ -409,7 +419,16 @@ function PaneView(props: PaneProps) {
   );
 }
 
-function Readout({ pointed, resolved, coordinates, array, names }: { pointed: Pointed | null; resolved: Resolved; coordinates: Coordinates[]; array: ArrayInfo; names: string[] }) {
+interface ReadoutProps {
+  pointed: Pointed | null;
+  resolved: Resolved;
+  coordinates: Coordinates[];
+  auxiliaries: Auxiliary[];
+  array: ArrayInfo;
+  names: string[];
+}
+
+function Readout({ pointed, resolved, coordinates, auxiliaries, array, names }: ReadoutProps) {
   const isBlend = resolved.blend !== "one";
   // Room for two lines where words are long, so that the picture keeps its size.
   const tall = isBlend || resolved.meaning.type.kind === "complex" ? "tall" : "";
@@ -420,6 +439,7 @@ function Readout({ pointed, resolved, coordinates, array, names }: { pointed: Po
     const words = coordinates[k]!.words(index[k]!);
     return `${coordinates[k]!.name} ${words || index[k]}${words ? ` [${index[k]}]` : ""}`;
   });
+  place.push(...auxiliaries.map((each) => `${each.name} ${each.words(index, resolved.dims)}`));
   const on = resolved.channels.flatMap((channel, k) => (channel.on ? [channelName(array, resolved, k, coordinates[resolved.channelDim!]?.words(k))] : []));
   const units = array.units && !pointed.words.every((words) => words === "broken") ? ` ${array.units}` : "";
   const values = pointed.words.map((words, k) => (words === null ? "…" : `${isBlend ? `${on[k]} ` : ""}${words}`));

@@ -1,5 +1,6 @@
 // From what the address says and what the array is to what is drawn.
 import type { ArrayInfo, Info } from "./api.ts";
+import type { Auxiliary, Coordinates } from "./coordinates.ts";
 import { dataType, missingNumbers, PLAIN, type Meaning } from "./dtypes.ts";
 import type { Level } from "./geometry.ts";
 import type { Blend, ChannelLook, Look, Tab } from "./look.ts";
@@ -140,8 +141,10 @@ export function aspectOf(array: ArrayInfo, [y, x]: [number, number], stretch: bo
   return (stretch ?? isThread) ? null : aspect;
 }
 
-/** Whether the first row belongs at the bottom: coordinates that rise upwards, or fall where they rise downwards. */
-export function isUpsideDown(array: ArrayInfo, k: number, isAscending: boolean | null): boolean {
-  const direction = array.dimensions[k]!.direction;
-  return isAscending !== null && direction !== null && isAscending === (direction === "up");
+/** Whether the first row belongs at the bottom: coordinates that rise upwards, or fall where they rise downwards; else latitudes of elements. */
+export function isUpsideDown(array: ArrayInfo, { dims, at }: Resolved, coordinates: Coordinates[], auxiliaries: Auxiliary[]): boolean {
+  const [direction, isAscending] = [array.dimensions[dims[0]]!.direction, coordinates[dims[0]]!.isAscending];
+  if (isAscending !== null && direction !== null) return isAscending === (direction === "up");
+  const latitudes = auxiliaries.find((each) => each.role === "y" && each.isAlong(dims));
+  return latitudes?.risesAlong(dims, at) ?? false;
 }

@@ -27,8 +27,7 @@ _CHUNK: Final = 2**12
 """Bytes that a chunk counts at least: asking for one takes as long as decoding these."""
 _BLOCK: Final = 2**20
 """Elements that are read at once, or those of a chunk."""
-_LESS: Final = 4
-"""How many times less is read of a line that is too long: its chunks are far apart."""
+LESS: Final = 4
 _IN_CACHE: Final = 2**17
 """Elements that are compared at once."""
 _CACHE: Final = 2**28
@@ -112,6 +111,7 @@ def read(
     *,
     fields: str | None = None,
     most_bytes: int = MOST_BYTES,
+    less: int = LESS,
     between: Callable[[], object] = lambda: None,
     skips_broken: bool = False,
 ) -> Extremes:
@@ -131,7 +131,9 @@ def read(
     fields : str, optional
         Field of a record.
     most_bytes : int
-        Bytes of decoded chunks, each at least 4096: of all for the whole line, otherwise a quarter of it.
+        Bytes of decoded chunks, each at least 4096: of all for the whole line, otherwise `less` times less.
+    less : int
+        How many times less is read of a line that is too long: its chunks are far apart.
     between : callable
         Called between two reads; what it raises ends reading.
     skips_broken : bool
@@ -149,7 +151,7 @@ def read(
     ([0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 7.0, 0.0], [0, 250000, 500000, 750000], 1.0)
     """
     line = _line_of(selection, dimension)
-    plan = _plan(array, line, dimension, width, most_bytes)
+    plan = _plan(array, line, dimension, width, (most_bytes, most_bytes // less))
     if not array.config.chunk_cache and plan.block > _BLOCK // 8:
         # Two reads in a row need the chunk between them.
         array = array.with_config(replace(array.config, chunk_cache=ChunkCache(_CACHE)))
@@ -213,15 +215,21 @@ class _Part(NamedTuple):
     counts: tuple[int, int, int]
 
 
-def _plan(array: Array, line: range, dimension: int, width: int, most_bytes: int) -> _Plan:
-    """Return how wide bins are, and how many elements of each are read."""
+def chunk_cost(array: Array) -> int:
+    """Return the bytes that a chunk of an array counts when a line is read."""
+    facts = info.of_array(array.store_path, array.metadata)
+    return max(_CHUNK, facts.nbytes_of(facts.chunks or array.shape) or 0)
+
+
+def _plan(array: Array, line: range, dimension: int, width: int, most_bytes: tuple[int, int]) -> _Plan:
+    """Return how wide bins are, and how many elements of each are read, if the line is read as a whole, or in parts."""
     facts = info.of_array(array.store_path, array.metadata)
     chunks = facts.chunks or array.shape
     in_chunk = max(1, chunks[dimension] // abs(line.step))
-    cost = max(_CHUNK, facts.nbytes_of(chunks) or 0)
-    if width > 1 and cost * (len(line) / in_chunk) > most_bytes:
+    cost = chunk_cost(array)
+    if width > 1 and cost * (len(line) / in_chunk) > most_bytes[0]:
         bins = -(-len(line) // width)
-        count = most_bytes // _LESS // (bins * cost)
+        count = most_bytes[1] // (bins * cost)
         if count and width >= 2 * in_chunk:
             # Whole chunks are read, from the first that begins in a bin on.
             phase = -line.start // line.step % in_chunk if line.step > 0 else 0

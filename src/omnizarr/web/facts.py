@@ -278,8 +278,8 @@ class Dataset:
             "is_picture": bool(node.ndim) and 0 not in node.shape and shown_as(node) != "table",
         }
 
-    def small(self, path: str = "") -> bytes | None:
-        """Return a small picture of a node in PNG; None if it has none."""
+    def small(self, path: str = "") -> small.Small | None:
+        """Return a small picture of a node; None if it has none."""
         return small.picture_of(self.node(path))
 
     def entry(self, node: Array | Group | UnreadableNode) -> dict[str, Any]:
@@ -369,11 +369,18 @@ class Dataset:
             **packing_facts(setting.packing),
             "flags": [plain(flag._asdict()) for flag in display.flags(attributes)],
             "dimensions": [plain(asdict(dimension)) for dimension in setting.dimensions],
+            "auxiliaries": list(self._auxiliaries(setting)),
             "levels": [] if image is None else list(self._levels(image, setting)),
             "channels": [] if image is None else [channel._asdict() for channel in image.channels],
             "view": list(view),
             "colours": colours,
         }
+
+    def _auxiliaries(self, setting: Setting) -> Iterator[dict[str, Any]]:
+        """Yield the coordinates along several dimensions that the page can ask for by their path."""
+        if setting.array.path.startswith(self.root.store_path.prefix) and isinstance(self.root, Group):
+            for each in setting.auxiliaries:
+                yield plain(each._asdict() | {"path": self.path_of(each.path)})
 
     def _levels(self, image: presentation.Image, setting: Setting) -> Iterator[dict[str, Any]]:
         """Yield path and shape of the levels of an image that exist."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,18 +20,35 @@ _MOST_CHUNKS_FAR: Final = 64
 _MOST_BYTES: Final = 2**26
 """Of the decoded chunks that are read for a picture: of one chunk at least, up to `_LARGEST`."""
 _LARGEST: Final = 2**28
-_INK: Final = (11, 130, 150, 255)
+_INK: Final = (11, 130, 150)
 """Of lines: it is seen on light and on dark paper."""
+_ALL, _PART = 255, 110
+"""How opaque the ink is: of a line of which only a part was read, it is lighter."""
 
 
-def picture_of(node: Array | Group) -> bytes | None:
-    r"""Return an array, or the image that a group is, as a file in PNG; None if it has no picture, or too costly a one.
+class Small(NamedTuple):
+    """A small picture.
+
+    Attributes
+    ----------
+    data : bytes
+        A file in PNG.
+    note : str
+        What it shows of a long line, if that is not all.
+    """
+
+    data: bytes
+    note: str = ""
+
+
+def picture_of(node: Array | Group) -> Small | None:
+    r"""Return a picture of an array, or of the image that a group is; None if it has no picture, or too costly a one.
 
     Examples
     --------
     >>> import numpy as np
     >>> import omnizarr
-    >>> picture_of(omnizarr.create_array({}, data=np.eye(8)))[:4]
+    >>> picture_of(omnizarr.create_array({}, data=np.eye(8))).data[:4]
     b'\x89PNG'
     >>> picture_of(omnizarr.create_array({}, data=np.array(["a", "b"])))
     """
@@ -39,22 +56,29 @@ def picture_of(node: Array | Group) -> bytes | None:
     if array is None or not array.ndim:
         return None
     most_chunks = _MOST_CHUNKS_FAR if array.store.features.concurrency > 1 else _MOST_CHUNKS
-    content = showing.small(array, SIZE, most_chunks=most_chunks, most_bytes=_MOST_BYTES, largest=_LARGEST)
+    found = showing.small(array, SIZE, most_chunks=most_chunks, most_bytes=_MOST_BYTES, largest=_LARGEST)
+    if found is None:
+        return None
+    content, note = found
     if isinstance(content, Image):
-        return as_png(content.pixels)
-    return _line(content) if isinstance(content, Chart) else None
+        return Small(as_png(content.pixels))
+    return Small(_line(content, _PART if note else _ALL), note) if isinstance(content, Chart) else None
 
 
-def _line(chart: Chart) -> bytes:
-    """Draw a line: in each column, from the value before to its own."""
+def _line(chart: Chart, opacity: int) -> bytes:
+    """Draw a line: in each column, from the smallest to the largest of the values in it, and from the value before."""
     width, height = SIZE
     pixels = np.zeros((height, width, 4), np.uint8)
     levels = chart.levels.clip(0, 1)
-    levels = np.interp(np.linspace(0, len(levels) - 1, width), np.arange(len(levels)), levels)
+    last = max(len(levels) - 1, 1)
+    # Where values are, and where columns are between them.
+    at = np.union1d(np.arange(len(levels)), np.linspace(0, last, width))
+    rows = (1 - np.interp(at, np.arange(len(levels)), levels)) * (height - 3) + 1
+    columns = (at / last * (width - 1)).round().astype(np.intp)
     before = np.nan
-    for column, row in enumerate((1 - levels) * (height - 3) + 1):
+    for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
         if not np.isnan(row):
             ends = sorted((row, row if np.isnan(before) else before))
-            pixels[int(ends[0]) : int(ends[1]) + 2, column] = _INK
+            pixels[int(ends[0]) : int(ends[1]) + 2, column] = (*_INK, opacity)
         before = row
     return as_png(pixels)

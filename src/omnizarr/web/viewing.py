@@ -69,6 +69,7 @@ _BAD_REQUESTS: Final = (SelectionError, NodeNameError, ContainsGroupError, NotRe
 _AT_ONCE: Final = 8
 """Number of tiles that are computed at the same time."""
 _KEPT: Final = "private, max-age=60"
+_NOTE: Final = "Omnizarr-Note"
 """How long a browser caches a tile."""
 
 
@@ -384,7 +385,7 @@ class _Answers:
             picture = self._dataset(request).small(_Query(request.query_params).text("path"))
             if picture is None:
                 return Response(status_code=HTTPStatus.NO_CONTENT)
-            return Response(picture, headers={"Cache-Control": _KEPT}, media_type="image/png")
+            return Response(picture.data, headers={"Cache-Control": _KEPT, _NOTE: picture.note}, media_type="image/png")
 
         async with self._room:
             if await request.is_disconnected():

@@ -104,11 +104,14 @@ def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int]
     return Picture(Page(view.title, content_of(subject, style), tuple(view.remarks())), size)
 
 
-def small(array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: int, largest: int) -> Content | None:
-    """Return what a small picture of an array shows; None if it is a table, or if one chunk exceeds `largest` bytes.
+def small(
+    array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: int, largest: int
+) -> tuple[Content, str] | None:
+    """Return what a small picture of an array shows, and of which part of a long line.
 
-    It has fewer elements than there is room for if these were in more than `most_chunks` chunks, or in chunks of more
-    than `most_bytes` together.
+    None if it is a table, or if one chunk exceeds `largest` bytes. It has fewer elements than there is room for if
+    these were in more than `most_chunks` chunks, or in chunks of more than `most_bytes` together. Of a long line it has
+    the smallest and largest element of what is read.
     """
     view = _view_of(in_its_group(array), (), rgb=None)
     if not view.is_picture:
@@ -116,14 +119,13 @@ def small(array: Array, size: tuple[int, int], *, most_chunks: int, most_bytes: 
     room = size
     while True:
         found = view.at_resolution(view.room_in(room))
+        if found.bins is not None:
+            return found.small_line(found.bins, most_chunks, most_bytes, largest)
         chunks, nbytes = found.chunks_read()
-        if found.bins is not None and (chunks > most_chunks or nbytes > most_bytes):
-            found = found.thinned(view.room_in(room))
-            chunks, nbytes = found.chunks_read()
         if chunks <= 1 and nbytes > largest:
             return None
         if chunks <= 1 or (chunks <= most_chunks and nbytes <= most_bytes) or max(room) == 1:
-            return content_of(found.subject(), Style())
+            return content_of(found.subject(), Style()), ""
         room = (max(room[0] // 2, 1), max(room[1] // 2, 1))
 
 
@@ -244,9 +246,19 @@ class _View:
             found = _View(coarser, _scaled(self.chosen, factors), self.array, self.chosen, self.channels)
         return found
 
-    def thinned(self, most: Sequence[int]) -> _View:
-        """Return the view with every n-th element of a line."""
-        return replace(self, chosen=self.chosen.thinned(most), bins=None)
+    def small_line(self, bins: int, most_chunks: int, most_bytes: int, largest: int) -> tuple[Content, str] | None:
+        """Return a small picture of a long line; see `small`."""
+        cost, (dimension,) = extremes.chunk_cost(self.array), self.chosen.shown
+        if cost > largest:
+            return None
+        most = max(cost, min(most_bytes, most_chunks * cost))
+        facts = info.of_array(self.array.store_path, self.array.metadata)
+        in_chunk = (facts.chunks or self.array.shape)[dimension]
+        length = len(slices.as_range(self.chosen.axes[dimension]))
+        if cost * (length / in_chunk) > most:
+            bins = max(1, min(bins, most // cost, length // (2 * in_chunk)))
+        subject, share = self._envelope(bins, most, less=1)
+        return content_of(subject, Style()), subject.notes[0] if share < 1 else ""
 
     def chunks_read(self) -> tuple[int, int]:
         """Return how many chunks the shown elements are in, and their bytes when they are decoded."""
@@ -262,12 +274,17 @@ class _View:
         """Read the data of an image or a line."""
         chosen = self.chosen
         if self.bins is not None:
-            return self._envelope(self.bins)
+            return self._envelope(self.bins)[0]
         values, missing = self.packing.decoded(self._read(chosen))
         return self._subject(values, missing, self._axes(chosen))
 
-    def _envelope(self, bins: int) -> Subject:
-        """Read the smallest and largest element of each bin of a line."""
+    def _envelope(
+        self, bins: int, most_bytes: int = extremes.MOST_BYTES, less: int = extremes.LESS
+    ) -> tuple[Subject, float]:
+        """Read the smallest and largest element of each bin of a line, and say which share of it that is.
+
+        See `extremes.read`.
+        """
         chosen, (dimension,) = self.chosen, self.chosen.shown
         packing = self.packing
 
@@ -278,13 +295,16 @@ class _View:
 
         line = slices.as_range(chosen.axes[dimension])
         width = -(-len(line) // bins)
-        found = extremes.read(self.array, chosen.axes, dimension, width, decode, fields=chosen.fields)
+        found = extremes.read(
+            self.array, chosen.axes, dimension, width, decode, fields=chosen.fields, most_bytes=most_bytes, less=less
+        )
         values, is_empty, at = found.line()
         axis = self.setting.axis(dimension, np.array(line.start + at * line.step))
         subject = self._subject(values, is_empty if is_empty.any() else None, (axis,))
-        share = "" if found.share == 1 else f", of 1/{round(1 / found.share)} of them"
+        part = round(1 / found.share)
+        share = "" if found.share == 1 else f", of 1/{part} of them" if part > 1 else ", of most of them"
         note = f"smallest and largest of each {found.width} elements{share}"
-        return replace(subject, counts=found.counts, notes=(note,))
+        return replace(subject, counts=found.counts, notes=(note,)), found.share
 
     def _subject(self, values: NDArray[Any], missing: NDArray[np.bool_] | None, shown: tuple[Axis, ...]) -> Subject:
         """Return unpacked values with what attributes say of them."""
@@ -307,8 +327,12 @@ class _View:
         values = rows.coordinates
         is_counted = not rows.unit and np.array_equal(values, np.array(slices.as_range(self.chosen.axes[at])))
         if rises is None or is_counted or values.dtype.kind not in "iuf":
-            return False
+            return next((each.rises for each in self._corners() if each.auxiliary.role == "y"), False)
         return is_upside_down(rises, float(values[0]), float(values[-1]))
+
+    def _corners(self) -> list[meaning.Corners]:
+        """Return coordinates along both dimensions of an image, at its corners."""
+        return self.setting.corners(self.chosen.axes, self.chosen.shown) if len(self.chosen.shown) == 2 else []
 
     def _lit(self) -> list[int]:
         """Return the numbers of the channels that are drawn in their colours."""
@@ -391,6 +415,9 @@ class _View:
         ]
         if where:
             yield "at " + ", ".join(where)
+        corners = self._corners() if self.is_picture else []
+        if corners:
+            yield visible("at the corners " + ", ".join(each.words for each in corners))
         if chosen.assumed:
             numbers = ", ".join(str(at) for at in chosen.assumed)
             which = "dimension" if len(chosen.assumed) == 1 else "dimensions"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions import calendars, display, presentation
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.metadata import as_model
+from omnizarr.nodes import info
 from omnizarr.nodes.packing import Packing
 from omnizarr.nodes.showing.around import Around
 from omnizarr.nodes.showing.slices import as_selector
@@ -25,7 +26,39 @@ from omnizarr.pictures.numbers import decimal
 if TYPE_CHECKING:
     from omnizarr.nodes.array import Array
 
+_MOST_OF_CHUNK: Final = 2**26
+"""Bytes of a decoded chunk that is read for the coordinates at a corner."""
 _GREGORIAN: Final = np.datetime64("1582-10-15")
+
+
+class Corners(NamedTuple):
+    """Coordinates of the elements of a picture, at its corners.
+
+    Attributes
+    ----------
+    auxiliary : presentation.Auxiliary
+    values : numpy.ndarray of float64
+        Of the first and the last row and column; NaN where they are not known, or no numbers.
+    """
+
+    auxiliary: presentation.Auxiliary
+    values: NDArray[np.float64]
+
+    @property
+    def rises(self) -> bool:
+        """Whether they rise from the first row to the last."""
+        first, last = (row[np.isfinite(row)] for row in self.values)
+        return bool(first.size and last.size and last.mean() > first.mean())
+
+    @property
+    def words(self) -> str:
+        """Name, range and unit."""
+        known = self.values[np.isfinite(self.values)]
+        if not known.size:
+            return self.auxiliary.name
+        low, high = float(known.min()), float(known.max())
+        ends = " to ".join(decimal(end, (high - low) / 100) for end in dict.fromkeys((low, high)))
+        return f"{self.auxiliary.name} {ends} {self.auxiliary.units or ''}".strip()
 
 
 class Neighbours(Protocol):
@@ -49,12 +82,16 @@ class Setting:
     image : presentation.Image or None
         The image of OME-Zarr that it is a level of.
     dimensions : tuple of presentation.Dimension
+    auxiliaries : tuple of presentation.Auxiliary
+        Coordinates along several dimensions; none of a coarser level.
     """
 
     array: Array
     around: Neighbours
     image: presentation.Image | None
     dimensions: tuple[presentation.Dimension, ...]
+    auxiliaries: tuple[presentation.Auxiliary, ...] = ()
+    _corners: dict[Any, list[Corners]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, array: Array, around: Neighbours | None = None) -> Setting:
@@ -63,7 +100,9 @@ class Setting:
         nodes = around.nodes()
         image = presentation.image_of(array.path, nodes)
         model = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
-        return cls(array, around, image, presentation.dimensions_of(array.path, model, nodes, image))
+        found = presentation.dimensions_of(array.path, model, nodes, image)
+        names = [dimension.name for dimension in found]
+        return cls(array, around, image, found, presentation.auxiliaries(array.path, model, names, nodes))
 
     def level(self, number: int) -> Setting | None:
         """Return that of another level of the image; None if it does not exist, or has other dimensions."""
@@ -119,6 +158,48 @@ class Setting:
         if beside is None:
             return None
         return beside.metadata.attributes, unpacked(beside, np.asarray(beside.get_orthogonal_selection((selector,))))
+
+    def corners(self, chosen: Sequence[int | range], shown: Sequence[int]) -> list[Corners]:
+        """Return coordinates along both dimensions of a picture, at its corners.
+
+        Parameters
+        ----------
+        chosen : sequence of (int or range)
+            For each dimension the index or the indices of the picture.
+        shown : sequence of int
+            The dimensions of its rows and columns.
+        """
+        asked = tuple(chosen), tuple(shown)
+        if asked in self._corners:
+            return self._corners[asked]
+        found = self._corners[asked] = []
+        for auxiliary in self.auxiliaries:
+            array = self.around.array(auxiliary.path)
+            if array is None or not set(shown) <= set(auxiliary.dimensions):
+                continue
+            values = np.full((2, 2), np.nan)
+            with suppress(OmnizarrError):
+                values = self._at_corners(array, auxiliary, chosen, shown)
+            found.append(Corners(auxiliary, values))
+        return found
+
+    def _at_corners(
+        self, array: Array, auxiliary: presentation.Auxiliary, chosen: Sequence[int | range], shown: Sequence[int]
+    ) -> NDArray[np.float64]:
+        nothing = np.full((2, 2), np.nan)
+        facts = info.of_array(array.store_path, array._metadata)  # noqa: SLF001 - see `of`
+        if array.dtype.kind not in "iuf" or (facts.nbytes_of(facts.chunks or array.shape) or 0) > _MOST_OF_CHUNK:
+            return nothing
+        ends = [each if isinstance(each, int) else (each[0], each[-1]) for each in chosen]
+        wanted = [ends[dimension] for dimension in auxiliary.dimensions]
+        places = [(each,) if isinstance(each, int) else tuple(sorted({*each})) for each in wanted]
+        stored = np.asarray(array.get_orthogonal_selection(tuple(list(each) for each in places)))
+        values = unpacked(array, stored).astype(np.float64)
+        for at, (each, read) in enumerate(zip(wanted, places, strict=True)):
+            asked = (each,) if isinstance(each, int) else each
+            values = values.take([read.index(index) for index in asked], at)
+        order = [auxiliary.dimensions.index(dimension) for dimension in shown]
+        return np.moveaxis(values, order, (0, 1)).reshape(2, 2)
 
     def coordinate(self, number: int, index: int) -> str:
         """Return the name of a dimension with the position of an index on it.
