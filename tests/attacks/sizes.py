@@ -160,6 +160,21 @@ def _(field: Field) -> None:
 
 @attack(
     "data",
+    "coordinates along two dimensions, in chunks of 2^62 bytes, of 10^5 names",
+    "omnizarr show {x}/t",
+    "from omnizarr.web import facts; x = facts.Dataset(omnizarr.open('{x}', mode='r'), ''); x.info('t'), x.small('t')",
+)
+def _(field: Field) -> None:
+    names = " ".join(["lat", "lon", "t", "../t", *(f"n{number}" for number in range(10**5))])
+    plane: dict[str, Any] = {"shape": [40, 50], "dimension_names": ["y", "x"]}
+    array(field, at="x.zarr/t", **plane, chunk_grid=grid(40, 50), attributes={"coordinates": names})
+    array(field, "c/0/0", at="x.zarr/lat", **plane, chunk_grid=grid(2**31, 2**31))
+    array(field, "c/0/0", at="x.zarr/lon", **plane, chunk_grid=grid(1, 1))
+    (field.received / "x.zarr/zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group"}))
+
+
+@attack(
+    "data",
     "an axis of 2^53 shards of 2^10 chunks",
     *VAST,
     "import xarray; print(xarray.open_dataset('{x}', engine='omnizarr'))",
