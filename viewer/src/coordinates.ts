@@ -166,7 +166,8 @@ export class Auxiliary {
   #info: ArrayInfo["auxiliaries"][number];
   #blocks = new Map<string, Table>();
   #isBusy = false;
-  #rises: boolean | null = null;
+  /** By the dimension of rows and that of columns. */
+  #rises = new Map<string, boolean>();
   #listener: () => void;
 
   constructor(d: number, array: ArrayInfo, info: ArrayInfo["auxiliaries"][number], listener: () => void) {
@@ -208,8 +209,9 @@ export class Auxiliary {
 
   /** Whether coordinates rise from the first row to the last, by those at the corners; null while that is not known. */
   risesAlong(dims: readonly [number, number], at: number[]): boolean | null {
-    if (this.#rises === null && !this.#isBusy) void this.#look(dims, at);
-    return this.#rises;
+    const known = this.#rises.get(dims.join());
+    if (known === undefined && !this.#isBusy) void this.#look(dims, at);
+    return known ?? null;
   }
 
   async #look([y, x]: readonly [number, number], at: number[]): Promise<void> {
@@ -229,7 +231,7 @@ export class Auxiliary {
     };
     walk(answer?.values ?? [], 0, 0);
     const mean = (numbers: number[]) => numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
-    this.#rises = mean(rows[1]!) > mean(rows[0]!);
+    this.#rises.set(`${y},${x}`, mean(rows[1]!) > mean(rows[0]!));
     this.#listener();
   }
 }

@@ -145,6 +145,7 @@ export function aspectOf(array: ArrayInfo, [y, x]: [number, number], stretch: bo
 export function isUpsideDown(array: ArrayInfo, { dims, at }: Resolved, coordinates: Coordinates[], auxiliaries: Auxiliary[]): boolean {
   const [direction, isAscending] = [array.dimensions[dims[0]]!.direction, coordinates[dims[0]]!.isAscending];
   if (isAscending !== null && direction !== null) return isAscending === (direction === "up");
+  if (direction !== null && !coordinates[dims[0]]!.hasLabels) return false; // they are on the way
   const latitudes = auxiliaries.find((each) => each.role === "y" && each.isAlong(dims));
   return latitudes?.risesAlong(dims, at) ?? false;
 }

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
+from omnizarr.formats.conventions import presentation
 from omnizarr.model import Note
 from omnizarr.nodes import info, info_rows, wording
 from omnizarr.nodes.array import Array
@@ -111,10 +112,8 @@ def total(arrays: int, groups: int, stored: int | None, logical: int | None) -> 
 
 def _label(attributes: Mapping[str, Any]) -> str:
     """Return unit and name of an array from its CF attributes."""
-    units = attributes.get("units")
-    name = attributes.get("long_name") or attributes.get("standard_name")
-    text = f"  [{units}]" if isinstance(units, str) else ""
-    text += f"  {name}" if isinstance(name, str) else ""
+    units, name = presentation.units_of(attributes), presentation.title_of(attributes)
+    text = "".join([f"  [{units}]" if units else "", f"  {name}" if name else ""])
     return _dim(fit(visible(shorten(text, _LONGEST_ATTRIBUTE)))) if text else ""
 
 

@@ -270,10 +270,10 @@ class Dataset:
             return row | {"is_picture": presentation.image_of(node.path, _Looked(self).nodes()) is not None}
         metadata = _array_model(node)
         facts = info.of_array(node.store_path, metadata)
-        units, names = attributes.get("units"), node.dimension_names
+        names = node.dimension_names
         return row | {
             "dimensions": None if names is None else list(names),
-            "units": units if isinstance(units, str) else None,
+            "units": presentation.units_of(attributes),
             "size": facts.bytes_logical,
             "is_picture": bool(node.ndim) and 0 not in node.shape and shown_as(node) != "table",
         }
@@ -356,7 +356,6 @@ class Dataset:
         image = setting.image
         view, colours = presentation.picture(setting.dimensions, is_bytes=facts.data_type == "uint8")
         attributes = facts.attributes
-        units = attributes.get("units")
         return {
             "shape": list(facts.shape),
             "dtype": facts.data_type,
@@ -364,7 +363,7 @@ class Dataset:
             "shards": None if facts.shards is None else list(facts.shards),
             "fill": plain(facts.fill_value) if facts.has_fill_value else None,
             "show": shown_as(array),
-            "units": units if isinstance(units, str) else None,
+            "units": presentation.units_of(attributes),
             "title": presentation.title_of(attributes),
             **packing_facts(setting.packing),
             "flags": [plain(flag._asdict()) for flag in display.flags(attributes)],

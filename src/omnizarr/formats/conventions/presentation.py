@@ -156,7 +156,7 @@ def _of_image(
         is_placed = step is not None and (role not in ("t", "c") or size == 1 or (role == "c" and image.channels))
         found = None if is_placed else coordinate_of(path, name, size, nodes, above=False)
         if found is not None:
-            units = _text(found[1].attributes.get("units"))
+            units = units_of(found[1].attributes)
             yield Dimension(name, size, role, units, found[0], step, origin)
         else:
             yield Dimension(name, size, role, unit if step is not None else None, None, step, origin)
@@ -170,7 +170,7 @@ def _of_name(path: str, names: Sequence[str | None], number: int, size: int, nod
     at, coordinate = found
     said = coordinate.attributes
     rises = axes.direction(name, said)
-    return Dimension(name, size, axes.role_of(name, said, names=names), _text(said.get("units")), at, direction=rises)
+    return Dimension(name, size, axes.role_of(name, said, names=names), units_of(said), at, direction=rises)
 
 
 def coordinate_of(
@@ -241,7 +241,7 @@ def auxiliaries(path: str, array: ArrayMetadata, names: Sequence[str | None], no
                 along = _dimensions_among(node, array.shape, names) if at != path else ()
                 if along:
                     said = node.attributes
-                    found.append(Auxiliary(name, at, along, axes.role_of(name, said), _text(said.get("units"))))
+                    found.append(Auxiliary(name, at, along, axes.role_of(name, said), units_of(said)))
                 break
     return tuple(found)
 
@@ -278,6 +278,11 @@ def picture(found: Sequence[Dimension], *, is_bytes: bool) -> tuple[tuple[int, .
     kept = [number for number in range(len(found)) if number != colours]
     drawn = axes.picture([names[at] for at in kept], [sizes[at] for at in kept], lambda at: roles[kept[at]])
     return tuple(kept[at] for at in drawn), colours
+
+
+def units_of(attributes: Mapping[str, JSON]) -> str | None:
+    """Return the units of the values of an array."""
+    return _text(attributes.get("units"))
 
 
 def title_of(attributes: Mapping[str, JSON]) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
+from omnizarr.formats.conventions import presentation
 from omnizarr.formats.conventions.axes import is_upside_down
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
@@ -389,9 +390,8 @@ class _View:
 
     @property
     def _name(self) -> str:
-        name = self.array.metadata.attributes.get("long_name")
-        field = self.chosen.fields
-        return field or (name if isinstance(name, str) else self.array.basename if self.setting.image is None else "")
+        title = presentation.title_of(self.array.metadata.attributes)
+        return self.chosen.fields or title or (self.array.basename if self.setting.image is None else "")
 
     @property
     def title(self) -> str:

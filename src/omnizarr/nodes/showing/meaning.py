@@ -233,8 +233,7 @@ def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tupl
     >>> unit_and_values({"units": "days since 2026-01-01"}, np.array([0, 1]))[1].astype("M8[D]").tolist()
     [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
     """
-    unit = attributes.get("units")
-    unit = unit if isinstance(unit, str) else ""
+    unit = presentation.units_of(attributes) or ""
     if values.dtype.kind not in "iuf":
         return unit, values
     times = calendars.Times.of(attributes)

@@ -210,8 +210,10 @@ def _channels(
         return None
     if not rgb:
         # The automatic choice is only for bytes, which pictures of cameras consist of.
-        parts = [[each[at] for at in kept] for each in (names, shape, roles)]
-        found = colours(*parts, [_length(axes[at]) for at in kept]) if dtype == np.uint8 else None
+        if dtype != np.uint8:
+            return None
+        lengths = [_length(axes[at]) for at in kept]
+        found = colours([names[at] for at in kept], [shape[at] for at in kept], [roles[at] for at in kept], lengths)
         return None if found is None else kept[found]
     candidates = [at for at in kept if is_possible and _length(axes[at]) in {3, 4} and roles[at] not in ("x", "y")]
     candidates.sort(key=lambda at: (roles[at] != "c", -at))
