@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,9 +13,9 @@ from omnizarr.api.opening import open_array
 from omnizarr.errors import JoinError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.lazy.tree import Filled, joined, leaves
-from omnizarr.nodes.lazy.view import LazyArray, as_lazy
+from omnizarr.nodes.lazy.view import LazyArray, all_lazy, attributes_of, with_attributes
 from omnizarr.nodes.packing import HOW_STORED
-from omnizarr.stores import pool
+from omnizarr.stores import pool, urls
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -217,15 +218,14 @@ def _views(sources: Iterable[Any], storage_options: Mapping[str, Any] | None) ->
     def opened(position: int) -> Array:
         return open_array(found[position], mode="r", storage_options=storage_options)
 
-    for number, array in pool.gather(opened, paths, min(len(paths), _AT_ONCE)):
+    gather = pool.gather_near if all(urls.is_local(os.fspath(found[at])) for at in paths) else pool.gather
+    for number, array in gather(opened, paths, min(len(paths), _AT_ONCE)):
         found[paths[number]] = array
-    return [as_lazy(source, watched=True) for source in found]
+    return all_lazy(found)
 
 
 def _joined(views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None) -> LazyArray:
-    first = views[0]
-    for view in views[1:]:
-        _check_shapes(first, view, axis)
+    _check_lengths(views, axis)
     notes = tuple(dict.fromkeys(note for view in views for note in view.notes))
     views, note = as_one_packing(views)
     return join(views, axis, dtype, notes + note)
@@ -235,14 +235,27 @@ def join(
     views: Sequence[LazyArray], axis: int, dtype: DTypeLike | None = None, notes: tuple[str, ...] = ()
 ) -> LazyArray:
     """Return arrays whose elements mean the same one behind the other. Raises JoinError if they do not fit together."""
-    first = views[0]
-    for view in views[1:]:
-        _check_shapes(first, view, axis)
-        _check_names(first, view)
+    _check_lengths(views, axis)
+    for view in _first_with_each(views, lambda view: view.dimension_names):
+        _check_names(views[0], view)
     wanted = np.dtype(dtype) if dtype is not None else _common_dtype(views)
     names = next((view.dimension_names for view in views if view.dimension_names), None)
     nodes = [view._node for view in views]  # noqa: SLF001 - a part of LazyArray
-    return LazyArray(joined(nodes, axis, wanted), names, notes)
+    return LazyArray(with_attributes(views, joined(nodes, axis, wanted)), names, notes)
+
+
+def _first_with_each(views: Sequence[LazyArray], fact: Callable[[LazyArray], Hashable]) -> Iterable[LazyArray]:
+    """Return those of many lazy arrays that differ in a fact: the first of each."""
+    found: dict[Hashable, LazyArray] = {}
+    for view in views:
+        found.setdefault(fact(view), view)
+    return found.values()
+
+
+def _check_lengths(views: Sequence[LazyArray], axis: int) -> None:
+    """Raise JoinError unless lengths are equal except along an axis."""
+    for view in _first_with_each(views, lambda view: (view.shape[:axis], view.shape[axis + 1 :])):
+        _check_shapes(views[0], view, axis)
 
 
 def _check_shapes(first: LazyArray, other: LazyArray, axis: int | None) -> None:
@@ -275,9 +288,13 @@ def as_one_packing(
     `attributes` are what the arrays are known to have; the default is what they have. The result has a note if
     they are unpacked.
     """
-    known = [view.attrs for view in views] if attributes is None else attributes
-    first = known[0]
-    for view, each in zip(views, known, strict=True):
+    found = attributes_of(views) if attributes is None else attributes
+    known: dict[int, tuple[LazyArray, Mapping[str, Any]]] = {}
+    for view, some in zip(views, found, strict=True):
+        if some is not None:  # gaps are not packed
+            known.setdefault(id(some), (view, some))
+    first = found[0] or {}
+    for view, each in known.values():
         for name in _UNITS:
             if name in first and name in each and each[name] != first[name]:
                 raise JoinError(
@@ -286,11 +303,7 @@ def as_one_packing(
                     expected=f"{first[name]!r} ({_name(views[0])})",
                     remedy="convert one of them first",
                 )
-    packings = [
-        {name: each[name] for name in HOW_STORED if name in each}
-        for view, each in zip(views, known, strict=True)
-        if view.nsources  # gaps are not packed
-    ]
+    packings = [{name: each[name] for name in HOW_STORED if name in each} for _, each in known.values()]
     if all(packing == packings[0] for packing in packings):
         return views, ()
     return [view.unpack() for view in views], (
@@ -301,7 +314,7 @@ def as_one_packing(
 def _common_dtype(views: Sequence[LazyArray]) -> np.dtype[Any]:
     """Return what NumPy promotes data types to. Raises JoinError for those that have nothing in common."""
     found = views[0].dtype
-    for view in views[1:]:
+    for view in _first_with_each(views, lambda view: view.dtype):
         try:
             promoted = np.promote_types(found, view.dtype)
         except TypeError:

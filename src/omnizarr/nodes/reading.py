@@ -49,10 +49,18 @@ class Prepared(NamedTuple):
         return out
 
 
-def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fields: Fields) -> Prepared:
-    """Return a planned selection with memory to read it into: `out` itself if possible."""
+def prepare(
+    binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fields: Fields, *, is_checked: bool = False
+) -> Prepared:
+    """Return a planned selection with memory to read it into: `out` itself if possible.
+
+    `is_checked` says that `out` is a part of memory that `check_out` knows.
+    """
     dtype = binding.spec.dtype
-    if out is not None:
+    if is_checked and out is not None and out.dtype == dtype and out.shape == plan.shape:
+        if (view := as_buffer(out, plan)) is not None:
+            return Prepared(binding, plan, view, out, None, is_in_place=True)
+    elif out is not None:
         try:
             check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
         except OmnizarrError as error:
@@ -189,7 +197,11 @@ def read_many(
     >>> omnizarr.read_many([(root["a"], slice(1, 3)), (root["b"], (0, ...))])
     [array([1, 2]), array([0, 1, 2])]
     """
-    jobs = prepare_many(requests, out)
+    return read_prepared(prepare_many(requests, out), concurrency)
+
+
+def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> list[Any]:
+    """Read selections that are prepared, like `read_many`."""
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
     native = [job for job in jobs if engine.is_remote(job.binding)]

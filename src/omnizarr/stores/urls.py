@@ -21,6 +21,13 @@ else:
 LOCAL: Final = frozenset({"file", "local"})
 """URL schemes of local files."""
 
+
+def is_local(text: str) -> bool:
+    """Return whether a path or URL means files of this machine."""
+    scheme = scheme_of(text)
+    return scheme is None or scheme in LOCAL
+
+
 # Two letters or more, because C:\\ is a drive. Chains of fsspec begin with the name of a filesystem.
 _scheme_of = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)|(file|local):/", re.IGNORECASE).match
 _hosts = re.compile(r"[a-z]+:(?://(?:localhost(?=/))?)?", re.IGNORECASE).match

@@ -1,23 +1,24 @@
 """Reading lazy arrays: a tree becomes selections of its sources, each with its place in the result.
 
-All selections of arrays in stores are read by `omnizarr.read_many`, directly into the result where nothing has to be
+All selections of arrays in stores are read together, as by `omnizarr.read_many`, directly into the result where nothing has to be
 converted or spread.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from omnizarr import indexing
-from omnizarr.indexing import transforms
+from omnizarr import engine, indexing
+from omnizarr.indexing import Plan, transforms
 from omnizarr.indexing.transforms import Along, Listed, Transform, identity
 from omnizarr.nodes.lazy import deferred, sources
 from omnizarr.nodes.lazy.tree import Converted, Filled, Joined, Leaf, Node, Selected, Step
-from omnizarr.nodes.reading import read_many
+from omnizarr.nodes.reading import Prepared, prepare, read_prepared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,14 +47,16 @@ def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
     """Read all elements of a node into an array of its shape, with so many requests at once."""
     waiting: list[_Waiting] = []
     held = 0
+    layout = Layout(identity(()))
     for job in opened_jobs(node):
-        if not math.prod(job.source.shape):
+        if 0 in job.source.shape:
             continue
         if isinstance(job.leaf, Filled):
             _place(job, _converted(np.asarray(job.leaf.value, job.leaf.dtype), job.steps), out)
             continue
         sources.check(job.leaf)
-        layout = Layout(job.source)
+        if job.source is not layout.source:  # most parts of a join are read alike
+            layout = Layout(job.source)
         if not hasattr(job.leaf.source, "_prepare"):
             _place(job, _converted(layout.arranged(_of_other(job.leaf, layout)), job.steps), out)
             continue
@@ -90,24 +93,33 @@ def _opened(found: Iterator[Job]) -> Iterable[Job]:
 def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any], concurrency: int | None) -> None:
     if not waiting:
         return
-    if len(waiting) == 1:  # `read_many` costs more than a small read
-        ((job, layout, direct),) = waiting
-        source = cast("Leaf", job.leaf).source
-        found = [source._get(indexing.plan, layout.selection, direct, None, concurrency)]  # noqa: SLF001 - a part of Array
+    prepared = _prepared(waiting)
+    if len(prepared) == 1:  # reading several costs more than a small read
+        ((job, *_),) = waiting
+        (each,) = prepared
+        usual = cast("Leaf", job.leaf).source.config.concurrency
+        engine.read(each.binding, each.plan, each.buffer, usual if concurrency is None else concurrency)
+        found = [each.result()]
     else:
-        found = _all_of(waiting, concurrency)
+        found = read_prepared(prepared, concurrency)
     sources.check_filled((cast("Leaf", job.leaf), values) for (job, *_), values in zip(waiting, found, strict=True))
     for (job, layout, direct), values in zip(waiting, found, strict=True):
         if direct is None:
             _place(job, _converted(layout.arranged(np.asarray(values).reshape(layout.shape)), job.steps), out)
 
 
-def _all_of(waiting: Sequence[_Waiting], concurrency: int | None) -> list[Any]:
-    return read_many(
-        [(cast("Leaf", job.leaf).source, layout.selection) for job, layout, _ in waiting],
-        out=[direct for _, _, direct in waiting],
-        concurrency=concurrency,
-    )
+def _prepared(waiting: Sequence[_Waiting]) -> list[Prepared]:
+    prepared: list[Prepared] = []
+    plans: dict[tuple[int, int], Plan] = {}
+    for job, layout, direct in waiting:
+        array = cast("Leaf", job.leaf).source
+        bound = array._state.bound or array._bind()  # noqa: SLF001 - a part of Array
+        key = id(layout), id(bound.grid)  # arrays with the same metadata have one grid
+        plan = plans.get(key)
+        if plan is None:
+            plan = plans[key] = array._plan(indexing.plan, layout.selection, bound.grid)  # noqa: SLF001 - a part of Array
+        prepared.append(prepare(bound.binding, plan, bound.order, direct, None, is_checked=True))
+    return prepared
 
 
 def jobs(node: Node) -> Iterator[Job]:
@@ -117,7 +129,8 @@ def jobs(node: Node) -> Iterator[Job]:
     while stack:
         node, source, target, steps = stack.pop()
         if isinstance(node, Selected):
-            stack.append((node.base, node.transform.compose(source), target, steps))
+            inner = node.transform if source is everything else node.transform.compose(source)
+            stack.append((node.base, inner, target, steps))
         elif isinstance(node, Converted):
             stack.append((node.base, source, target, (node.step, *steps)))
         elif isinstance(node, Joined):
@@ -130,13 +143,18 @@ def _parts(node: Joined, source: Transform, target: Transform) -> Iterator[tuple
     """Yield each part of a join that has selected elements, with the transforms of these elements."""
     axis = node.axis
     output = source.outputs[axis]
+    part, before = source, range(0)
     for number in _touched(node, source):
         end = node.ends[number]
         start = node.ends[number - 1] if number else 0
         if isinstance(output, Along):  # most common, and several times faster
-            first, last = transforms.between(output.indices, start, end)
+            indices = output.indices
+            first, last = transforms.between(indices, start, end)
             if first < last:
-                part = source.cut(output.dim, first, last).shifted(axis, start)
+                begin = indices.start + first * indices.step - start
+                within = range(begin, begin + (last - first) * indices.step, indices.step)
+                if within != before:  # otherwise it is the same object, by which `read` knows it again
+                    part, before = source.cut(output.dim, first, last).shifted(axis, start), within
                 yield node.parts[number], (part, target.cut(output.dim, first, last))
         elif (inside := source.within(axis, start, end)) is not None:
             yield node.parts[number], (source.compose(inside).shifted(axis, start), target.compose(inside))
@@ -146,15 +164,14 @@ def _touched(node: Joined, source: Transform) -> Iterable[int]:
     """Return the numbers of the parts that may have selected elements, at a cost that follows their number."""
     output = source.outputs[node.axis]
     if isinstance(output, int):
-        positions = np.array([output])
-    elif isinstance(output, Listed):
+        return (bisect_right(node.ends, output),)
+    if isinstance(output, Listed):
         positions = output.indices.ravel()
     elif not output.indices:
         return ()
     else:
         ends = sorted((output.indices[0], output.indices[-1]))
-        first, last = np.searchsorted(node.ends, ends, side="right")
-        return range(int(first), int(last) + 1)
+        return range(bisect_right(node.ends, ends[0]), bisect_right(node.ends, ends[1]) + 1)
     return np.unique(np.searchsorted(node.ends, positions, side="right")).tolist()  # type: ignore[no-any-return]
 
 
@@ -183,12 +200,14 @@ def _place(job: Job, values: NDArray[Any], out: NDArray[Any]) -> None:
 
 def _region(target: Transform, out: NDArray[Any]) -> NDArray[Any] | None:
     """Return the part of the result that a job fills, in the order of its dimensions; None if there is no such view."""
-    if not all(isinstance(output, Along) for output in target.outputs):
-        return None
-    outputs: list[Any] = list(target.outputs)
-    places: list[Any] = [as_slice(output.indices) for output in outputs]
+    places: list[Any] = []
+    dims = []
+    for output in target.outputs:
+        if not isinstance(output, Along):
+            return None
+        dims.append(output.dim)
+        places.append(as_slice(output.indices))
     view = out[(*places, ...)]  # the Ellipsis keeps 0-d results views
-    dims = [output.dim for output in outputs]
     return view if dims == sorted(dims) else view.transpose(np.argsort(dims, kind="stable"))
 
 
@@ -205,6 +224,7 @@ class Layout:
 
     Attributes
     ----------
+    source : Transform
     selection : tuple
         Slices and arrays of indices: no axis is dropped.
     shape : tuple of int
@@ -214,6 +234,7 @@ class Layout:
     """
 
     def __init__(self, source: Transform) -> None:
+        self.source = source
         self._of_transform = source.shape
         selection: list[Any] = []
         dims: list[int | None] = []

@@ -35,7 +35,7 @@ _ELEMENTS: Final = ("shape", "data_type", "chunk_grid", "codecs", "fill_value")
 
 def stamp(source: Any) -> Stamp | None:
     """Return what tells a change of the document of an array in a directory; None if nothing does at no cost."""
-    metadata = _metadata_of(source)
+    metadata = metadata_of(source)
     if metadata is None or type(source.store_path.store) is not LocalStore:
         return None
     where = source.store_path
@@ -48,7 +48,8 @@ def stamp(source: Any) -> Stamp | None:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-def _metadata_of(source: Any) -> ArrayMetadata | None:
+def metadata_of(source: Any) -> ArrayMetadata | None:
+    """Return the metadata of an open array of omnizarr; None for other sources, and those that are not open."""
     if not hasattr(type(source), "_prepare"):  # no array, or one that is opened when it is read
         return None
     found = source._metadata  # noqa: SLF001 - a part of Array
@@ -80,7 +81,7 @@ def check_filled(read: Iterable[tuple[Leaf, Any]]) -> None:
 
 
 def _is_doubtful(leaf: Leaf, values: NDArray[Any]) -> bool:
-    if _metadata_of(leaf.source) is None or leaf.dtype.hasobject or leaf.dtype.names or not values.size:
+    if metadata_of(leaf.source) is None or leaf.dtype.hasobject or leaf.dtype.names or not values.size:
         return False
     fill = leaf.source.fill_value
     if fill is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -140,14 +140,11 @@ class Converted:
 
     base: Node
     step: Step
+    shape: tuple[int, ...] = field(init=False)
+    """Number of elements along each dimension."""
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of elements along each dimension."""
-        base = self.base
-        while isinstance(base, Converted):  # there may be more of them than Python calls functions
-            base = base.base
-        return base.shape
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", self.base.shape)  # asked for often, and there may be thousands above
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -167,6 +164,8 @@ class Joined:
     ends: tuple[int, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What was found out about the parts, so that joins of joins need not look at all of them again."""
 
     def __str__(self) -> str:
         return f"concat {len(self.parts)} along axis {self.axis}"
@@ -221,16 +220,24 @@ def leaves(node: Node) -> Iterator[Leaf]:
         waiting += reversed(children(node))
 
 
-def fold(node: Node, combine: Callable[[Node, list[T]], T]) -> T:
-    """Return what `combine` makes of a node and the results for its children. Trees may be deep: nothing recurs."""
+def fold(node: Node, combine: Callable[[Node, list[T]], T], name: str = "") -> T:
+    """Return what `combine` makes of a node and the results for its children. Trees may be deep: nothing recurs.
+
+    If the result has a `name`, joins know it from then on.
+    """
     results: list[T] = []
     waiting: list[tuple[Node, bool]] = [(node, False)]
     while waiting:
         each, is_ready = waiting.pop()
+        if name and isinstance(each, Joined) and name in each.known:
+            results.append(each.known[name])
+            continue
         below = children(each)
         if is_ready or not below:
             first = len(results) - len(below)
             results[first:] = [combine(each, results[first:])]
+            if name and isinstance(each, Joined):
+                each.known[name] = results[-1]
         else:
             waiting.append((each, True))
             waiting += [(child, False) for child in reversed(below)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -105,13 +105,16 @@ class LazyArray:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """Attributes that all sources have with the same value, without those that a conversion has made untrue."""
-        return _attributes(self._node)
+        """Attributes that all sources have with the same value, without those that a conversion has made untrue.
+
+        A join has those that its sources had when they were joined.
+        """
+        return dict(_attributes(self._node) or {})
 
     @property
     def nsources(self) -> int:
         """Number of sources."""
-        return sum(1 for _ in tree.leaves(self._node))
+        return tree.fold(self._node, lambda each, below: int(isinstance(each, Leaf)) + sum(below), "nsources")
 
     # -- other lazy arrays -----------------------------------------------------------
 
@@ -446,6 +449,43 @@ def as_lazy(source: Any, *, watched: bool = False) -> LazyArray:
     return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype), watched, seen), names)
 
 
+def all_lazy(given: Iterable[Any]) -> list[LazyArray]:
+    """Return the same as `as_lazy` for each of many sources, which are watched.
+
+    Arrays with the same documents have the same metadata, of which everything is found out once.
+    """
+    found = []
+    facts: dict[int, tuple[Any, tuple[int, ...], np.dtype[Any], Names]] = {}
+    for source in given:
+        metadata = sources.metadata_of(source)
+        if metadata is None or hasattr(source.store_path.store, "view_of"):
+            found.append(as_lazy(source, watched=True))
+            continue
+        known = facts.get(id(metadata))
+        if known is None:  # with the metadata, so that no others get their identity
+            known = facts[id(metadata)] = (metadata, source.shape, np.dtype(source.dtype), source.dimension_names)
+        _, shape, dtype, names = known
+        found.append(LazyArray(Leaf(source, shape, dtype, True, sources.stamp(source)), names))  # noqa: FBT003
+    return found
+
+
+def attributes_of(views: Iterable[LazyArray]) -> list[dict[str, Any] | None]:
+    """Return the attributes of each lazy array; None for gaps, which have no sources. Those of equal arrays are one."""
+    found = []
+    same: dict[int, tuple[Any, dict[str, Any]]] = {}
+    for view in views:
+        node = view._node  # noqa: SLF001 - of this module
+        metadata = sources.metadata_of(node.source) if isinstance(node, Leaf) else None
+        if metadata is None:
+            found.append(_attributes(node))
+            continue
+        known = same.get(id(metadata))
+        if known is None:
+            known = same[id(metadata)] = (metadata, _attributes(node) or {})
+        found.append(known[1])
+    return found
+
+
 def _of_rows(rows: Sequence[tuple[Any, ...]], names: Names, notes: tuple[str, ...]) -> LazyArray:
     return LazyArray(tree.of_rows(rows), names, notes)
 
@@ -470,19 +510,34 @@ def unpacked(node: Node, dtype: np.dtype[Any]) -> Node:
     return tree.fold(node, unpack)
 
 
-def _attributes(node: Node) -> dict[str, Any]:
+def with_attributes(views: Sequence[LazyArray], node: Joined) -> Joined:
+    """Return a join of lazy arrays, which knows their attributes from now on."""
+    node.known["attributes"] = _common(attributes_of(views))
+    return node
+
+
+def _common(several: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Return the attributes that are equal everywhere. Gaps have none, and do not count."""
+    found = list({id(each): each for each in several if each is not None}.values())
+    if not found:
+        return None
+    first, others = found[0], found[1:]
+    return {name: value for name, value in first.items() if all(name in o and o[name] == value for o in others)}
+
+
+def _attributes(node: Node) -> dict[str, Any] | None:
+    """Return the attributes that all sources have; None if there is none."""
+
     def collect(each: Node, below: list[dict[str, Any] | None]) -> dict[str, Any] | None:
         if isinstance(each, Leaf):
             return dict(getattr(each.source, "attrs", {}))
         if isinstance(each, Converted) and not isinstance(each.step, Cast) and below[0] is not None:
             return {name: value for name, value in below[0].items() if name not in packing.ATTRIBUTES}
         if isinstance(each, Joined):
-            found = [attributes for attributes in below if attributes is not None]  # gaps have none
-            first, others = found[0] if found else {}, found[1:]
-            return {name: value for name, value in first.items() if all(name in o and o[name] == value for o in others)}
+            return _common(below)
         return below[0] if below else None
 
-    return tree.fold(node, collect) or {}
+    return tree.fold(node, collect, "attributes")
 
 
 def _chunks_of_leaf(leaf: Leaf) -> Any:
