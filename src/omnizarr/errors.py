@@ -47,7 +47,7 @@ The tree, with the built-in exceptions that they are as well::
         ├── StoreAccessError (PermissionError)    the store denies access, or credentials are missing
         ├── StoreTimeoutError (TimeoutError)      no answer within the time limit
         ├── StoreLimitError (ValueError)          a value or a listing is larger than the limit
-        ├── StaleError                            data changed after it was read or opened
+        ├── StaleError                            data changed after it was read, opened or joined
         └── ConflictError                         another writer was faster
 
 The attributes of an error state where it happened, what was found, what was expected and what to do. The
@@ -502,7 +502,7 @@ class StoreLimitError(StoreError, ValueError):
 
 
 class StaleError(StoreError):
-    """Data changed after it was read for an edit, or opened.
+    """Data changed after it was read for an edit, opened or joined.
 
     The edit is not written, and not repeated. Of a file of another format that changed, nothing more is read.
     """

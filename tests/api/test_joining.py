@@ -1,12 +1,22 @@
 """Many arrays as one: what may differ between them, what may not, and the errors that name it."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import JoinError, OmnizarrError, ReadOnlyError, SelectionError, ShapeError, ValueTypeError
+from omnizarr.errors import (
+    JoinError,
+    NodeNotFoundError,
+    OmnizarrError,
+    ReadOnlyError,
+    SelectionError,
+    ShapeError,
+    StaleError,
+    ValueTypeError,
+)
 from omnizarr.stores import LocalStore, MetricsStore
 
 
@@ -20,6 +30,106 @@ def year(number, **options):
     names = {} if options.get("zarr_format") == 2 else {"dimension_names": ("time", "x")}
     attributes = {} if names else {"_ARRAY_DIMENSIONS": ["time", "x"]}
     return array(np.arange(12).reshape(4, 3) + 100 * number, attributes, **names, **options)
+
+
+# ---- sources that are described
+
+
+def days(folder, count, length=2, **options):
+    paths = [str(folder / f"{number}.zarr") for number in range(count)]
+    for number, path in enumerate(paths):
+        data = np.arange(length * 3).reshape(length, 3) + 10 * number
+        omnizarr.create_array(path, data=data, dimension_names=["time", "x"], **options)
+    return paths
+
+
+@pytest.mark.parametrize("like", ["path", "array", "lazy", "numpy"])
+def test_described_sources_are_opened_when_their_elements_are_needed(tmp_path, like):
+    paths = days(tmp_path, 5)
+    expected = omnizarr.concat(paths)[...]
+    known = omnizarr.open_array(paths[0])
+    for path in paths[3:]:
+        LocalStore(path).delete("zarr.json")
+    given = {"path": paths[0], "array": known, "lazy": known.lazy[...], "numpy": np.empty((2, 3), int)}[like]
+    joined = omnizarr.concat(paths, like=given)
+    assert (joined.shape, joined.dtype) == (expected.shape, expected.dtype)
+    assert joined.dimension_names == (None if like == "numpy" else ("time", "x"))
+    for view in (joined, pickle.loads(pickle.dumps(joined))):
+        np.testing.assert_array_equal(view[1:6, ::-1], expected[1:6, ::-1])
+        with pytest.raises(NodeNotFoundError, match=r"3\.zarr"):
+            view[:7]
+    np.testing.assert_array_equal(omnizarr.stack(paths, axis=1, like=given)[:, 1], expected[2:4])
+    np.testing.assert_array_equal(
+        omnizarr.block([paths[:2]], like=given)[0], expected[:4].reshape(2, 2, 3)[:, 0].ravel()
+    )
+
+
+def test_thousands_of_described_sources_are_joined_without_a_request(tmp_path):
+    paths = [tmp_path / f"{number}.zarr" for number in range(12_000)]
+    like = array(np.zeros((24, 2), "f4"), {"units": "K"}, dimension_names=("time", "x"))
+    tracemalloc.start()
+    joined = omnizarr.concat(paths, like=like, lengths=[24, 23] * 6000)
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown / len(paths) < 1000
+    assert (joined.shape, joined.attrs) == ((12_000 * 47 // 2, 2), {"units": "K"})
+    omnizarr.create_array(paths[1], data=np.ones((23, 2), "f4"), attributes={"units": "K"})
+    assert joined[24:47].sum() == 46
+    assert omnizarr.concat(paths, like=like, lengths=1).shape == (12_000, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"data": np.zeros((3, 3), int)}, r"found shape \(3, 3\).*expected shape \(2, 3\)"),
+        ({"data": np.zeros((2, 3))}, "found.*float64.*expected.*int64"),
+        ({"attributes": {"scale_factor": 0.5, "units": "K"}}, "found scale_factor 0.5.*expected scale_factor 0.1"),
+        ({"attributes": {"scale_factor": 0.1, "units": "degC"}}, "found units 'degC'.*expected units 'K'"),
+        ({"attributes": {"units": "K"}}, "found scale_factor None"),
+        ({"dimension_names": ["x", "time"]}, r"found dimensions \('x', 'time'\)"),
+    ],
+)
+def test_a_source_that_is_not_as_described_is_an_error_that_names_it(tmp_path, options, said):
+    attributes = {"scale_factor": 0.1, "units": "K"}
+    paths = days(tmp_path, 3, attributes=attributes)
+    usual = {"data": np.zeros((2, 3), int), "dimension_names": ["time", "x"], "attributes": attributes}
+    omnizarr.create_array(paths[1], overwrite=True, **{**usual, **options})
+    joined = omnizarr.concat(paths, like=paths[0])
+    assert joined[:2].tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(StaleError, match=f"not as you described it: {said}") as caught:
+        joined[...]
+    assert "1.zarr" in str(caught.value)
+    assert "like" in str(caught.value.remedy)
+
+
+def test_numbers_whose_packing_was_not_described_are_not_read(tmp_path):
+    paths = days(tmp_path, 2, attributes={"scale_factor": 0.5})
+    with pytest.raises(StaleError, match=r"found scale_factor 0\.5.*expected scale_factor None"):
+        omnizarr.concat(paths, like=np.empty((2, 3), int))[...]
+    assert omnizarr.concat(paths, like=paths[0]).unpack()[0].tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"lengths": [1, 2]}, "lengths are given"),
+        ({"like": np.zeros((2, 3)), "lengths": [1]}, "one length for each source: found 1, expected 2"),
+        ({"like": np.zeros((2, 3)), "lengths": [1, -1]}, "negative"),
+        ({"like": np.zeros((2, 3)), "lengths": [1, 1], "axis": 2}, "no such dimension"),
+        ({"like": 5}, "no shape"),
+    ],
+)
+def test_descriptions_that_make_no_sense(options, said):
+    with pytest.raises(JoinError, match=said):
+        omnizarr.concat(["a.zarr", "b.zarr"], **options)
+
+
+def test_described_sources_stand_beside_others_and_are_saved(tmp_path):
+    paths = days(tmp_path, 3)
+    joined = omnizarr.concat([*paths, np.ones((1, 3), int)], like=paths[0], lengths=[2, 2, 2, 9])
+    omnizarr.save_view(tmp_path / "v.zview", joined)
+    np.testing.assert_array_equal(omnizarr.open(tmp_path / "v.zview")[...], joined[...])
+    assert joined.shape == (7, 3)
 
 
 # ---- joining

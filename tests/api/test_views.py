@@ -25,8 +25,12 @@ from omnizarr.errors import (
     NodeNotFoundError,
     OmnizarrError,
     ReadOnlyError,
+    StaleError,
     StoreAccessError,
 )
+from omnizarr.nodes.lazy import sources
+from omnizarr.stores import MemoryStore, ZipStore, verbs
+from omnizarr.stores.base import answers
 from tests.nodes.lazy.test_against_numpy import a_change, a_selection
 
 
@@ -149,12 +153,12 @@ def test_view_moves_with_its_sources(folder):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda array: array.resize((1, 3)), "another shape.*found.*1, 3.*expected.*2, 3"),
-        (lambda array: array.attrs.update(scale_factor=2), "metadata of a source have changed"),
+        (lambda array: array.resize((1, 3)), "has changed: found shape.*1, 3.*expected.*2, 3"),
+        (lambda array: array.attrs.update(scale_factor=2), "has changed: found other metadata"),
         (lambda array: array.store.delete("zarr.json"), "2001"),
         (
             lambda array: omnizarr.create_array(array.store, data=np.zeros((2, 3), "i4"), overwrite=True),
-            "another data type.*int32.*float64",
+            "has changed.*int32.*float64",
         ),
     ],
 )
@@ -166,7 +170,99 @@ def test_a_source_that_changed_is_an_error_that_names_it(folder, change, match):
     with pytest.raises(OmnizarrError, match=match) as found:
         again[...]
     assert "2001.zarr" in str(found.value)
-    assert isinstance(found.value, (ValueError, FileNotFoundError, KeyError))
+    assert isinstance(found.value, StaleError | NodeNotFoundError)
+
+
+# ---- sources that are files
+
+
+def in_files(ending, *numbers):
+    """Write each array to a file of its own, whose times are a day old."""
+    for number in numbers:
+        with omnizarr.stores.resolve(f"{number}.{ending}", "w")[0] as store:
+            omnizarr.create_array(store, data=np.arange(4) + number, chunks=(2,), compressors=None)
+        age(f"{number}.{ending}")
+    return [f"{number}.{ending}" for number in numbers]
+
+
+def age(path, seconds=86_400):
+    status = Path(path).stat()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - seconds * 10**9))
+
+
+def replace_chunk(path):
+    with omnizarr.stores.resolve(path, "r+")[0] as store:
+        store.set("c/0", np.array([70, 71]).tobytes())
+
+
+@pytest.mark.parametrize("ending", ["zip", "sqlite"])
+def test_a_chunk_that_was_replaced_in_a_file_is_noticed_when_it_is_opened(folder, ending):
+    omnizarr.save_view("all.zview", omnizarr.concat(in_files(ending, 1, 2)))
+    assert omnizarr.open("all.zview")[...].tolist() == [1, 2, 3, 4, 2, 3, 4, 5]
+    size = Path(f"2.{ending}").stat().st_size
+    replace_chunk(f"2.{ending}")
+    assert Path(f"2.{ending}").stat().st_size == size
+    again = omnizarr.open("all.zview")
+    assert again[:4].tolist() == [1, 2, 3, 4]
+    with pytest.raises(StaleError, match=rf"2\.{ending}.*saved view has changed: found another file.*expected of"):
+        again[4:]
+    omnizarr.save_view("all.zview", omnizarr.concat([f"1.{ending}", f"2.{ending}"]), overwrite=True)
+    assert omnizarr.open("all.zview")[4:].tolist() == [70, 71, 4, 5]
+
+
+def test_a_view_moves_with_files_and_archives_may_be_copied(folder):
+    for ending in ("zip", "sqlite"):
+        Path(ending).mkdir()
+        os.chdir(ending)
+        omnizarr.save_view("all.zview", omnizarr.concat(in_files(ending, 1, 2)))
+        os.chdir("..")
+        shutil.move(ending, "moved")
+        assert omnizarr.open("moved/all.zview")[3:5].tolist() == [4, 2]
+        shutil.copytree("moved", ending)  # keeps the times
+        assert omnizarr.open(f"{ending}/all.zview")[3:5].tolist() == [4, 2]
+        shutil.rmtree("moved")
+    age("zip/1.zip", 5)  # as a copy that does not keep them
+    assert omnizarr.open("zip/all.zview")[0] == 1
+    age("sqlite/1.sqlite", 5)
+    with pytest.raises(StaleError, match="another file"):
+        omnizarr.open("sqlite/all.zview")[0]
+
+
+def test_what_is_known_of_files_outlives_a_view_of_a_view(folder):
+    omnizarr.save_view("a.zview", omnizarr.concat(in_files("zip", 1, 2)))
+    omnizarr.save_view("b.zview", omnizarr.concat(["a.zview"]))
+    replace_chunk("1.zip")
+    with pytest.raises(StaleError, match="another file"):
+        omnizarr.open("b.zview")[...]
+
+
+def test_an_archive_in_a_store_is_known_by_its_version(folder):
+    values = {"a.zip": Path(in_files("zip", 1)[0]).read_bytes()}
+    versions = ["1"]
+
+    class Versioned(MemoryStore):
+        @answers(verbs.stamp)
+        def _stamp(self, key):
+            return versions[0], ""
+
+    store = ZipStore("a.zip", store=Versioned(values), mode="r")
+    before = sources.mark_of(store)
+    assert before is not None
+    assert sources.mark_of(store, before) == before
+    versions[0] = "2"
+    assert sources.mark_of(store, before) != before
+
+
+@pytest.mark.parametrize(
+    "mark", [[1, 2], [1, 2, 3], [-1, 2, ""], [1, 2**70, ""], ["1", 2, ""], 5, "abc", [1.5, 2, ""], [True, 1, ""]]
+)
+def test_broken_marks_are_errors(folder, mark):
+    omnizarr.save_view("v.zview", omnizarr.concat(in_files("zip", 1)))
+    document = json.loads(Path("v.zview").read_text())
+    document["marks"] = [mark]
+    Path("v.zview").write_text(json.dumps(document))
+    with pytest.raises(MetadataError, match="broken"):
+        omnizarr.open("v.zview")
 
 
 def test_packing_is_known_of_sources_that_are_not_open(folder):

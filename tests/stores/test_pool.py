@@ -35,6 +35,31 @@ def test_first_failure_is_raised_and_stops_the_rest(workers):
     assert len(done) < 1000
 
 
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_threads_help_only_with_tasks_that_are_slow(is_slow):
+    threads = set()
+
+    def task(item):
+        threads.add(threading.get_ident())
+        if is_slow:
+            time.sleep(0.01)
+        return item * 2
+
+    found = dict(pool.gather_near(task, range(40), 4))
+    assert found == {item: item * 2 for item in range(40)}
+    assert is_slow == (len(threads) > 1)
+
+
+def test_the_first_failure_of_near_tasks_is_raised():
+    def task(item):
+        if item == 3:
+            raise LookupError(item)
+
+    with pytest.raises(LookupError):
+        for _ in pool.gather_near(task, range(10_000), 4):
+            pass
+
+
 def test_no_task_runs_after_return():
     running = threading.Event()
 

@@ -373,7 +373,7 @@ class _Combining:
         views, attributes = {}, []
         for number in order:
             source, variable = self.sources[number], found[number]
-            lazy, said = as_lazy(variable.array).rename(variable.names), self._with_units(number, path)
+            lazy, said = as_lazy(variable.array, watched=True).rename(variable.names), self._with_units(number, path)
             if Times.of(said) != Times.of(wanted):
                 where = f"{path!r} of {source}"
                 if lazy.nbytes > _MOST_BYTES:

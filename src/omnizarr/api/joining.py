@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from omnizarr.api.opening import open_array
-from omnizarr.errors import JoinError
+from omnizarr.errors import JoinError, Remedy
 from omnizarr.nodes.array import Array
+from omnizarr.nodes.lazy.deferred import Deferred, Sources
 from omnizarr.nodes.lazy.tree import Filled, joined, leaves
-from omnizarr.nodes.lazy.view import LazyArray, all_lazy, attributes_of, with_attributes
+from omnizarr.nodes.lazy.view import LazyArray, all_lazy, as_lazy, attributes_of, with_attributes
 from omnizarr.nodes.packing import HOW_STORED
 from omnizarr.stores import pool, urls
 
@@ -29,6 +32,8 @@ def concat(
     sources: Iterable[Any],
     axis: int = 0,
     *,
+    like: Any = None,
+    lengths: int | Iterable[int] | None = None,
     dtype: DTypeLike | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> LazyArray:
@@ -46,6 +51,12 @@ def concat(
         `axis`.
     axis : int
         The dimension along which they follow each other.
+    like : array_like or path, optional
+        What the arrays at all paths and URLs are like, so that none of them is opened before its elements are needed:
+        shape, data type, dimension names, chunks and attributes. Pass one of the paths, and only that is opened; or an
+        array, or anything with a shape and a data type. A source that is different is an error when it is read.
+    lengths : int or sequence of int, optional
+        Length of each source along `axis`, where it differs from that of `like`.
     dtype : data-type, optional
         Data type of the result. The default is what NumPy promotes the data types to.
     storage_options : mapping, optional
@@ -59,6 +70,8 @@ def concat(
     ------
     JoinError
         If the arrays do not fit together: shapes, data types, names of dimensions, units. It names two of them.
+    StaleError
+        When you read: a source is not what it was when they were joined, or not as `like` and `lengths` say.
 
     Examples
     --------
@@ -70,8 +83,24 @@ def concat(
     ((3, 2), dtype('float64'))
     >>> both[1:, 0]
     array([3. , 5.5])
+
+    A year of daily files, of which one is opened now, and each other one when its elements are needed:
+
+    >>> days = [f"2024-{day:03}.zarr" for day in range(1, 367)]
+    >>> day = omnizarr.create_array({}, shape=(24, 180, 360), dtype="float32", chunks=(1, 180, 360))
+    >>> omnizarr.concat(days, like=day).shape
+    (8784, 180, 360)
     """
-    views = _views(sources, storage_options)
+    found = list(sources)
+    if like is None and lengths is not None:
+        raise JoinError(
+            "lengths are given, but not what else the arrays are like",
+            remedy=Remedy("pass {like}: one of the paths, or an array", like=...),
+        )
+    described = None if like is None else _Like.of(like, storage_options)
+    if described is not None and lengths is not None:
+        described = described.with_lengths(axis, lengths, len(found))
+    views = _views(found, storage_options, described)
     ndim = views[0].ndim
     if not -ndim <= axis < ndim:
         raise JoinError("there is no such dimension", found=f"axis {axis}", expected=f"{-ndim} to {ndim - 1}")
@@ -82,6 +111,7 @@ def stack(
     sources: Iterable[Any],
     axis: int = 0,
     *,
+    like: Any = None,
     dtype: DTypeLike | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> LazyArray:
@@ -93,6 +123,8 @@ def stack(
         As for `concat`, all of the same shape.
     axis : int
         Position of the new dimension.
+    like : array_like or path, optional
+        What the arrays at all paths and URLs are like, so that none of them is opened now; see `concat`.
     dtype : data-type, optional
         Data type of the result.
     storage_options : mapping, optional
@@ -116,7 +148,7 @@ def stack(
            [ 1, 10],
            [ 2, 20]])
     """
-    views = _views(sources, storage_options)
+    views = _views(sources, storage_options, None if like is None else _Like.of(like, storage_options))
     ndim = views[0].ndim + 1
     if not -ndim <= axis < ndim:
         raise JoinError("there is no such dimension", found=f"axis {axis}", expected=f"{-ndim} to {ndim - 1}")
@@ -131,6 +163,7 @@ def block(
     rows: Sequence[Any],
     *,
     fill_value: Any = 0,
+    like: Any = None,
     dtype: DTypeLike | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> LazyArray:
@@ -143,6 +176,8 @@ def block(
         `numpy.block`. None is a gap, as large as its neighbours in its row and column.
     fill_value : scalar
         Value of the elements in gaps.
+    like : array_like or path, optional
+        What the arrays at all paths and URLs are like, so that none of them is opened now; see `concat`.
     dtype : data-type, optional
         Data type of the result.
     storage_options : mapping, optional
@@ -171,7 +206,9 @@ def block(
     places = [place for place, tile in tiles.items() if tile is not None]
     if not places:
         raise JoinError("a mosaic needs at least one array", found="none")
-    views = dict(zip(places, _views([tiles[place] for place in places], storage_options), strict=True))
+    described = None if like is None else _Like.of(like, storage_options)
+    opened = _views([tiles[place] for place in places], storage_options, described)
+    views = dict(zip(places, opened, strict=True))
     ndim = max(depth, *(view.ndim for view in views.values()))
     views = {place: _with_dimensions(view, ndim) for place, view in views.items()}
     example = next(iter(views.values()))
@@ -209,8 +246,75 @@ def block(
     return LazyArray(whole._node, whole.dimension_names, whole.notes + note)  # noqa: SLF001 - a part of LazyArray
 
 
-def _views(sources: Iterable[Any], storage_options: Mapping[str, Any] | None) -> list[LazyArray]:
-    found = list(sources)
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """Opens the sources that were described."""
+
+    storage_options: Mapping[str, Any] | None
+
+    def __call__(self, place: str, path: str) -> Array:
+        return open_array(place, mode="r", storage_options=self.storage_options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Like:
+    """What all sources at paths are like, which are not opened."""
+
+    view: LazyArray
+    shapes: Sequence[tuple[int, ...]]
+    """The shape of each source; of all, if there is one."""
+    sources: Sources
+
+    @classmethod
+    def of(cls, given: Any, storage_options: Mapping[str, Any] | None) -> _Like:
+        if isinstance(given, str | PathLike):
+            given = open_array(given, mode="r", storage_options=storage_options)
+        if not (hasattr(given, "shape") and hasattr(given, "dtype")):
+            raise JoinError(
+                "what sources are like has no shape, or no data type",
+                found=repr(given),
+                expected="a path, an array, or anything with a shape and a dtype",
+            )
+        view = as_lazy(given)
+        return cls(view, [view.shape], Sources(_Opening(storage_options)))
+
+    def with_lengths(self, axis: int, lengths: int | Iterable[int], count: int) -> _Like:
+        """Return the same for sources of other lengths along an axis."""
+        shape = self.view.shape
+        if not -len(shape) <= axis < len(shape):
+            raise JoinError(
+                "there is no such dimension", found=f"axis {axis}", expected=f"{-len(shape)} to {len(shape) - 1}"
+            )
+        axis %= len(shape)
+        found = [operator.index(each) for each in (lengths if isinstance(lengths, Iterable) else (lengths,))]
+        if len(found) != count and isinstance(lengths, Iterable):
+            raise JoinError("there must be one length for each source", found=len(found), expected=count)
+        if found and min(found) < 0:
+            raise JoinError("a length is negative", found=min(found), expected="0 or more")
+        known = {length: (*shape[:axis], length, *shape[axis + 1 :]) for length in found}
+        return replace(self, shapes=[known[length] for length in found])
+
+    def all(self, given: Sequence[Any]) -> list[Any]:
+        """Return sources as they are, and an array that is opened later for each path."""
+        view, attributes, chunks = self.view, self.view.attrs, self.view.chunks
+        dtype, names = view.dtype, view.dimension_names
+        found = list(given)
+        for number, source in enumerate(found):
+            if isinstance(source, str | PathLike):
+                place = os.fspath(source)
+                if urls.scheme_of(place) is None:  # the current directory may be another one when it is opened
+                    place = os.path.abspath(os.path.expanduser(place))  # noqa: PTH100, PTH111 - several times faster
+                shape = self.shapes[number % len(self.shapes)]
+                found[number] = Deferred(
+                    self.sources, place, "", shape, dtype, chunks, names, attributes, since="described"
+                )
+        return found
+
+
+def _views(
+    sources: Iterable[Any], storage_options: Mapping[str, Any] | None, like: _Like | None = None
+) -> list[LazyArray]:
+    found = list(sources) if like is None else like.all(list(sources))
     if not found:
         raise JoinError("there is nothing to join", found="no sources", expected="at least one")
     paths = [position for position, source in enumerate(found) if isinstance(source, str | PathLike)]

@@ -40,8 +40,9 @@ def save_view(
     """Save many arrays as one in a small file. It names the sources, and holds no elements of theirs.
 
     `omnizarr.open`, and everything else that takes a path, opens the file as the group or array that it was. No source
-    is opened before its elements are needed. Its shape, data type and metadata are compared then: if they changed since
-    the view was saved, that is an error which names the source.
+    is opened before its elements are needed. Its shape, data type and metadata are compared then, and size and time of
+    a source that is one file, such as a zip archive: if they changed since the view was saved, that is an error
+    (`StaleError`) which names the source.
 
     Parameters
     ----------
@@ -68,6 +69,9 @@ def save_view(
     Sources in the directory of the file, or below, are named by relative paths: move or copy them together. A file that
     leads elsewhere is opened only with ``storage_options={"references": "trusted"}``, or a list of directories and URLs
     that you trust, because a stranger's file could name any file of yours.
+
+    Chunks that are replaced in a directory or an object store are read as they are. In a file, they are noticed when it
+    is opened. Copy SQLite databases together with their times, such as with ``cp -p``.
 
     Elements that are in no store, such as the coordinate that `combine` makes, are in the file.
 

@@ -271,11 +271,19 @@ def of_selection(selection: Any, shape: Sequence[int]) -> Transform:
 
     Selections are those of `omnizarr.indexing.plan`, with its errors.
     """
-    items = _without_masks(selection if isinstance(selection, tuple) else (selection,), shape)
+    given = selection if isinstance(selection, tuple) else (selection,)
+    items = _without_masks(given, shape)
     arrays = [item for item in items if isinstance(item, np.ndarray)]
     if not arrays or (len(arrays) == 1 and arrays[0].ndim == 1):
         return _independent(items, shape)
-    return _dependent(items, shape)
+    return _dependent(items, shape, are_apart=_is_ellipsis_between(given))
+
+
+def _is_ellipsis_between(items: Sequence[Any]) -> bool:
+    """Return whether an Ellipsis keeps arrays and integers apart, as it does even if it means no axis."""
+    places = [at for at, item in enumerate(items) if item is Ellipsis]
+    joined = [at for at, item in enumerate(items) if not (item is None or item is Ellipsis or isinstance(item, slice))]
+    return bool(places) and joined[0] < places[0] < joined[-1]
 
 
 def orthogonal(selection: Any, shape: Sequence[int]) -> Transform:
@@ -404,8 +412,11 @@ def _independent(items: Sequence[Any], shape: Sequence[int]) -> Transform:
     return Transform(lengths, outputs)
 
 
-def _dependent(items: Sequence[Any], shape: Sequence[int]) -> Transform:
-    """Return the transform of arrays that NumPy broadcasts with each other, and with integers."""
+def _dependent(items: Sequence[Any], shape: Sequence[int], *, are_apart: bool = False) -> Transform:
+    """Return the transform of arrays that NumPy broadcasts with each other, and with integers.
+
+    `are_apart` says that there is something between them that is not among the items.
+    """
     is_joined = [item is not None and not isinstance(item, slice) for item in items]
     arrays = []
     axis = 0
@@ -424,7 +435,7 @@ def _dependent(items: Sequence[Any], shape: Sequence[int]) -> Transform:
             "arrays of indices cannot be broadcast together", found=", ".join(str(array.shape) for array in arrays)
         ) from None
     positions = [at for at, joined in enumerate(is_joined) if joined]
-    are_adjacent = positions[-1] - positions[0] == len(positions) - 1
+    are_adjacent = not are_apart and positions[-1] - positions[0] == len(positions) - 1
     lengths: list[int] = [] if are_adjacent else list(points)
     first = 0
     outputs: list[Any] = []

@@ -101,6 +101,23 @@ def a_join(draw, view, expected):
     return omnizarr.concat([view, other, view], axis), np.concatenate([expected, values, expected], axis)
 
 
+@pytest.mark.parametrize(
+    "selection",
+    [
+        (None, [0, 1], Ellipsis, [0, 1]),
+        (None, [[0], [1]], Ellipsis, [0, 1]),
+        (None, 0, Ellipsis, [[0, 1]]),
+        (None, [0, 1], [0, 1], Ellipsis),
+        (Ellipsis, None, [0, 1], [0, 1]),
+    ],
+)
+def test_ellipsis_between_lists_keeps_them_apart_even_if_it_means_no_axis(selection):
+    values = np.arange(12).reshape(3, 4)
+    view = omnizarr.create_array({}, data=values).lazy[selection]
+    assert view.shape == values[selection].shape
+    np.testing.assert_array_equal(view[...], values[selection])
+
+
 def a_step(view, expected):
     """One more operation, on both."""
     return a_selection(view, expected) | a_change(view, expected) | a_join(view, expected)

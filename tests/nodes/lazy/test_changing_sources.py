@@ -123,6 +123,28 @@ def test_source_that_goes_from_another_store_is_an_error(is_far):
     assert np.array_equal(joined[:10], EXPECTED[:10])
 
 
+def test_source_of_a_combined_group_that_changes_is_an_error_that_names_it(tmp_path):
+    for number in range(COUNT):
+        group = omnizarr.create_group(tmp_path / str(number))
+        group.create_array("t", data=values(number), dimension_names=["time"])
+    combined = omnizarr.combine([tmp_path / str(number) for number in range(COUNT)], "time")
+    assert np.array_equal(combined["t"][:], EXPECTED)
+    elsewhere(f"omnizarr.open_array({str(tmp_path / '1/t')!r}).resize((5,))")
+    with pytest.raises(StaleError, match=r"found shape \(5,\)") as caught:
+        combined["t"][:]
+    assert str(tmp_path / "1") in str(caught.value)
+    assert np.array_equal(combined["t"][:10], EXPECTED[:10])
+
+
+def test_source_of_a_saved_view_that_changes_after_it_was_opened_is_an_error(joined, tmp_path):
+    omnizarr.save_view(tmp_path / "v.zview", joined)
+    view = omnizarr.open(tmp_path / "v.zview")
+    assert np.array_equal(view[:], EXPECTED)
+    elsewhere(f"omnizarr.open_array({str(tmp_path / '1')!r}).resize((15,))")
+    with pytest.raises(StaleError, match=r"saved view has changed: found shape \(15,\)"):
+        view[:]
+
+
 def test_sources_that_hold_only_the_fill_value_are_read():
     arrays = [omnizarr.create_array({}, shape=(4,), dtype="f4", fill_value=np.nan) for _ in range(2)]
     assert np.isnan(omnizarr.concat(arrays)[:]).all()
@@ -134,10 +156,12 @@ def test_trees_of_many_levels_neither_recur_nor_change_values():
         conversions = conversions.astype(("f4", "f8")[number % 2])
     assert np.array_equal(conversions[:], np.arange(2000))
     expected = np.arange(2000)
-    for number in range(100):
+    begun = time.perf_counter()
+    for number in range(1000):
         chained = omnizarr.stack([chained.lazy[1:]]).lazy[0]
         chained = omnizarr.concat([chained.astype(("f4", "f8")[number % 2]), [number]])
         expected = np.concatenate([expected[1:], [number]])
+    assert time.perf_counter() - begun < 10  # a cost that follows the square of the depth took half a minute
     assert np.array_equal(chained[:], expected)
     assert np.array_equal(pickle.loads(pickle.dumps(chained))[:], expected)
     assert repr(chained)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from omnizarr.errors import JoinError, ReadOnlyError
-from omnizarr.stores import pool
-from omnizarr.stores.urls import scheme_of
+from omnizarr.errors import ReadOnlyError
+from omnizarr.nodes.lazy import sources
+from omnizarr.nodes.lazy.tree import Leaf
+from omnizarr.stores import pool, urls
 
 if TYPE_CHECKING:
     from omnizarr.model import ArrayMetadata
+    from omnizarr.nodes.lazy.sources import Mark
 
 _AT_ONCE: Final = 16
 """Sources that are opened at the same time."""
@@ -33,16 +33,19 @@ class Sources:
 
     def __init__(self, open_: Callable[[str, str], Any]) -> None:
         self._open = open_
-        self._kept: dict[tuple[str, str], Any] = {}
+        self._kept: dict[tuple[str, str], Leaf] = {}
 
-    def array(self, place: str, path: str) -> Any:
-        """Return an array."""
-        found = self._kept.get((place, path))
-        if found is None:
-            found = self._open(place, path)
+    def leaf(self, source: Deferred) -> Leaf:
+        """Return the array that a source represents. It is compared with what is known when it is opened."""
+        key = source.place, source.path
+        found = self._kept.get(key)
+        if found is None or found.shape != source.shape or found.dtype != source.dtype:
+            array = self._open(*key)
+            sources.check_opened(source, array)
+            found = Leaf(array, source.shape, source.dtype, source.since, sources.stamp(array))
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            self._kept[place, path] = found
+            self._kept[key] = found
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -60,15 +63,31 @@ class Deferred:
         Path of the array in it.
     shape, dtype, chunks, dimension_names, attrs
         As those of `omnizarr.Array`.
+    since : {"saved", "described"}
+        How the array became known: from a saved view, or from what the user says.
     digest : str
-        What `digest_of` returned for the array; "" if it is not compared.
+        What `sources.digest_of` returned for the array; "" if it is not compared.
+    mark : Mark, optional
+        What `sources.mark_of` returned for its store.
     """
 
-    __slots__ = ("_sources", "attrs", "chunks", "digest", "dimension_names", "dtype", "path", "place", "shape")
+    __slots__ = _FIELDS = (
+        "_sources",
+        "place",
+        "path",
+        "shape",
+        "dtype",
+        "chunks",
+        "dimension_names",
+        "attrs",
+        "since",
+        "digest",
+        "mark",
+    )
 
     def __init__(
         self,
-        sources: Sources,
+        opener: Sources,
         place: str,
         path: str,
         shape: tuple[int, ...],
@@ -76,17 +95,21 @@ class Deferred:
         chunks: Any = None,
         dimension_names: tuple[str | None, ...] | None = None,
         attrs: Mapping[str, Any] | None = None,
+        since: str = "saved",
         digest: str = "",
+        mark: Mark | None = None,
     ) -> None:
-        self._sources = sources
+        self._sources = opener
         self.place = place
         self.path = path
         self.shape = shape
         self.dtype = dtype
         self.chunks = chunks
         self.dimension_names = dimension_names
-        self.attrs = attrs or {}
+        self.attrs = {} if attrs is None else attrs
+        self.since = since
         self.digest = digest
+        self.mark = mark
 
     @property
     def store_path(self) -> str:
@@ -96,47 +119,28 @@ class Deferred:
     @property
     def is_remote(self) -> bool:
         """Whether each request takes a while."""
-        return scheme_of(self.place) not in (None, "file")
+        return not urls.is_local(self.place)
 
     @property
     def _metadata(self) -> ArrayMetadata:
         found: ArrayMetadata = self.array()._metadata  # noqa: SLF001 - it represents this array
         return found
 
-    def array(self) -> Any:
-        """Return the array.
+    def leaf(self) -> Leaf:
+        """Return the array, open.
 
         Raises
         ------
-        JoinError
-            If it is not the array that was expected: it has another shape or type, or changed documents.
+        StaleError
+            If it is not the array that was expected: it has another shape or type, or has changed since.
         NodeNotFoundError
             If it is no longer there.
         """
-        found = self._sources.array(self.place, self.path)
-        for name, expected, given in (
-            ("shape", self.shape, found.shape),
-            ("data type", self.dtype, found.dtype),
-        ):
-            if expected != given:
-                raise JoinError(
-                    f"a source has another {name} than expected",
-                    store=self.place,
-                    path=self.path,
-                    found=given,
-                    expected=expected,
-                    remedy="join the sources again",
-                )
-        if self.digest and self.digest != digest_of(found):
-            raise JoinError(
-                "the metadata of a source have changed since the view was saved",
-                store=self.place,
-                path=self.path,
-                found=f"digest {digest_of(found)}",
-                expected=self.digest,
-                remedy="save the view again",
-            )
-        return found
+        return self._sources.leaf(self)
+
+    def array(self) -> Any:
+        """Return the array itself. Raises the errors of `leaf`."""
+        return self.leaf().source
 
     def __getitem__(self, selection: Any) -> Any:
         """Return elements."""
@@ -144,28 +148,19 @@ class Deferred:
 
     def __setitem__(self, selection: Any, value: Any) -> None:
         """Refuse."""
-        raise ReadOnlyError("the sources of a saved view cannot be written", store=self.place, path=self.path)
+        raise ReadOnlyError("sources that are not open cannot be written", store=self.place, path=self.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Deferred, tuple(getattr(self, name) for name in _FIELDS)
+        return Deferred, tuple(getattr(self, name) for name in self._FIELDS)
 
 
-_FIELDS: Final = ("_sources", "place", "path", "shape", "dtype", "chunks", "dimension_names", "attrs", "digest")
-
-
-def digest_of(array: Any) -> str:
-    """Return a text that changes with the documents of an array."""
-    text = json.dumps(array.documents(), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def opened(sources: Iterable[Any]) -> dict[int, Any]:
+def opened(given: Iterable[Any]) -> dict[int, Leaf]:
     """Return the arrays of those sources that are deferred, by their identity. They are opened side by side."""
-    waiting = list({id(source): source for source in sources if isinstance(source, Deferred)}.values())
+    waiting = list({id(source): source for source in given if isinstance(source, Deferred)}.values())
     if not waiting:
         return {}
     found = {}
-    workers = min(len(waiting), _AT_ONCE if any(each.is_remote for each in waiting) else 4)
-    for number, array in pool.gather(Deferred.array, waiting, workers):
-        found[id(waiting[number])] = array
+    gather = pool.gather if any(each.is_remote for each in waiting) else pool.gather_near
+    for number, leaf in gather(Deferred.leaf, waiting, min(len(waiting), _AT_ONCE)):
+        found[id(waiting[number])] = leaf
     return found

@@ -19,8 +19,9 @@ import numpy as np
 from omnizarr.errors import JoinError, MetadataError, OmnizarrError
 from omnizarr.indexing.transforms import Along, Listed, Transform
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.lazy import tree
-from omnizarr.nodes.lazy.deferred import Deferred, Sources, digest_of
+from omnizarr.nodes.lazy import sources, tree
+from omnizarr.nodes.lazy.deferred import Deferred, Sources
+from omnizarr.nodes.lazy.sources import Mark
 from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.tree import Cast, Converted, Filled, Joined, Leaf, Node, Pack, Selected, Unpack
 from omnizarr.nodes.lazy.view import LazyArray
@@ -43,6 +44,8 @@ class _Writing:
     def __init__(self, place_of: Callable[[str], str]) -> None:
         self._place_of = place_of
         self.sources: dict[str, int] = {}
+        self.marks: list[Mark | None] = []
+        """Of the sources, in the same order."""
         self.kinds: dict[str, int] = {}
 
     def row(self, row: tuple[Any, ...]) -> list[Any]:
@@ -64,7 +67,7 @@ class _Writing:
 
     def _leaf(self, source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], *_: Any) -> list[Any]:
         if isinstance(source, Array):
-            place, path, digest = source.store.place, source.path.strip("/"), digest_of(source)
+            place, path, digest = source.store.place, source.path.strip("/"), sources.digest_of(source)
         elif isinstance(source, Deferred):
             place, path, digest = source.place, source.path, source.digest
         elif isinstance(source, np.ndarray):
@@ -95,7 +98,10 @@ class _Writing:
             "attributes": dict(source.attrs),
             "digest": digest,
         }
-        number = self.sources.setdefault(self._place_of(place), len(self.sources))
+        named = self._place_of(place)
+        number = self.sources.setdefault(named, len(self.sources))
+        if number == len(self.marks):
+            self.marks.append(sources.mark_of(source.store) if isinstance(source, Array) else source.mark)
         kind = self.kinds.setdefault(json.dumps(known, sort_keys=True), len(self.kinds))
         return ["source", number, kind, list(shape)]
 
@@ -124,6 +130,7 @@ def dumped(store: LazyStore, place_of: Callable[[str], str]) -> bytes:
         "notes": list(store.notes),
         "documents": {key: json.loads(bytes(value)) for key, value in store.documents.items()},
         "sources": list(writing.sources),
+        **({"marks": [mark and list(mark) for mark in writing.marks]} if any(writing.marks) else {}),
         "kinds": [json.loads(kind) for kind in writing.kinds],
         "arrays": arrays,
     }
@@ -133,7 +140,7 @@ def dumped(store: LazyStore, place_of: Callable[[str], str]) -> bytes:
 # -- reading --------------------------------------------------------------------------------
 
 
-def loaded(text: bytes, place: str, place_of: Callable[[str], str], sources: Sources) -> LazyStore:
+def loaded(text: bytes, place: str, place_of: Callable[[str], str], opener: Sources) -> LazyStore:
     """Return the store for a document.
 
     Parameters
@@ -143,7 +150,7 @@ def loaded(text: bytes, place: str, place_of: Callable[[str], str], sources: Sou
         Where the document is, for errors.
     place_of : callable
         Returns the place of a source. It raises an error if a stranger's document may not lead there.
-    sources : Sources
+    opener : Sources
         What opens them.
 
     Raises
@@ -159,6 +166,7 @@ def loaded(text: bytes, place: str, place_of: Callable[[str], str], sources: Sou
                 "a view of another version", store=place, found=version, expected=VERSION, remedy="update omnizarr"
             )
         places = [place_of(each) for each in document["sources"]]
+        marks = [None if each is None else _mark(*each) for each in document.get("marks", [None] * len(places))]
         kinds: list[dict[str, Any]] = [
             {
                 "path": str(each["path"]),
@@ -172,8 +180,8 @@ def loaded(text: bytes, place: str, place_of: Callable[[str], str], sources: Sou
         ]
 
         def leaf(number: int, kind: int, shape: Sequence[int]) -> Leaf:
-            known = kinds[_number(kind)]
-            source = Deferred(sources, places[_number(number)], shape=_shape(shape), **known)
+            known, place = kinds[_number(kind)], places[_number(number)]
+            source = Deferred(opener, place, shape=_shape(shape), mark=marks[number], **known)
             return Leaf(source, source.shape, source.dtype)
 
         views = {str(path): LazyArray(_node(rows, leaf)) for path, rows in document["arrays"].items()}
@@ -360,6 +368,15 @@ def _shape(given: Sequence[int]) -> tuple[int, ...]:
     if math.prod(found) >= 2**63:
         raise ValueError(f"shape {found}")
     return found
+
+
+def _mark(size: Any, modified: Any, contents: Any) -> Mark:
+    if not isinstance(contents, str):
+        raise TypeError(f"{contents!r} is no digest")
+    size, modified = (None if each is None else _number(each) for each in (size, modified))
+    if max(size or 0, modified or 0) >= 2**63:
+        raise ValueError(f"{size} bytes, changed at {modified}")
+    return Mark(size, modified, contents)
 
 
 def _number(given: Any) -> int:

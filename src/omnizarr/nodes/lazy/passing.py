@@ -144,7 +144,8 @@ class ShownChunks:
             long = [dim for dim in dims if sizes[dim] != 1]
             if not in_any_shape or long != sorted(long):
                 return None
-        return Stored(job.leaf, array, at)
+        leaf = job.leaf.source.leaf() if isinstance(job.leaf.source, Deferred) else job.leaf
+        return Stored(leaf, array, at)
 
     def _fits(self, array: Array) -> tuple[bool, bool]:
         """Return whether stored chunks of an array mean the same here, and whether in any shape of equal size."""

@@ -1,7 +1,7 @@
 """Reading lazy arrays: a tree becomes selections of its sources, each with its place in the result.
 
-All selections of arrays in stores are read together, as by `omnizarr.read_many`, directly into the result where nothing has to be
-converted or spread.
+All selections of arrays in stores are read together, as by `omnizarr.read_many`, directly into the result where nothing
+has to be converted or spread.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
             _place(job, _converted(np.asarray(job.leaf.value, job.leaf.dtype), job.steps), out)
             continue
         sources.check(job.leaf)
-        if job.source is not layout.source:  # most parts of a join are read alike
+        if job.source is not layout.source:  # most parts of a join are read in the same way
             layout = Layout(job.source)
         if not hasattr(job.leaf.source, "_prepare"):
             _place(job, _converted(layout.arranged(_of_other(job.leaf, layout)), job.steps), out)
@@ -71,21 +71,14 @@ def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
 
 def opened_jobs(node: Node) -> Iterable[Job]:
     """Return what `jobs` yields, with all sources open."""
-    return _opened(jobs(node))
-
-
-def _opened(found: Iterator[Job]) -> Iterable[Job]:
-    """Return jobs whose sources are open."""
-    every = list(found)
-    arrays = deferred.opened(
+    every = list(jobs(node))
+    leaves = deferred.opened(
         job.leaf.source for job in every if isinstance(job.leaf, Leaf) and 0 not in job.source.shape
     )
-    if not arrays:
+    if not leaves:
         return every
     return (
-        job._replace(leaf=Leaf(arrays[id(job.leaf.source)], job.leaf.shape, job.leaf.dtype))
-        if isinstance(job.leaf, Leaf) and id(job.leaf.source) in arrays
-        else job
+        job._replace(leaf=leaves.get(id(job.leaf.source), job.leaf)) if isinstance(job.leaf, Leaf) else job
         for job in every
     )
 

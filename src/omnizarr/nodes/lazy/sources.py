@@ -1,24 +1,36 @@
-"""Sources of lazy arrays that change while the lazy array lives: an error that names the source, never other values.
+"""Sources of lazy arrays that are not what they were: an error that names the source, never other values.
 
-Joins look at their sources before they read: at the shape and the data type that a source has now, and for
-directories at the file of the document, whose size and times are known from when the join was made. A request to a
-server would cost as much as reading, so what is far is looked at only where all elements that were read have the fill
-value, as those of an array that has gone.
+A lazy array expects of each source what was found when it was joined, stored in a view, or described by you:
+
+- the shape and the data type, and for what you described what the stored numbers mean;
+- of an array in a directory, the file of its document: size and times, from when the array was joined or opened;
+- of a source of a saved view, a digest of its documents, and if all of it is one file, a `Mark` of that file.
+
+Joins look at the shape, the type and the document before they read. A request to a server would cost as much as
+reading, so what is far is looked at only where all elements that were read have the fill value, as those of an array
+that has gone. Digests and marks are compared once, when a source is opened.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+import stat as modes
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from omnizarr.errors import ArrayNotFoundError, StaleError
+from omnizarr.errors import ArrayNotFoundError, Remedy, StaleError
 from omnizarr.model import ArrayMetadata, Named
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import dialect_of
-from omnizarr.stores import LocalStore, pool
+from omnizarr.nodes.packing import HOW_STORED
+from omnizarr.stores import LocalStore, Store, pool, urls, verbs
+from omnizarr.stores.local.zip import ZipStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,17 +40,38 @@ if TYPE_CHECKING:
 Stamp = tuple[int, ...]
 
 _AT_ONCE: Final = 16
-_REMEDY: Final = "it was changed since the lazy array was made: make that again"
+_WORDS: Final[Mapping[str, tuple[str, str | Remedy]]] = {
+    "joined": (
+        "a source of a lazy array has changed",
+        "it was changed since the lazy array was made: make that again",
+    ),
+    "saved": (
+        "a source of a saved view has changed",
+        "it was changed since the view was saved: save the view again",
+    ),
+    "described": (
+        "a source of a lazy array is not as you described it",
+        Remedy("pass {like} and {lengths} that fit all sources, or leave both out to open them", like=..., lengths=...),
+    ),
+}
+"""What an error says and advises, by how the source became known."""
 _ELEMENTS: Final = ("shape", "data_type", "chunk_grid", "codecs", "fill_value")
 """Members of metadata that say which elements an array has."""
+_MEANING: Final = (*HOW_STORED, "units", "calendar")
+"""Attributes that say what elements mean."""
+
+
+# -- open sources ---------------------------------------------------------------------------
 
 
 def stamp(source: Any) -> Stamp | None:
     """Return what tells a change of the document of an array in a directory; None if nothing does at no cost."""
     metadata = metadata_of(source)
-    if metadata is None or type(source.store_path.store) is not LocalStore:
+    if metadata is None:
         return None
     where = source.store_path
+    if type(where.store) is not LocalStore:
+        return None
     dialect = dialect_of(where, metadata)
     document, _ = dialect.keyspace.of_array(where.path, dialect.array_document)
     try:
@@ -57,15 +90,21 @@ def metadata_of(source: Any) -> ArrayMetadata | None:
 
 
 def check(leaf: Leaf) -> None:
-    """Raise StaleError, or ArrayNotFoundError, if a source has other elements than when it was joined."""
-    if not leaf.is_watched:
+    """Raise StaleError, or ArrayNotFoundError, if a source has other elements than it is expected to have."""
+    if not leaf.since:
         return
     source = leaf.source
-    shape, dtype = tuple(source.shape), np.dtype(source.dtype)
-    if (shape, dtype) != (leaf.shape, leaf.dtype):
-        raise _changed(leaf, f"shape {shape}, data type {dtype}")
+    if source.shape != leaf.shape or source.dtype != leaf.dtype:
+        _check_elements(leaf, source)
     if leaf.stamp is not None and stamp(source) != leaf.stamp:
         check_document(leaf)
+
+
+def _check_elements(expected: Leaf | Expected, source: Any) -> None:
+    shape, dtype = tuple(source.shape), np.dtype(source.dtype)
+    if (shape, dtype) != (expected.shape, expected.dtype):
+        found = f"shape {shape}, data type {dtype}"
+        raise changed(expected.since, source, found, f"shape {expected.shape}, data type {expected.dtype}")
 
 
 def check_filled(read: Iterable[tuple[Leaf, Any]]) -> None:
@@ -73,7 +112,7 @@ def check_filled(read: Iterable[tuple[Leaf, Any]]) -> None:
     doubtful = {
         id(leaf): leaf
         for leaf, values in read
-        if leaf.is_watched and leaf.stamp is None and _is_doubtful(leaf, np.asarray(values))
+        if leaf.since and leaf.stamp is None and _is_doubtful(leaf, np.asarray(values))
     }
     if doubtful:
         for _ in pool.gather(check_document, list(doubtful.values()), min(len(doubtful), _AT_ONCE)):
@@ -105,12 +144,20 @@ def check_document(leaf: Leaf) -> None:
     now = found.metadata
     if not isinstance(now, ArrayMetadata):
         raise ArrayNotFoundError(
-            "the array is not there any more", store=str(where.store), path=where.path, found="a group", remedy=_REMEDY
+            "the array is not there any more",
+            store=str(where.store),
+            path=where.path,
+            found="a group",
+            remedy=_WORDS[leaf.since or "joined"][1],
         )
     for name in _ELEMENTS:
         old, new = getattr(known, name), getattr(now, name)
-        if old != new and not (old != old and new != new):  # noqa: PLR0124 - NaN
-            raise _changed(leaf, f"{name} {_shown(new)}", f"{name} {_shown(old)}")
+        if not _same(old, new):
+            raise changed(leaf.since, leaf.source, f"{name} {_shown(new)}", f"{name} {_shown(old)}")
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(np.all(a == b)) or bool(a != a and b != b)  # noqa: PLR0124 - NaN
 
 
 def _shown(value: Any) -> str:
@@ -120,13 +167,133 @@ def _shown(value: Any) -> str:
     return ", ".join(map(_shown, value)) if is_list else str(value)
 
 
-def _changed(leaf: Leaf, found: str, expected: str = "") -> StaleError:
-    where = getattr(leaf.source, "store_path", None)
+def changed(since: str, source: Any, found: Any, expected: Any) -> StaleError:
+    """Return the error for a source that is not what it was, or not what you described."""
+    message, remedy = _WORDS[since or "joined"]
+    where = getattr(source, "store_path", None)
     return StaleError(
-        "a source of a lazy array has changed",
-        store=type(leaf.source).__name__ if where is None else str(where.store),
+        message,
+        store=type(source).__name__ if where is None else str(where.store),
         path=None if where is None else where.path,
         found=found,
-        expected=expected or f"shape {leaf.shape}, data type {leaf.dtype}",
-        remedy=_REMEDY,
+        expected=expected,
+        remedy=remedy,
     )
+
+
+# -- sources that are opened later ----------------------------------------------------------
+
+
+class Mark(NamedTuple):
+    """What tells a change of a file that holds a whole hierarchy: an archive, a database.
+
+    Equal times, or equal `contents`, mean the same file: a copy can have other times.
+    """
+
+    size: int | None = None
+    """Bytes of the file; None for one on a server."""
+    modified: int | None = None
+    """Time of its last change, in nanoseconds."""
+    contents: str = ""
+    """A digest of the checksums in the directory of an archive, or what a server calls its version."""
+
+
+class Expected(Protocol):
+    """What is known of a source before it is opened: `omnizarr.nodes.lazy.deferred.Deferred`."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    dimension_names: tuple[str | None, ...] | None
+    attrs: Mapping[str, Any]
+    since: str
+    """How it became known: "saved" or "described"."""
+    digest: str
+    """What `digest_of` returned; "" if it is not compared."""
+    mark: Mark | None
+
+
+def digest_of(array: Any) -> str:
+    """Return a text that changes with the documents of an array."""
+    return _digest(json.dumps(array.documents(), sort_keys=True, default=str))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def mark_of(store: Store, known: Mark | None = None) -> Mark | None:
+    """Return the mark of the file that is the whole of a store; None for directories, and where nothing tells changes.
+
+    `known` is an earlier mark: what is costly is found out only if the file has changed since.
+    """
+    while isinstance(store, WrapperStore):
+        store = store.store
+    if isinstance(store, ZipStore) and store.store is not None:
+        version = verbs.stamp(store.store, str(store.path))
+        parts = version if isinstance(version, tuple) else (version,)
+        return None if version is None else Mark(contents=" ".join(map(str, parts)))
+    path = store.place
+    if not path or not urls.is_local(path):
+        return None
+    try:
+        found = os.stat(path)  # noqa: PTH116 - several times faster
+        if not modes.S_ISREG(found.st_mode) or _is_ahead(path):
+            return None
+    except OSError:
+        return None
+    mark = Mark(found.st_size, found.st_mtime_ns)
+    if known is not None and mark == known._replace(contents=""):
+        return known
+    return mark._replace(contents=_contents(path) if isinstance(store, ZipStore) else "")
+
+
+def _is_ahead(path: str) -> bool:
+    """Return whether a journal of SQLite holds more than its database, which changes when the journal is carried over.
+
+    The database has no mark then.
+    """
+    try:
+        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - several times faster
+    except OSError:
+        return False
+
+
+def _contents(path: str) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _digest(repr([(each.filename, each.CRC, each.file_size) for each in archive.infolist()]))
+    except (zipfile.BadZipFile, OSError, ValueError):  # which reading explains
+        return ""
+
+
+def check_opened(expected: Expected, array: Any) -> None:
+    """Raise StaleError if an array that was opened for a lazy array is not the expected one."""
+    since = expected.since
+    _check_elements(expected, array)
+    if since == "described":
+        _check_meaning(expected, array)
+    if expected.digest and expected.digest != (digest := digest_of(array)):
+        raise changed(since, array, f"other metadata, of digest {digest}", expected.digest)
+    if (known := expected.mark) is not None and (now := mark_of(array.store, known)) is not None:
+        is_same = now.contents == known.contents != "" and now.size == known.size
+        if not is_same and now != known:
+            raise changed(since, array, f"another file, {_file(now)}", _file(known))
+
+
+def _file(mark: Mark) -> str:
+    if mark.size is None:
+        return f"version {mark.contents}"
+    when = np.datetime64(mark.modified or 0, "ns").astype("M8[ms]")
+    return f"of {mark.size} bytes, changed at {when} UTC"
+
+
+def _check_meaning(expected: Expected, array: Any) -> None:
+    """Compare what stored numbers and dimensions mean: other numbers would be read in place of an error."""
+    given = array.attrs
+    for name in _MEANING:
+        old, new = expected.attrs.get(name), given.get(name)
+        if not _same(old, new):
+            raise changed("described", array, f"{name} {new!r}", f"{name} {old!r}")
+    names = array.dimension_names
+    if names and expected.dimension_names and names != expected.dimension_names:
+        raise changed("described", array, f"dimensions {names}", f"dimensions {expected.dimension_names}")

@@ -28,10 +28,15 @@ class Leaf:
     source: Any
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    is_watched: bool = False
-    """Whether reading looks at whether the source is still the same; see `omnizarr.nodes.lazy.sources`."""
+    since: str = ""
+    """How the source became known, if reading looks at whether it is still the same; `omnizarr.nodes.lazy.sources`."""
     stamp: tuple[int, ...] | None = None
     """What the file of its document was like; None if there is no such file."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether reading looks at whether the source is still the same."""
+        return bool(self.since)
 
     def __str__(self) -> str:
         source = self.source
@@ -256,7 +261,7 @@ def flattened(node: Node) -> list[tuple[Any, ...]]:
         elif isinstance(each, Joined):
             row = ("join", below, each.axis, each.dtype)
         elif isinstance(each, Leaf):
-            row = ("leaf", each.source, each.shape, each.dtype, each.is_watched, each.stamp)
+            row = ("leaf", each.source, each.shape, each.dtype, each.since, each.stamp)
         else:
             row = ("fill", each.shape, each.dtype, each.value)
         rows.append(row)

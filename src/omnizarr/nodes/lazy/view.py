@@ -16,6 +16,7 @@ from omnizarr.indexing.transforms import Along, Transform
 from omnizarr.nodes import packing
 from omnizarr.nodes.indexers import AnyArray
 from omnizarr.nodes.lazy import sources, tree
+from omnizarr.nodes.lazy.deferred import Deferred
 from omnizarr.nodes.lazy.reading import Layout, jobs, read
 from omnizarr.nodes.lazy.tree import Cast, Converted, Joined, Leaf, Node, Pack, Selected, Unpack, joined, selected
 from omnizarr.nodes.packing import Marks, Packing
@@ -446,7 +447,7 @@ def as_lazy(source: Any, *, watched: bool = False) -> LazyArray:
             return found
     names = getattr(source, "dimension_names", None)
     seen = sources.stamp(source) if watched else None
-    return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype), watched, seen), names)
+    return LazyArray(Leaf(source, tuple(source.shape), np.dtype(source.dtype), "joined" * watched, seen), names)
 
 
 def all_lazy(given: Iterable[Any]) -> list[LazyArray]:
@@ -465,7 +466,7 @@ def all_lazy(given: Iterable[Any]) -> list[LazyArray]:
         if known is None:  # with the metadata, so that no others get their identity
             known = facts[id(metadata)] = (metadata, source.shape, np.dtype(source.dtype), source.dimension_names)
         _, shape, dtype, names = known
-        found.append(LazyArray(Leaf(source, shape, dtype, True, sources.stamp(source)), names))  # noqa: FBT003
+        found.append(LazyArray(Leaf(source, shape, dtype, "joined", sources.stamp(source)), names))
     return found
 
 
@@ -475,13 +476,14 @@ def attributes_of(views: Iterable[LazyArray]) -> list[dict[str, Any] | None]:
     same: dict[int, tuple[Any, dict[str, Any]]] = {}
     for view in views:
         node = view._node  # noqa: SLF001 - of this module
-        metadata = sources.metadata_of(node.source) if isinstance(node, Leaf) else None
-        if metadata is None:
+        source = node.source if isinstance(node, Leaf) else None
+        what: Any = source.attrs if isinstance(source, Deferred) else sources.metadata_of(source)
+        if what is None:
             found.append(_attributes(node))
             continue
-        known = same.get(id(metadata))
-        if known is None:
-            known = same[id(metadata)] = (metadata, _attributes(node) or {})
+        known = same.get(id(what))
+        if known is None:  # with what it is of, so that nothing else gets that identity
+            known = same[id(what)] = (what, _attributes(node) or {})
         found.append(known[1])
     return found
 
