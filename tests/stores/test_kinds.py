@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import MissingDependencyError, NodeNotFoundError, StoreError
+from omnizarr.errors import MetadataError, MissingDependencyError, NodeNotFoundError, StoreError
 from omnizarr.model import plugins
 from omnizarr.stores import LocalStore, MemoryStore, ReferenceStore, ZipStore, kinds, resolve
 
 FILES = {
     "a netCDF file": b"CDF\x05 and more",
-    "an HDF5 file": b"\x89HDF\r\n\x1a\n",
     "a TIFF file": b"II*\0" + bytes(100),
     "a GRIB file": b"GRIB" + bytes(4),
     "a FITS file": b"SIMPLE  =                    T",
@@ -37,9 +36,10 @@ def test_file_of_another_format_is_called_what_it_is(tmp_path, title, name):
 
 
 def test_user_block_does_not_hide_hdf5(tmp_path):
-    (tmp_path / "x").write_bytes(bytes(512) + FILES["an HDF5 file"])
-    with pytest.raises(StoreError, match="an HDF5 file"):
+    (tmp_path / "x").write_bytes(bytes(512) + b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(MetadataError, match="ends too early") as caught:
         omnizarr.open(tmp_path / "x")
+    assert caught.value.spec == "HDF5 File Format Specification"
 
 
 def test_table_that_is_called_as_references_can_be_is_a_table(tmp_path):
@@ -74,9 +74,9 @@ def test_file_at_a_url_is_called_what_it_is():
     pytest.importorskip("fsspec", reason="fsspec is not installed")
     import fsspec
 
-    fsspec.filesystem("memory").pipe("/kinds/x.h5", FILES["an HDF5 file"])
-    with pytest.raises(NodeNotFoundError, match="but an HDF5 file"):
-        omnizarr.open("fsspec+memory://kinds/x.h5")
+    fsspec.filesystem("memory").pipe("/kinds/x.tif", FILES["a TIFF file"])
+    with pytest.raises(NodeNotFoundError, match="but a TIFF file"):
+        omnizarr.open("fsspec+memory://kinds/x.tif")
 
 
 def test_no_ending_scheme_or_marker_is_said_twice():

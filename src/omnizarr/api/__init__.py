@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from omnizarr import readers as readers  # which files of other formats can be opened
 from omnizarr.stores import kinds
 
 if TYPE_CHECKING:

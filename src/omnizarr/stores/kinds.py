@@ -6,6 +6,7 @@ errors. Packages add kinds under the entry points ``omnizarr.stores``. They are 
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -139,6 +140,9 @@ HEAD: Final = 4096
 
 PLUGINS: Final[Plugins[Any]] = Plugins("omnizarr.stores", "store", "")
 """What packages offer, by scheme or by ending: a `Kind`, or the function that opens it."""
+
+READERS: Final[dict[str, Kind]] = {}
+"""Files of other formats that rooms above this one read, by ending. Packages that read them are asked first."""
 
 VIEW: Final = ".zview"
 """How the names of saved views end. What opens them stands above this room, and registers itself."""
@@ -310,7 +314,10 @@ def of_name(path: str) -> Kind | None:
         kind = _BY_ENDING.get(ending)
         if kind is not None:
             break
-    return kind if kind is not None and kind.opens else offered_for_name(path) or kind
+    if kind is not None and kind.opens:
+        return kind
+    reader = next((READERS[ending] for ending in endings_of(path) if ending in READERS), None)
+    return offered_for_name(path) or reader or kind
 
 
 def foreign(path: str) -> Kind | None:
@@ -343,9 +350,10 @@ def offered_for_name(path: str) -> Kind | None:
 
 
 def offered_for_head(head: bytes) -> Kind | None:
-    """Return the same of the kinds of packages, which are all imported for that."""
+    """Return the same of the kinds of packages, which are all imported for that, and of `READERS`."""
     offered = filter(None, (_offered((name,)) for name in sorted(PLUGINS.names())))
-    return _with_head(((kind, *each) for kind in offered for each in kind.heads), head)
+    known = itertools.chain(offered, dict.fromkeys(READERS.values()))
+    return _with_head(((kind, *each) for kind in known for each in kind.heads), head)
 
 
 def of_marker(name: str) -> Kind:

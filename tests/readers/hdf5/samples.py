@@ -80,7 +80,7 @@ def _groups(file):
     for number in range(50):
         tracked.create_group(f"member {49 - number}")
         tracked.attrs[f"attribute {49 - number}"] = number
-    file["again"] = group
+    file["the group"] = group
     group["circle"] = file["/"]
     file["soft"] = h5py.SoftLink("/group/member 3")
     file["nowhere"] = h5py.SoftLink("/missing")
@@ -98,7 +98,8 @@ def _types(file):
     file["booleans"] = np.array([True, False])
     file["complex"] = np.array([1 + 2j])
     file["references"] = np.array([file["group"].ref, file["half"].ref], h5py.ref_dtype)
-    file["compound"] = np.array([(1, 2.5, b"x", [1, 2])], [("a", "i2"), ("b", ">f8"), ("c", "S3"), ("d", "u1", 2)])
+    file["compound"] = np.array([(1, 2.5, b"x")], [("a", "i2"), ("b", ">f8"), ("c", "S3")])
+    file["with arrays"] = np.array([(1, [1, 2])], [("a", "i2"), ("d", "u1", 2)])
     file["enumeration"] = np.array([1, 2], h5py.enum_dtype({"A": 1, "B": 2}, "u2"))
     file["opaque"] = np.void(b"abc")
     file["arrays"] = np.zeros(2, [("a", "i4", (2, 3))])["a"]

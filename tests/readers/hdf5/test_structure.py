@@ -88,7 +88,7 @@ def check_attributes(file, theirs):
                 expected = expected.decode()
             if isinstance(expected, str) or value.dtype == object:
                 texts = [item.decode() if isinstance(item, bytes) else item for item in np.ravel(expected).tolist()]
-                assert value.ravel().tolist() == texts
+                assert [each.split("\0")[0] for each in value.ravel().tolist()] == texts  # h5py ends texts at a NUL
             else:
                 np.testing.assert_array_equal(value, expected)
 

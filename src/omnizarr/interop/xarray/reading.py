@@ -281,7 +281,7 @@ class _Hierarchy:
         members = dict(node.members())
         arrays = {name: each for name, each in members.items() if isinstance(each, Array)}
         groups = {name: each for name, each in members.items() if isinstance(each, Group)}
-        return ArraysStore(arrays, node.attrs.asdict(), self.masks, self.close), groups
+        return ArraysStore(arrays, {**node.attrs.asdict(), **_typed(node)}, self.masks, self.close), groups
 
 
 def _check_reads(mode: str, **others: Any) -> None:
@@ -426,6 +426,13 @@ def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if not name.lower().startswith(_HIDDEN)}
 
 
+def _typed(node: Array | Group) -> dict[str, Any]:
+    """Return the attributes of a node with their types in its file, if JSON loses them: of HDF5, float32 and others."""
+    attributes_of = getattr(node.store, "attributes_of", None)
+    found: dict[str, Any] = {} if attributes_of is None else attributes_of(node.path.strip("/")) or {}
+    return found
+
+
 def _plain(attribute: Attribute) -> Any:
     """Return the value of an attribute as in netCDF4-python."""
     value = attribute.value
@@ -438,6 +445,7 @@ def _plain(attribute: Attribute) -> Any:
 
 def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     attributes = array.attrs.asdict()
+    typed = _typed(array)
     if array.zarr_format != 3 or array.dimension_names is None:
         attributes.pop(ATTRIBUTE, None)
     # Codecs are included if they are those of Zarr v3: what is read from an older format is often written as v3, where
@@ -461,9 +469,10 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
             attributes[_FILL_VALUE] = fill
     elif array.zarr_format == 3:
         encoding["fill_value"] = fill
-        if _FILL_VALUE in attributes:
+        if _FILL_VALUE in attributes and _FILL_VALUE not in typed:
             meant = fill_values.decode(attributes[_FILL_VALUE], array.dtype)
             attributes[_FILL_VALUE] = attributes[_FILL_VALUE] if meant is None else meant
+    attributes |= typed
     store = array.store
     if isinstance(store, LazyStore):
         wrapped: _LazyArray | _ZarrArray = _LazyArray(store.view_of(array.path.strip("/")))

@@ -59,7 +59,7 @@ def _values(
         return np.frombuffer(raw, dtype)
     if datatype.kind == "vlen" and datatype.base is not None:
         return _vlen(source, datatype, datatype.base, raw, name_of, heap)
-    if datatype.kind == "reference":
+    if datatype.kind == "reference" and datatype.name == "object reference":
         return _objects([_referred(source, raw[at : at + datatype.size], name_of) for at in _starts(raw, datatype)])
     if datatype.kind == "array" and datatype.base is not None:
         flat = _values(source, datatype.base, raw, name_of, heap)
@@ -106,10 +106,8 @@ def _referred(source: Source, raw: bytes, name_of: Callable[[int], str]) -> str:
 
 
 def text(raw: bytes, datatype: Datatype) -> str:
-    """Return the text of an element of fixed length: up to a NUL, or without the spaces that fill it."""
-    if datatype.padding == 2:
-        return decode(raw.rstrip(b" "))
-    return decode(raw.split(b"\0")[0] if datatype.padding == 0 else raw.rstrip(b"\0"))
+    """Return the text of an element of fixed length, without the NULs or spaces that fill it."""
+    return decode(raw.rstrip(b" " if datatype.padding == 2 else b"\0"))
 
 
 def _objects(items: list[Any]) -> NDArray[Any]:

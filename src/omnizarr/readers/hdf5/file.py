@@ -48,6 +48,10 @@ class File:
         """The root group."""
         return messages.read(self.source, self._root)
 
+    def header(self, address: int) -> Header:
+        """Return the object at an address."""
+        return messages.read(self.source, address)
+
     def links(self, group: Header) -> dict[str, Link]:
         """Return the links of a group, by name."""
         memo = self.source.memo

@@ -1,0 +1,194 @@
+"""Datatypes of HDF5 as data types of Zarr v3: with the same bytes, or made from them when they are read.
+
+Spec: Zarr v3 core, "Core data types"; zarr-extensions for ``struct``, ``string`` and the types of bytes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from omnizarr.model import JSON, Named, datatypes
+from omnizarr.readers.hdf5.datatypes import Datatype
+
+_TAG: Final = "NUMPY:"
+_NUMBERS: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the elements of a datatype are shown.
+
+    Attributes
+    ----------
+    data_type : JSON
+        The data type in a document.
+    order : {"little", "big", ""}
+        Byte order of the stored elements; "" if they have none.
+    made : {"", "text", "packed"}
+        What the reader makes of stored elements: nothing, texts, or compounds without gaps.
+    dtype : dtype or None
+        What the stored bytes are, or the packed elements; None for texts.
+    shape : tuple of int
+        Dimensions within each element.
+    """
+
+    data_type: JSON
+    order: Literal["little", "big", ""] = ""
+    made: Literal["", "text", "packed"] = ""
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int, ...] = ()
+
+
+class Unshown(NamedTuple):
+    """Why there is no form."""
+
+    reason: str
+
+
+def of(datatype: Datatype) -> Form | Unshown:
+    """Return how elements are shown, or why they are not."""
+    if datatype.kind == "array" and datatype.base is not None and not datatype.base.shape:
+        inner = of(datatype.base)
+        if isinstance(inner, Unshown):
+            return inner
+        return Form(inner.data_type, inner.order, inner.made, inner.dtype, datatype.shape)
+    if datatype.kind == "vlen" and datatype.is_text:
+        return Form("string", made="text")
+    if datatype.kind == "reference" and datatype.name == "object reference":
+        return Form("string", made="text")
+    if datatype.kind == "compound" and not datatype.is_complex:
+        return _compound(datatype)
+    plain = _plain(datatype)
+    if plain is None:
+        return Unshown(f"Zarr has no data type for {_title(datatype)}")
+    name, dtype = plain
+    return Form(name, _order(dtype), dtype=dtype)
+
+
+def _title(datatype: Datatype) -> str:
+    if datatype.kind == "vlen":
+        return f"sequences of variable length ({datatype.base.title() if datatype.base is not None else ''})"
+    return datatype.title()
+
+
+def _plain(datatype: Datatype) -> tuple[JSON, np.dtype[Any]] | None:
+    """Return the data type for elements without fields, and that of NumPy."""
+    if datatype.kind == "string":
+        if not datatype.size:
+            return None
+        return {"name": "null_terminated_bytes", "configuration": {"length_bytes": datatype.size}}, np.dtype(
+            f"S{datatype.size}"
+        )
+    if datatype.kind == "opaque":
+        if (tagged := _tagged(datatype)) is not None:
+            return tagged
+        return {"name": "raw_bytes", "configuration": {"length_bytes": datatype.size}}, np.dtype(f"V{datatype.size}")
+    if datatype.name == "bfloat16" and importlib.util.find_spec("ml_dtypes") is not None:
+        return "bfloat16", datatypes.bind(Named("bfloat16")).dtype
+    if datatype.kind not in {"integer", "float", "bitfield", "enum", "complex", "compound"}:
+        return None
+    dtype = datatype.dtype()
+    if dtype is None or dtype.names:
+        return None
+    if dtype.kind == "b":
+        return "bool", dtype
+    return f"{_NUMBERS[dtype.kind]}{8 * dtype.itemsize}", dtype
+
+
+def _tagged(datatype: Datatype) -> tuple[JSON, np.dtype[Any]] | None:
+    """Return the type that h5py has noted in the tag of opaque elements: of times, and of bytes."""
+    if not datatype.name.startswith(_TAG):
+        return None
+    try:
+        dtype = np.dtype(datatype.name.removeprefix(_TAG))
+    except (TypeError, ValueError):
+        return None
+    if dtype.itemsize != datatype.size:
+        return None
+    if dtype.kind == "S":
+        return {"name": "null_terminated_bytes", "configuration": {"length_bytes": datatype.size}}, dtype
+    if dtype.kind not in "Mm":
+        return None
+    unit, step = np.datetime_data(dtype)
+    name = "numpy.datetime64" if dtype.kind == "M" else "numpy.timedelta64"
+    return {"name": name, "configuration": {"unit": unit, "scale_factor": step}}, dtype
+
+
+def _order(dtype: np.dtype[Any]) -> Literal["little", "big", ""]:
+    if dtype.itemsize == 1 or dtype.kind in "bSV":
+        return ""
+    return "big" if dtype.byteorder == ">" else "little"
+
+
+def _compound(datatype: Datatype) -> Form | Unshown:
+    """Return the form of a compound: with its own bytes, if it has no gaps and one byte order."""
+    found = _record(datatype)
+    if isinstance(found, str):
+        return Unshown(f"a compound has the member {found}")
+    data_type, packed, orders = found
+    stored = datatype.dtype()
+    assert stored is not None  # noqa: S101 - all members have types
+    order: Literal["little", "big", ""] = "big" if orders == {"big"} else "little" if orders else ""
+    if len(orders) > 1 or stored.itemsize != packed.itemsize or not _same_places(stored, packed):
+        return Form(data_type, "little", "packed", packed.newbyteorder("<"))
+    return Form(data_type, order, dtype=stored)
+
+
+def _record(datatype: Datatype) -> tuple[JSON, np.dtype[Any], set[str]] | str:
+    """Return the data type of a compound, its packed type, its byte orders; or the name of a member that has none."""
+    fields: list[JSON] = []
+    types: list[tuple[str, np.dtype[Any]]] = []
+    orders: set[str] = set()
+    for name, _, each in datatype.fields:
+        data_type: JSON
+        if each.kind == "compound" and not each.is_complex:
+            inner = _record(each)
+            if isinstance(inner, str):
+                return f"{name}/{inner}"
+            data_type, dtype, below = inner
+            orders |= below
+        else:
+            plain = _plain(each)
+            if plain is None or not name or each.name == "bfloat16":
+                return f"{name!r}: {_title(each)}"
+            data_type, dtype = plain
+            orders |= {_order(dtype)} - {""}
+        fields.append({"name": name, "data_type": data_type})
+        types.append((name, dtype))
+    if not types:
+        return "that is missing: it has none"
+    return {"name": "struct", "configuration": {"fields": fields}}, np.dtype(types), orders
+
+
+def _same_places(first: np.dtype[Any], second: np.dtype[Any]) -> bool:
+    if not first.names or not second.names:
+        return True
+    for name in first.names:
+        if first.fields is None or second.fields is None or first.fields[name][1] != second.fields[name][1]:
+            return False
+        if not _same_places(first.fields[name][0], second.fields[name][0]):
+            return False
+    return True
+
+
+def fill(form: Form, raw: bytes | None) -> JSON:
+    """Return the fill value for a document, from that of HDF5 in bytes; None: zero.
+
+    Texts have the empty text: see the caller for theirs.
+    """
+    if form.made == "text" or form.dtype is None:
+        return ""
+    named = Named(form.data_type) if isinstance(form.data_type, str) else _named(form.data_type)
+    bound = datatypes.bind(named)
+    if raw is None or form.made:
+        return bound.fill_to_json(bound.default_fill_value)
+    value = np.frombuffer(raw, form.dtype.base, 1)
+    return bound.fill_to_json(value.astype(bound.dtype)[0])
+
+
+def _named(document: Any) -> Named:
+    return Named(document["name"], document["configuration"])
