@@ -79,6 +79,7 @@ def _line(chart: Chart, opacity: int) -> bytes:
     for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
         if not np.isnan(row):
             ends = sorted((row, row if np.isnan(before) else before))
-            pixels[int(ends[0]) : int(ends[1]) + 2, column] = (*_INK, opacity)
+            # Two pixels wide: the page shows it smaller, and leaves out less than every second one.
+            pixels[int(ends[0]) : int(ends[1]) + 2, column : column + 2] = (*_INK, opacity)
         before = row
     return as_png(pixels)
