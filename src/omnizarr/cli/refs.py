@@ -17,8 +17,9 @@ from omnizarr.tools.refs import references
 
 
 @command()
-@click.argument("source", metavar="SRC", type=PLACE)
+@click.argument("sources", metavar="SRC...", type=PLACE, nargs=-1, required=True)
 @click.argument("destination", metavar="DST", type=PLACE)
+@click.option("--along", metavar="NAME", help="The dimension along which several groups, or a pattern, become one.")
 @click.option(
     "--to",
     "zarr_format",
@@ -48,19 +49,28 @@ from omnizarr.tools.refs import references
 @quiet_option
 @json_option
 def refs(
-    source: str, destination: str, zarr_format: str | None, storage: Storage, *, as_json: bool, **options: Any
+    sources: tuple[str, ...],
+    destination: str,
+    along: str | None,
+    zarr_format: str | None,
+    storage: Storage,
+    *,
+    as_json: bool,
+    **options: Any,
 ) -> int:
     """Write references of Kerchunk to the chunks of a hierarchy.
 
     They say for each chunk in which file, and at which byte, it lies, so that fsspec with zarr-python, xarray,
     VirtualiZarr and GDAL read it in place. SRC is a directory, a zip archive without compression, a bucket, a web
-    server, or references. The name of DST ends with .json, .json.gz, .json.zst or .parq.
+    server, references, or a join of them that "omnizarr combine" made. The name of DST ends with .json, .json.gz,
+    .json.zst or .parq.
 
     \b
     Examples:
       omnizarr refs era5.zarr era5.json
       omnizarr refs s3://bucket/era5.zarr era5.parq --anon
       omnizarr refs era5.zarr era5.parq --inline-threshold 500
+      omnizarr refs run-2020.zarr run-2021.zarr run.json --along time
       omnizarr refs scan.zarr scan.json --inner --to v2
 
     \b
@@ -69,10 +79,13 @@ def refs(
       1  failed, or the references cannot express an array
       2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
+    if len(sources) > 1 and along is None:
+        raise click.UsageError("several sources become one along a dimension: name it by --along")
     number = None if zarr_format is None else int(zarr_format[1:])
-    options["storage_options"] = storage_of_both(source, destination, storage)
+    options["storage_options"] = storage_of_both(sources[0], destination, storage)
+    source: Any = open_node(sources[0], storage) if along is None else sources if len(sources) > 1 else sources[0]
     try:
-        made = references(open_node(source, storage), destination, zarr_format=number, progress=wanted(), **options)
+        made = references(source, destination, along=along, zarr_format=number, progress=wanted(), **options)
     except ValueError as error:
         if isinstance(error, OmnizarrError):
             raise

@@ -164,7 +164,10 @@ class Placement:
         left, fetch = np.flatnonzero(kept), self.fetch
         return Placement(
             self.grid_shape,
-            *(each[kept] for each in (self.numbers, self.files, self.offsets, self.lengths)),
+            self.numbers[kept],
+            self.files[kept],
+            self.offsets[kept],
+            self.lengths[kept],
             self.names,
             lambda some: fetch(left[some]),
             {**self.values, **found},
@@ -340,8 +343,9 @@ class _Laid:
                     values[self._number(block[position])] = bytes(found)
             tick(len(block))
         rows, first = np.unique(_column(numbers), return_index=True)
-        columns = (_column(each)[first] for each in (files, offsets, lengths))
-        return Placement(self.grid.grid_shape, rows, *columns, Names([list(known)]), self._fetch_of(rows), values)
+        file, offset, length = (_column(each)[first] for each in (files, offsets, lengths))
+        names = Names([list(known)])
+        return Placement(self.grid.grid_shape, rows, file, offset, length, names, self._fetch_of(rows), values)
 
 
 def _of_known_size(found: Iterable[tuple[Coords, int | None]]) -> Iterator[tuple[Coords, int]]:

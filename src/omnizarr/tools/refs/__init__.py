@@ -16,6 +16,7 @@ def references(
     destination: Any,
     *,
     path: str | None = None,
+    along: str | None = None,
     zarr_format: int | None = None,
     inner: bool = False,
     inline_threshold: int = 0,
@@ -34,12 +35,15 @@ def references(
     ----------
     source : path, URL, Store, StorePath, Array, Group or mapping
         The hierarchy: a directory, a zip archive whose entries are not compressed, a bucket, a web server, or
-        references, whose files are referred to directly.
+        references, whose files are referred to directly. Or a join of them: what `combine`, `concat`, `stack` and
+        `block` return, and saved views.
     destination : str or os.PathLike
         Path or URL of the references: a file that ends in ``.json``, ``.json.gz`` or ``.json.zst``, or a directory that
         ends in ``.parq`` or ``.parquet``. Parquet is read in parts, as needed, and suits large arrays.
     path : str, optional
         Path in the source of the node that becomes the root.
+    along : str, optional
+        The sources are several groups, or a pattern of paths, which become one along this dimension: as by `combine`.
     zarr_format : {2, 3}, optional
         Format of the documents. The default is 2, which all readers of references know; and 3 for JSON if 2 cannot
         express an array, such as one with shards, or would change what xarray reads.
@@ -68,8 +72,12 @@ def references(
     Raises
     ------
     NotRepresentableError
-        If the chunks are no parts of files, as in databases and compressed archives; or if the format of the
-        references cannot express an array. Nothing is written then.
+        If the chunks are no parts of files, as in databases and compressed archives; if the format of the
+        references cannot express an array; or if chunks of a join are no stored chunks: two sources are named that
+        differ in codecs, data type, fill value or packing, or the one whose last chunk is shorter. Nothing is written
+        then.
+    JoinError
+        If sources do not fit together.
     NodeExistsError
         If the destination exists, and `overwrite` is False.
     NodeNotFoundError

@@ -111,7 +111,9 @@ def described(found: Found[Metadata], *, inner: bool) -> Described:
     documents = MemoryStore()
     for node in nodes:
         if isinstance(node.found, Found):
-            store_documents(documents, node.path, _without_shards(node.found.metadata))
+            metadata = node.found.metadata
+            whole = without_shards(metadata) if isinstance(metadata, ArrayMetadata) else metadata
+            store_documents(documents, node.path, whole)
     return Described(detection.open_node(StorePath(documents)), places, remarks)
 
 
@@ -123,10 +125,10 @@ def _placing(where: StorePath, metadata: ArrayMetadata, *, inner: bool) -> Place
     return place
 
 
-def _without_shards(metadata: Metadata) -> Metadata:
+def without_shards(metadata: ArrayMetadata) -> ArrayMetadata:
     """Return an array as if each inner chunk of its shards were a chunk."""
-    shape = chunking.inner_chunk_shape(metadata.codecs) if isinstance(metadata, ArrayMetadata) else None
-    if shape is None or not isinstance(metadata, ArrayMetadata):
+    shape = chunking.inner_chunk_shape(metadata.codecs)
+    if shape is None:
         return metadata
     return replace(
         metadata, chunk_grid=grids.regular(shape), codecs=within_shards(metadata.codecs), spellings={}, notes=()

@@ -11,16 +11,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from omnizarr.api.combining import combine
 from omnizarr.api.opening import locate
 from omnizarr.errors import NotRepresentableError, Remedy, Setting, StoreLimitError, Wording
 from omnizarr.formats import dialect_named
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import grids
 from omnizarr.nodes import detection
+from omnizarr.nodes.lazy.store import LazyStore
+from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.placement import Placement
 from omnizarr.settings import config
 from omnizarr.support.progress import Progress, Tracker
-from omnizarr.tools.refs import gathering, kerchunk
+from omnizarr.tools.refs import gathering, joined, kerchunk
 from omnizarr.tools.refs.destinations import Destination
 from omnizarr.tools.refs.gathering import Described, Gathered, Laid
 from omnizarr.tools.refs.report import ArrayReferences, WrittenReferences
@@ -37,6 +40,7 @@ class Task:
     source: Any
     destination: str | os.PathLike[str]
     path: str | None
+    along: str | None
     zarr_format: int | None
     inner: bool
     inline_threshold: int
@@ -103,7 +107,14 @@ def run(task: Task) -> WrittenReferences:
 
 
 def _described(task: Task) -> Described:
-    where, _ = locate(task.source, task.path, "r", task.storage_options)
+    source = task.source
+    if task.along is not None:
+        source = combine(source, task.along, storage_options=task.storage_options)
+    elif isinstance(source, LazyArray):
+        source = LazyStore({"": source})
+    where, _ = locate(source, task.path, "r", task.storage_options)
+    if isinstance(where.store, LazyStore):
+        return joined.described(where, where.store, inner=task.inner)
     return gathering.described(detection.open_node(where), inner=task.inner)
 
 
