@@ -202,6 +202,10 @@ def read_many(
 
 def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> list[Any]:
     """Read selections that are prepared, like `read_many`."""
+    if _are_plain(jobs):
+        for job in jobs:
+            engine.read(job.binding, job.plan, job.buffer, concurrency)
+        return [job.result() for job in jobs]
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
     native = [job for job in jobs if engine.is_remote(job.binding)]
@@ -215,6 +219,12 @@ def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> l
     workers = min(budget.MOST_REQUESTS, sum(_share(several, concurrency) for several in far.values())) or 1
     pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
     return [job.result() for job in jobs]
+
+
+def _are_plain(jobs: Sequence[Prepared]) -> bool:
+    """Return whether each job reads another array, whose store answers immediately: then nothing is shared."""
+    bindings = [job.binding for job in jobs]
+    return len(set(map(id, bindings))) == len(bindings) and all(map(_is_near, bindings))
 
 
 def _is_near(binding: Binding) -> bool:

@@ -22,6 +22,7 @@ import itertools
 import os
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -185,6 +186,7 @@ def _adapted(storelike: Any, libraries: Sequence[str], mode: str, options: dict[
     return None
 
 
+@lru_cache(256)
 def _libraries_of(kind: type) -> tuple[str, ...]:
     """Return the modules for the libraries that define a class and its base classes."""
     names = (base.__module__.partition(".")[0] for base in kind.__mro__)

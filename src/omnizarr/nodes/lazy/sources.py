@@ -19,7 +19,7 @@ import os
 import stat as modes
 import zipfile
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from omnizarr.nodes.lazy.tree import Leaf
 
-Stamp = tuple[int, ...]
+Stamp: TypeAlias = "tuple[str, tuple[int, ...]]"
+"""Where the document of an array is, and the file's size and times."""
 
 _AT_ONCE: Final = 16
 _WORDS: Final[Mapping[str, tuple[str, str | Remedy]]] = {
@@ -74,8 +75,14 @@ def stamp(source: Any) -> Stamp | None:
         return None
     dialect = dialect_of(where, metadata)
     document, _ = dialect.keyspace.of_array(where.path, dialect.array_document)
+    path = f"{where.store.root}/{document}"
+    found = _file_at(path)
+    return None if found is None else (path, found)
+
+
+def _file_at(path: str) -> tuple[int, ...] | None:
     try:
-        found = os.stat(f"{where.store.root}/{document}")  # noqa: PTH116 - several times faster
+        found = os.stat(path)  # noqa: PTH116 - several times faster
     except OSError:  # consolidated metadata can be all that there is
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
@@ -96,7 +103,7 @@ def check(leaf: Leaf) -> None:
     source = leaf.source
     if source.shape != leaf.shape or source.dtype != leaf.dtype:
         _check_elements(leaf, source)
-    if leaf.stamp is not None and stamp(source) != leaf.stamp:
+    if leaf.stamp is not None and _file_at(leaf.stamp[0]) != leaf.stamp[1]:
         check_document(leaf)
 
 

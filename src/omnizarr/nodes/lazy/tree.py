@@ -30,7 +30,7 @@ class Leaf:
     dtype: np.dtype[Any]
     since: str = ""
     """How the source became known, if reading looks at whether it is still the same; `omnizarr.nodes.lazy.sources`."""
-    stamp: tuple[int, ...] | None = None
+    stamp: tuple[str, tuple[int, ...]] | None = None
     """What the file of its document was like; None if there is no such file."""
 
     @property
