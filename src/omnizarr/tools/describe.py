@@ -150,9 +150,15 @@ def describe_group(group: Group, survey: Survey | None = None) -> GroupFacts:
         consolidated=state,
         stale=stale,
         attributes=metadata.attributes,
-        notes=(*metadata.notes, *detection.beside(group.store_path, metadata, listed)),
+        notes=(*metadata.notes, *detection.beside(group.store_path, metadata, listed), *_of_file(group)),
         problem=problem,
     )
+
+
+def _of_file(group: Group) -> Iterator[Note]:
+    """Yield what of a file of another format, or of combined groups, is not shown; at the root."""
+    if not group.path:
+        yield from (Note("", note) for note in getattr(group.store, "notes", ()))
 
 
 def _consolidated(where: StorePath) -> tuple[Consolidated, tuple[str, ...], str | None]:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr import cli
 from omnizarr.errors import ChecksumError, ChunkError, MetadataError, NodeNotFoundError, ReadOnlyError
 from omnizarr.readers.hdf5.store import HDF5Store
-from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.stores import LocalStore, MemoryStore, MetricsStore, resolve
 from tests.readers.hdf5 import samples
 
 DATA = Path(__file__).parents[2] / "netcdf" / "data" / "files"
@@ -184,12 +185,30 @@ def test_path_opens_for_every_door(tmp_path):
         omnizarr.open(tmp_path / "strange", mode="r+")
 
 
+def test_info_names_what_is_not_shown(tmp_path, capsys):
+    with h5py.File(tmp_path / "x.h5", "w") as theirs:
+        theirs["null"], theirs["x"] = h5py.Empty("i4"), [1, 2]
+    assert cli.main(["info", str(tmp_path / "x.h5")]) == 0
+    assert "note: /null: not shown: it has no elements" in capsys.readouterr().out
+
+
 def test_url_opens(tmp_path, http_server):
     place = http_server.fresh()
     with h5py.File(tmp_path / "x.h5", "w") as theirs:
         theirs.create_dataset("x", data=np.arange(1000), chunks=(100,), compression="gzip")
     shutil.copy(tmp_path / "x.h5", place.directory)
     assert omnizarr.open(f"{place.url}/x.h5", mode="r")["x"][::333].tolist() == [0, 333, 666, 999]
+
+
+def test_opening_takes_few_requests(tmp_path, http_server):
+    place = http_server.fresh()
+    with h5py.File(tmp_path / "x.h5", "w") as theirs:
+        for number in range(20):
+            theirs.create_dataset(f"{number}", data=np.arange(50000), chunks=(5000,)).attrs["n"] = number
+    shutil.copy(tmp_path / "x.h5", place.directory)
+    metrics = MetricsStore(resolve(place.url)[0])
+    assert len(list(omnizarr.open_group(HDF5Store(metrics, "x.h5"), mode="r"))) == 20
+    assert metrics.report().total.requests < 12
 
 
 def test_dimensions_are_those_of_scales(tmp_path):

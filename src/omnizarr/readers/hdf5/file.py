@@ -112,6 +112,8 @@ class File:
         yield self.root.address, ""
         while level:
             below = []
+            links = (link for group, _ in level for link in self.links(group).values())
+            self.source.expect(link.address for link in links if link.address is not None)
             for group, path in level:
                 for link in self.links(group).values():
                     if link.kind != "hard" or link.address is None or link.address in seen:

@@ -19,6 +19,7 @@ from omnizarr.stores.base import Store
 SPEC: Final = "HDF5 File Format Specification"
 
 _BLOCK: Final = 1 << 16  # bytes that a small read fetches
+_MOST_EXPECTED: Final = 256  # blocks that are fetched at once
 _CACHED: Final = 1 << 26  # bytes of blocks that are kept
 
 
@@ -78,6 +79,18 @@ class Source:
                 raise self.gone()
             row[: stop - start] = np.frombuffer(part, np.uint8)
         return rows
+
+    def expect(self, addresses: Iterable[int]) -> None:
+        """Fetch what is at addresses that are read soon, where several requests at once save time."""
+        if self.store.features.concurrency < 2:
+            return
+        wanted = {(self.base + each) // _BLOCK for each in addresses if 0 <= self.base + each < self.size}
+        numbers = sorted(wanted - self._blocks.keys())[:_MOST_EXPECTED]
+        spans = [(number * _BLOCK, min((number + 1) * _BLOCK, self.size)) for number in numbers]
+        parts: Sequence[Any] | None = verbs.get_spans(self.store, self.key, spans) if len(spans) > 1 else []
+        for number, part, (start, stop) in zip(numbers, parts or (), spans, strict=False):
+            if len(part) == stop - start:
+                self._blocks[number] = bytes(part)
 
     def cursor(self, address: int, length: int) -> Cursor:
         """Return a cursor over bytes at an address."""

@@ -196,6 +196,8 @@ class ManifestStore(Store):
     """
 
     read_only = True
+    notes: tuple[str, ...] = ()
+    """What of the files is not shown, or is shown as something else, by name. A reader sets it."""
 
     def __init__(
         self,
