@@ -591,6 +591,23 @@ class TestMicroscopy:
             {"label": "channel 1", "color": "00FF00", "window": None, "active": True},
         ]
 
+    def test_levels_in_groups_of_their_own_have_times_beside(self):
+        """As multiscale-spatial-image writes them."""
+        axes = [{"name": "t", "type": "time"}, *({"name": name, "type": "space"} for name in "yx")]
+        scale = [{"type": "scale", "scale": [1, 0.5, 0.5]}]
+        level = {"path": "scale0/image", "coordinateTransformations": scale}
+        root = omnizarr.create_group(
+            {}, attributes={"multiscales": [{"version": "0.4", "axes": axes, "datasets": [level]}]}
+        )
+        root.create_array("scale0/image", data=np.zeros((2, 3, 4)), dimension_names=["t", "y", "x"])
+        days = {"units": "days since 2026-01-01"}
+        root.create_array("scale0/t", data=[0, 1], dimension_names=["t"], attributes=days)
+        root.create_array("scale0/y", data=[0, 1, 2], dimension_names=["y"], attributes=days)
+        dataset = Dataset(root, "x")
+        assert dataset.labels("scale0/image", 0)["labels"] == ["2026-01-01", "2026-01-02"]
+        assert dataset.labels("scale0/image", 1)["labels"] == [0, 0.5, 1]
+        assert "2026-01-02" in root["scale0/image"].show(1).page.notes
+
     def test_the_group_is_drawn_by_its_finest_level(self, image):
         assert image.info("image")["draw"] == "image/full"
         assert image.info("")["draw"] is None

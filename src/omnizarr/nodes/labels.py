@@ -89,7 +89,7 @@ def coordinates_of(array: Array, name: str, length: int) -> Array | None:
     """Return the array with the coordinates of a dimension, from the group of the array or one above; None if none."""
     if name and array.basename == name and array.shape == (length,):
         return array
-    around = Around(array)
+    around = Around(array, is_mixed=True)
     found = presentation.coordinate_of(array.path, name, length, around.nodes())
     return None if found is None else around.array(found[0])
 

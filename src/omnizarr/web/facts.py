@@ -200,8 +200,12 @@ class Dataset:
         known = self._settings.get(path)
         if known is not None and known[0] is array:
             return known[1]
-        is_alone = array.path == self.root.path
-        found = Setting.of(showing.in_its_group(array)) if is_alone else Setting.of(array, _Looked(self))
+        if array.path == self.root.path:
+            found = Setting.of(showing.in_its_group(array))
+        elif isinstance(self.root, Group) and reaching.source_of(self.root) == "consolidated":
+            found = Setting.of(array, _Looked(self))
+        else:
+            found = Setting.of(array)
         if len(self._settings) >= _MOST_SETTINGS:
             self._settings.clear()
         self._settings[path] = array, found

@@ -152,8 +152,10 @@ def _of_image(
         step = (placement.scale[number] or None) if placement is not None else None
         origin = placement.translation[number] if placement is not None and step is not None else 0.0
         role = axes.role_of(name, kind=kind, names=names)
-        # Those in space are where OME-Zarr says.
-        is_placed = step is not None and (role not in ("t", "c") or size == 1 or (role == "c" and image.channels))
+        # Samples in space are where OME-Zarr says. Times and names of channels are beside levels that have groups of
+        # their own, as multiscale-spatial-image writes them.
+        is_beside = role in ("t", "c") and size > 1 and path.rpartition("/")[0] != image.level.group
+        is_placed = step is not None and (not is_beside or (role == "c" and image.channels))
         found = None if is_placed else coordinate_of(path, name, size, nodes, above=False)
         if found is not None:
             units = units_of(found[1].attributes)

@@ -22,9 +22,13 @@ class Around(Mapping[str, Metadata]):
     ----------
     array : Array
         It is one of them, with the metadata that it has.
+    is_mixed : bool
+        Whether nodes far from the array are looked for in all formats. Otherwise they are expected in its own, which
+        takes few requests where they are missing.
     """
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array, *, is_mixed: bool = False) -> None:
+        self._is_mixed = is_mixed
         self._array = array
         self._model = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
         self._known: dict[str, detection.Found[Metadata] | None] = {
@@ -46,9 +50,17 @@ class Around(Mapping[str, Metadata]):
         if path not in self._known:
             found = None
             with suppress(OmnizarrError):
-                found = detection.detect(self._array.store_path.at(path), prefer=self._model.dialect)
+                dialect = self._model.dialect
+                expects_own = not (self._is_mixed or self._is_near(path))
+                where = self._array.store_path.at(path)
+                found = detection.detect(where, dialect if expects_own else None, prefer="" if expects_own else dialect)
             self._known[path] = found
         return self._known[path]
+
+    def _is_near(self, path: str) -> bool:
+        """Return whether a path is that of a group above the array, or in the group of the array."""
+        own = self._array.path
+        return not path or own.startswith(f"{path}/") or path.rpartition("/")[0] == own.rpartition("/")[0]
 
     def __getitem__(self, path: str) -> Metadata:
         found = self._found(path)

@@ -96,7 +96,7 @@ class Setting:
     @classmethod
     def of(cls, array: Array, around: Neighbours | None = None) -> Setting:
         """Read what there is around an array."""
-        around = around or Around(array)
+        around = Around(array) if around is None else around
         nodes = around.nodes()
         image = presentation.image_of(array.path, nodes)
         model = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
