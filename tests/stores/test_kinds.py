@@ -13,7 +13,6 @@ from omnizarr.model import plugins
 from omnizarr.stores import LocalStore, MemoryStore, ReferenceStore, ZipStore, kinds, resolve
 
 FILES = {
-    "a netCDF file": b"CDF\x05 and more",
     "a TIFF file": b"II*\0" + bytes(100),
     "a GRIB file": b"GRIB" + bytes(4),
     "a FITS file": b"SIMPLE  =                    T",
@@ -116,7 +115,7 @@ POINTS = """
 .lines = kinds_of_others:LINES
 shelf = kinds_of_others:open_shelf
 .box = kinds_of_others:open_box
-.nc = missing_package_of_kinds:NETCDF
+.xlsx = missing_package_of_kinds:TABLE
 """
 DOCUMENT = b'zarr.json={"zarr_format":3,"node_type":"group","attributes":{"a":1}}'
 
@@ -174,9 +173,9 @@ def test_directory_is_of_the_package_that_its_ending_names(package, tmp_path):
 
 
 def test_package_that_is_missing_is_named(package, tmp_path):
-    (tmp_path / "x.nc").write_bytes(FILES["a netCDF file"])
+    (tmp_path / "x.xlsx").write_bytes(FILES["a table"])
     with pytest.raises(MissingDependencyError, match="missing_package_of_kinds"):
-        resolve(tmp_path / "x.nc")
+        resolve(tmp_path / "x.xlsx")
 
 
 def test_registered_kind_opens_what_was_only_recognised(tmp_path, monkeypatch):

@@ -57,12 +57,14 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     from omnizarr.netcdf import files
     from omnizarr.netcdf.cdl import compiling, writing
+    from omnizarr.readers import netcdf3
     from omnizarr.stores.local import zip as archives
 else:
     files = Lazy("omnizarr.netcdf.files")
     compiling = Lazy("omnizarr.netcdf.cdl.compiling")
     writing = Lazy("omnizarr.netcdf.cdl.writing")
     archives = Lazy("omnizarr.stores.local.zip")
+    netcdf3 = Lazy("omnizarr.readers.netcdf3")
 
 _V3: Final = 3
 _FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
@@ -495,10 +497,12 @@ def _layout(name: str | None, zarr_format: int | None, location: urls.Location |
 
 
 def _refuse_files(location: urls.Location) -> None:
-    """Raise StoreError for a netCDF file. The error says how to read it."""
+    """Raise StoreError for a netCDF file that cannot be opened in place. The error says how to read it."""
     if not location.is_local or not os.path.isfile(location.place):  # noqa: PTH113 - a text
         return
-    if files.is_netcdf(location.place):
+    with open(location.place, "rb") as file:  # noqa: PTH123 - a text
+        head = file.read(4)
+    if not netcdf3.is_netcdf3(head) and files.is_netcdf(location.place):
         raise StoreError(
             "this is a netCDF file, not a Zarr hierarchy",
             store=location.place,

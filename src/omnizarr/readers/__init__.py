@@ -14,12 +14,23 @@ if TYPE_CHECKING:
     from omnizarr.stores import Store
     from omnizarr.stores.kinds import Place
 
-_ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb", ".nc", ".nc4", ".cdf", ".netcdf")
+_ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb")
+_OF_NETCDF: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def _open_hdf5(place: Place) -> tuple[Store, str] | None:
     found: tuple[Store, str] | None = import_module("omnizarr.readers.hdf5.store").open_place(place)
+    return found
+
+
+def _open_netcdf(place: Place) -> tuple[Store, str] | None:
+    """Return the store of a netCDF-4 file, which is HDF5, or of a netCDF-3 file."""
+    return _open_hdf5(place) or _open_netcdf3(place)
+
+
+def _open_netcdf3(place: Place) -> tuple[Store, str] | None:
+    found: tuple[Store, str] | None = import_module("omnizarr.stores.manifests.opening").open_place("netcdf3", place)
     return found
 
 
@@ -31,4 +42,11 @@ _HDF5: Final = kinds.Kind(
     is_foreign=True,
 )
 
+_NETCDF: Final = kinds.Kind("a netCDF file", _open_netcdf, existing=_OF_NETCDF, is_foreign=True)
+_NETCDF3: Final = kinds.Kind(
+    "a netCDF file", _open_netcdf3, heads=tuple((0, b"CDF" + version) for version in (b"\1", b"\2", b"\5"))
+)
+
 kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
+kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
+kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head

@@ -131,8 +131,12 @@ class Kind(NamedTuple):
 
     def module(self) -> ModuleType:
         """Return the module that `opens` names. This is how kinds that contain each other import each other."""
-        name = f"omnizarr.stores.{self.opens}"
-        return sys.modules.get(name) or import_module(name)
+        return _module(str(self.opens))
+
+
+def _module(name: str) -> ModuleType:
+    name = f"omnizarr.stores.{name}"
+    return sys.modules.get(name) or import_module(name)
 
 
 HEAD: Final = 4096
@@ -140,6 +144,9 @@ HEAD: Final = 4096
 
 PLUGINS: Final[Plugins[Any]] = Plugins("omnizarr.stores", "store", "")
 """What packages offer, by scheme or by ending: a `Kind`, or the function that opens it."""
+
+OFFERED_READERS: Final[Plugins[Any]] = Plugins("omnizarr.readers", "reader", "")
+"""Readers of packages, by ending: a `Kind`, or a function as `omnizarr.stores.manifests.opening` describes it."""
 
 READERS: Final[dict[str, Kind]] = {}
 """Files of other formats that rooms above this one read, by ending. Packages that read them are asked first."""
@@ -351,7 +358,8 @@ def offered_for_name(path: str) -> Kind | None:
 
 def offered_for_head(head: bytes) -> Kind | None:
     """Return the same of the kinds of packages, which are all imported for that, and of `READERS`."""
-    offered = filter(None, (_offered((name,)) for name in sorted(PLUGINS.names())))
+    names = sorted(PLUGINS.names() | OFFERED_READERS.names())
+    offered = filter(None, (_offered((name,)) for name in names))
     known = itertools.chain(offered, dict.fromkeys(READERS.values()))
     return _with_head(((kind, *each) for kind in known for each in kind.heads), head)
 
@@ -385,7 +393,16 @@ def _offered(names: Iterable[str]) -> Kind | None:
         if found is not None:
             title = f"the store {name!r} of another package"
             return found if isinstance(found, Kind) else Kind(title, found, endings=(name,))
+        found = OFFERED_READERS.find(name)
+        if found is not None:
+            title = f"the format {name!r} of another package"
+            return found if isinstance(found, Kind) else Kind(title, _read_by(found), existing=(name,), is_foreign=True)
     return None
+
+
+def _read_by(read: Callable[..., Any]) -> Opener:
+    """Return what opens files by the reader of a package."""
+    return lambda place: _module("manifests.opening").open_place(read, place)  # type: ignore[no-any-return]
 
 
 def _with_head(among: Iterable[tuple[Kind, int | None, bytes]], head: bytes) -> Kind | None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from omnizarr.errors import ConflictError, StaleError, StoreError
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffers, Parts, Reader, Span, Store
+from omnizarr.stores.base import Buffer, Buffers, Parts, Reader, Span, Store
 from omnizarr.stores.local.directory import LocalStore
 
 T = TypeVar("T")
@@ -113,6 +113,13 @@ class File:
             if stop is not None and start >= 0 and len(part) < stop - start:
                 raise self.too_short(stop)
         return parts
+
+    def head(self, stop: int) -> Buffer:
+        """Return the first `stop` bytes, or all there are. After that, `size` is known. Raises what `read` raises."""
+        (part,) = self._answer(lambda: self._parts([(0, stop)]))
+        if self.size is None:
+            self.size = len(part) if len(part) < stop else self.store.size(self.key)
+        return part
 
     def read_into(self, out: memoryview, start: int) -> None:
         """Fill `out` from byte `start` on. Raises what `read` raises."""
