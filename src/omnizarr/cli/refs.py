@@ -62,8 +62,8 @@ def refs(
 
     They say for each chunk in which file, and at which byte, it lies, so that fsspec with zarr-python, xarray,
     VirtualiZarr and GDAL read it in place. SRC is a directory, a zip archive without compression, a bucket, a web
-    server, references, or a join of them that "omnizarr combine" made. The name of DST ends with .json, .json.gz,
-    .json.zst or .parq.
+    server, an HDF5 or netCDF-4 file, references, or a join of them that "omnizarr combine" made. The name of DST ends
+    with .json, .json.gz, .json.zst or .parq.
 
     \b
     Examples:

@@ -111,6 +111,30 @@ def test_parquet_is_written_without_pyarrow(source, tmp_path, monkeypatch):
     check(omnizarr.open(tmp_path / "r.parq"))
 
 
+def test_documents_have_the_form_of_kerchunk(source, tmp_path):
+    """VirtualiZarr takes compressors only as filters, as Kerchunk writes them of HDF5 files."""
+    omnizarr.references(source, tmp_path / "r.json", zarr_format=2)
+    document = json.loads(json.loads((tmp_path / "r.json").read_text())["refs"]["t/.zarray"])
+    assert document["compressor"] is None
+    assert document["filters"][-1]["id"] in {"zstd", "blosc", "zlib"}
+
+
+def test_virtualizarr_reads_equal_values(source, tmp_path):
+    pytest.importorskip("virtualizarr", minversion="2", reason="VirtualiZarr 2 is not installed")
+    from obspec_utils.registry import ObjectStoreRegistry
+    from obstore.store import LocalStore as Files
+    from virtualizarr import open_virtual_dataset
+    from virtualizarr.parsers import KerchunkJSONParser
+
+    omnizarr.references(source, tmp_path / "r.json", zarr_format=2)
+    registry = ObjectStoreRegistry({"file://": Files()})
+    opened = open_virtual_dataset(
+        f"file://{tmp_path}/r.json", registry=registry, parser=KerchunkJSONParser(), loadable_variables=["t", "x", "y"]
+    )
+    np.testing.assert_array_equal(np.nan_to_num(opened["t"].values), VALUES["t"])
+    np.testing.assert_array_equal(np.nan_to_num(opened["x"].values), VALUES["x"])
+
+
 # -- sources ----------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from omnizarr.codecs import chain as chains
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec
-from omnizarr.errors import OmnizarrError, ReadOnlyError, StoreError
+from omnizarr.errors import Function, NotRepresentableError, OmnizarrError, ReadOnlyError, Remedy, StoreError
 from omnizarr.formats import V2, V3
 from omnizarr.formats.documents import parse
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, strict, thawed
@@ -36,6 +36,7 @@ from omnizarr.stores.base import (
     listing,
     parts_of,
 )
+from omnizarr.stores.base import Extent as FilePart
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.manifest import AnyManifest, Extent, Manifest, Strided
@@ -386,6 +387,35 @@ class ManifestStore(Store):
         """Return a chunk that skips codecs as all codecs would have stored it."""
         table, mask = chunk.table, chunk.extent.skipped
         return table.chain().encode(table.chain(mask).decode(data))
+
+    @answers(verbs.extents)
+    def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, FilePart | Buffer | None]]:
+        """Return where chunks lie in their files."""
+        names: dict[int, str] = {}
+        for position, key in enumerate(keys):
+            found = self._find(key)
+            if not isinstance(found, _Chunk):
+                yield position, found
+                continue
+            extent = found.extent
+            if extent.parts > 1 or extent.skipped or extent.padding:
+                raise NotRepresentableError(
+                    "the bytes of a chunk are no part of a file as they are",
+                    store=repr(self),
+                    key=key,
+                    found="several pieces" if extent.parts > 1 else "a chunk that skips codecs, or is cut at its end",
+                    remedy=Remedy("copy it instead: {convert}", convert=Function("(source, target)")),
+                )
+            if extent.file not in names:
+                names[extent.file] = self._name_of(self._files[extent.file])
+            yield position, FilePart(names[extent.file], extent.offset, extent.length)
+
+    def _name_of(self, file: File) -> str:
+        above, _, name = file.key.rpartition("/")
+        base = verbs.folder(file.store, above)
+        if base is None:
+            raise NotRepresentableError("the file has no path or URL", store=repr(self), found=file.path)
+        return base + name
 
     @answers(verbs.get_spans)
     def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:

@@ -34,9 +34,9 @@ def references(
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mapping
-        The hierarchy: a directory, a zip archive whose entries are not compressed, a bucket, a web server, or
-        references, whose files are referred to directly. Or a join of them: what `combine`, `concat`, `stack` and
-        `block` return, and saved views.
+        The hierarchy: a directory, a zip archive whose entries are not compressed, a bucket, a web server, an HDF5 or
+        netCDF-4 file, or references, whose files are referred to directly. Or a join of them: what `combine`,
+        `concat`, `stack` and `block` return, and saved views.
     destination : str or os.PathLike
         Path or URL of the references: a file that ends in ``.json``, ``.json.gz`` or ``.json.zst``, or a directory that
         ends in ``.parq`` or ``.parquet``. Parquet is read in parts, as needed, and suits large arrays.

@@ -38,6 +38,24 @@ Rename = Callable[[Sequence[str]], Sequence[str]]
 
 _LEVEL: Final = 3
 _NUMBERS: Final = ("offset", "size")
+_ARRAY: Final = ".zarray"
+
+
+def documents_of(found: Gathered) -> Mapping[str, bytes]:
+    """Return the documents as Kerchunk writes them: the compressor of an array is the last of its filters.
+
+    Each reader decodes the same bytes. VirtualiZarr takes no other form.
+    """
+    return {key: _with_filters(value) if key.endswith(_ARRAY) else value for key, value in found.documents.items()}
+
+
+def _with_filters(value: bytes) -> bytes:
+    document = json.loads(value)
+    if document["compressor"] is None:
+        return value
+    document["filters"] = [*(document["filters"] or ()), document["compressor"]]
+    document["compressor"] = None
+    return json.dumps(document).encode()
 
 
 # -- JSON -------------------------------------------------------------------------------------
@@ -59,7 +77,7 @@ def write_json(
 
 def _json(found: Gathered, placed: Mapping[str, Placement], rename: Rename) -> Iterator[str]:
     separator = '{"version": 1, "refs": {\n'
-    for key, value in found.documents.items():
+    for key, value in documents_of(found).items():
         yield f"{separator}{json.dumps(key)}: {json.dumps(value.decode())}"
         separator = ",\n"
     for laid in found.arrays:
@@ -114,7 +132,7 @@ def write_parquet(
                 remedy=Remedy("write JSON, or refer to the group that it is in"),
             )
         _write_array(folder, laid, placed[laid.path], rename, record_size, put)
-    documents = {key: json.loads(value) for key, value in found.documents.items()}
+    documents = {key: json.loads(value) for key, value in documents_of(found).items()}
     text = json.dumps({"metadata": documents, "record_size": record_size})
     Path(folder.file(METADATA)).write_text(text, encoding="utf-8")
     folder.done(METADATA)
