@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -56,6 +56,8 @@ class Binding:
         The native engine's object for the array; None with the reference engine.
     elements : Elements
         What reads elements without chunks, if the store makes these of other arrays.
+    if_nothing : callable
+        What to call if no chunk of a read is stored.
     """
 
     store: Store
@@ -73,6 +75,7 @@ class Binding:
     number: int = field(init=False, repr=False, default=0)
     native: Any = field(init=False, repr=False)
     elements: Elements | None = field(init=False, repr=False, default=None)
+    if_nothing: Callable[[], None] | None = field(init=False, repr=False, default=None)
     _chains: dict[tuple[int, ...], Chain] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -39,6 +39,8 @@ else:
     manifests = Lazy("omnizarr.stores.manifests.manifest")
     object_errors = Lazy("omnizarr.stores.remote.object_errors")
 
+_LOOKED_AT: Final = 2**14
+"""Elements that are compared with the fill value at once."""
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
 """The key that is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
@@ -302,11 +304,26 @@ def read(
         reference.read(binding, plan, out, concurrency)
         return
     if rest is None:
+        if binding.if_nothing is not None and not isinstance(binding.store, LocalStore) and _is_filled(binding, out):
+            binding.if_nothing()  # the engine says of directories only that no chunk was there
         return
     if rest == _NOTHING_THERE:
         reference.check_home(binding)
     else:
         _finish(reference.read, binding, plan, out, concurrency, rest)
+
+
+def _is_filled(binding: Binding, out: AnyArray) -> bool:
+    """Return whether all elements are the fill value; False for objects and records, and for memory with gaps."""
+    values = out if out.flags.c_contiguous else out.T
+    if not values.size or not values.flags.c_contiguous or out.dtype.hasobject or out.dtype.names:
+        return False
+    values, fill = values.reshape(-1), binding.spec.fill_value
+    for start in range(0, values.size, _LOOKED_AT):  # most arrays with other values end this soon
+        part = values[start : start + _LOOKED_AT]
+        if not np.all(part == fill if fill == fill else part != part):  # noqa: PLR0124 - NaN
+            return False
+    return True
 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:

@@ -78,6 +78,8 @@ def check_home(binding: Binding) -> None:
     store = binding.base or binding.store
     if isinstance(store, LocalStore):
         store.check_home()
+    if binding.if_nothing is not None:
+        binding.if_nothing()
 
 
 def write(binding: Binding, plan: Pieces, value: AnyArray, concurrency: int | None = None) -> None:

@@ -28,6 +28,7 @@ from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.gone import Gone
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexer, fields_dtype, points
 from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
 from omnizarr.nodes.location import StorePath
@@ -246,6 +247,8 @@ class Array(Node, ArrayProperties):
         metadata = state.metadata
         config = self._config
         binding = detection.bind(self._where, metadata, config.policy, config.chunk_cache)
+        if isinstance(self._snapshot, Snapshot):
+            binding.if_nothing = Gone(self._where, metadata)
         dtype = binding.chain.spec.data_type.scalars.dtype
         read = engine.reader(binding)
         state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order, read)
