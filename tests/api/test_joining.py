@@ -13,6 +13,7 @@ from omnizarr.errors import (
     OmnizarrError,
     ReadOnlyError,
     SelectionError,
+    SelectionMemoryError,
     ShapeError,
     StaleError,
     ValueTypeError,
@@ -122,6 +123,19 @@ def test_numbers_whose_packing_was_not_described_are_not_read(tmp_path):
 def test_descriptions_that_make_no_sense(options, said):
     with pytest.raises(JoinError, match=said):
         omnizarr.concat(["a.zarr", "b.zarr"], **options)
+
+
+@pytest.mark.parametrize("length", [2**40, 2**61])
+def test_descriptions_of_more_than_any_memory_holds_cost_nothing(tmp_path, length):
+    joined = omnizarr.concat([tmp_path / "a.zarr", tmp_path / "b.zarr"], like=np.empty((1, 2**10)), lengths=length)
+    assert joined.shape == (2 * length, 2**10)
+    assert repr(joined)
+    with pytest.raises(SelectionMemoryError, match="do not fit in memory"):
+        joined[...]
+    with pytest.raises(NodeNotFoundError, match=r"b\.zarr"):
+        joined[length + 5, 3]
+    with pytest.raises(NodeNotFoundError, match=r"a\.zarr"):
+        joined[length - 5 : length + 5, 3]
 
 
 def test_described_sources_stand_beside_others_and_are_saved(tmp_path):

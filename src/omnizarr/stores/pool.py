@@ -25,7 +25,7 @@ _MOST_THREADS: Final = 512
 _QUICK: Final = 0.0005
 """Seconds of a task for which a thread does not pay."""
 _SOME: Final = 8
-"""Tasks that may be slow before threads help: the first ones import and bind what the others share."""
+"""Tasks that may be slow before threads help, besides half of them: the first import what all others share."""
 
 _threads: Final = Pool("omnizarr", _MOST_THREADS)
 
@@ -136,14 +136,14 @@ def gather_near(task: Callable[[T], R], items: Iterable[T], workers: int) -> Ite
     caller does one task after the other until they take longer than threads would cost, as on a network file system.
     """
     iterator = iter(items)
-    spent, done = 0.0, 0
+    slow, done = 0, 0
     for item in iterator:
         begun = perf_counter()
         result = task(item)
-        spent += perf_counter() - begun
+        slow += perf_counter() - begun > _QUICK  # not their sum: a busy processor can halt any task for a long time
         yield done, result
         done += 1
-        if spent > _QUICK * (done + _SOME):
+        if 2 * slow > done + _SOME:
             break
     for position, result in gather(task, iterator, workers):
         yield done + position, result

@@ -129,7 +129,8 @@ def resolve(
             return resolve(storelike, "r+", storage_options)
         except ReadOnlyError:
             return resolve(storelike, "r", storage_options)
-    libraries = () if isinstance(storelike, Store) else _libraries_of(type(storelike))
+    kind: Any = type(storelike)  # mypy takes no type for hashable
+    libraries = () if isinstance(storelike, Store) else _libraries_of(kind)
     if libraries:
         adapted = _adapted(storelike, libraries, mode, kinds.of_store(options))
         if adapted is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from omnizarr.errors import ReadOnlyError, SelectionError, ShapeError, ValueTypeError
+from omnizarr.errors import ReadOnlyError, SelectionError, SelectionMemoryError, ShapeError, ValueTypeError
 from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Transform
 from omnizarr.nodes import packing
@@ -270,9 +270,18 @@ class LazyArray:
             If `out` is read-only.
         ChunkError
             If a stored chunk of a source is broken.
+        SelectionMemoryError
+            If the elements are too many for the memory.
         """
         if out is None:
-            result = np.empty(self.shape, self.dtype)
+            try:
+                result = np.empty(self.shape, self.dtype)
+            except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
+                raise SelectionMemoryError(
+                    "the selected elements do not fit in memory",
+                    found=f"shape {self.shape}, data type {self.dtype}",
+                    remedy="read a part of them at a time",
+                ) from error
             read(self._node, result)
             return result if result.shape else result[()]
         check_out(out, self.dtype, self.shape)
