@@ -25,7 +25,7 @@ from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.tree import Filled
 from omnizarr.nodes.lazy.view import LazyArray, as_lazy
 from omnizarr.nodes.packing import ATTRIBUTES
-from omnizarr.stores import pool
+from omnizarr.stores import pool, urls
 from omnizarr.stores.urls import scheme_of
 
 if TYPE_CHECKING:
@@ -153,9 +153,17 @@ def _opened(sources: str | Iterable[Any], storage_options: Mapping[str, Any] | N
     def opened(position: int) -> Group:
         return open_group(found[position], mode="r", storage_options=storage_options)
 
-    for number, group in pool.gather(opened, paths, min(len(paths), _AT_ONCE)):
+    gather = pool.gather_near if all(_is_near(found[at]) for at in paths) else pool.gather
+    for number, group in gather(opened, paths, min(len(paths), _AT_ONCE)):
         found[paths[number]] = group
     return found
+
+
+def _is_near(source: Any) -> bool:
+    """Return whether a group, or what is at a path or URL, answers immediately."""
+    if isinstance(source, Group):
+        return source.store.features.concurrency <= 1
+    return isinstance(source, str | os.PathLike) and urls.is_local(os.fspath(source))
 
 
 class _Variable(NamedTuple):
@@ -201,7 +209,8 @@ class _Combining:
 
     def group(self) -> Group:
         """Return all groups as one."""
-        self.sources = [source for _, source in sorted(pool.gather(_looked_at, self.given, _AT_ONCE))]
+        self.gather = pool.gather_near if all(map(_is_near, self.given)) else pool.gather
+        self.sources = [source for _, source in sorted(self.gather(_looked_at, self.given, _AT_ONCE))]
         if not any(self._axis(each) is not None for source in self.sources for each in source.arrays.values()):
             raise JoinError(
                 f"no array has the dimension {self.along!r}",
@@ -299,7 +308,7 @@ class _Combining:
             return np.asarray(variables[number].array[...])
 
         numbers = range(len(variables))
-        for number, values in pool.gather(read, numbers, min(len(numbers), _AT_ONCE)):
+        for number, values in self.gather(read, numbers, min(len(numbers), _AT_ONCE)):
             self.sources[number].places = values
         wanted = variables[min(numbers, key=self._rank) if self.sort else 0].attributes
         found: list[NDArray[Any]] = []
