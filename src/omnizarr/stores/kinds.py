@@ -316,7 +316,7 @@ def of_name(path: str) -> Kind | None:
     """
     if is_usual(path):
         return None
-    kind = None
+    kind: Kind | None = None
     for ending in endings_of(path):
         kind = _BY_ENDING.get(ending)
         if kind is not None:

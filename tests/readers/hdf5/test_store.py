@@ -98,6 +98,7 @@ FILTERS = {
     "all": {"compression": "gzip", "shuffle": True, "fletcher32": True},
     "lzf": {"compression": "lzf"},
     "lzf and shuffle": {"compression": "lzf", "shuffle": True},
+    "lzf and checksum": {"compression": "lzf", "shuffle": True, "fletcher32": True},
     "szip": {"compression": "szip"},
 }
 
@@ -112,6 +113,22 @@ def test_filters_are_undone(name, dtype, tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as theirs:
         data = (np.arange(700) // 5).reshape(70, 10).astype(dtype)
         theirs.create_dataset("x", data=data, chunks=(16, 8), **FILTERS[name])
+    check_same(tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
+@pytest.mark.parametrize("fill", [None, 5])
+@pytest.mark.parametrize("dtype", ["i2", ">i4", "i8", "u1", ">u8", "f4", ">f8"])
+def test_scaleoffset_is_undone(dtype, fill, compression, tmp_path):
+    rng = np.random.default_rng(0)
+    with h5py.File(tmp_path / "x.h5", "w") as theirs:
+        for width in (1, 100, 30000):
+            data = (rng.random((40, 30)) * width).astype("u1" if dtype == "u1" else "i8").astype(dtype)
+            data[3:5] = 5
+            scale = 2 if "f" in dtype else 0
+            theirs.create_dataset(
+                f"{width}", data=data, chunks=(7, 30), scaleoffset=scale, fillvalue=fill, compression=compression
+            )
     check_same(tmp_path / "x.h5")
 
 
@@ -278,8 +295,9 @@ def test_netcdf_is_the_same_in_xarray(group, decoded):
     same(DATA / "everything.nc", "netcdf4", group=group, mask_and_scale=decoded, decode_times=decoded)
 
 
-@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
-@pytest.mark.parametrize("name", ["filters.nc", "h5netcdf.nc"])
+@pytest.mark.parametrize(
+    ("name", "engine"), [("filters.nc", "netcdf4"), ("h5netcdf.nc", "netcdf4"), ("h5netcdf.nc", "h5netcdf")]
+)
 def test_files_of_every_engine_are_the_same_in_xarray(name, engine):
     same(DATA / name, engine)
 

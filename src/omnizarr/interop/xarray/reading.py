@@ -31,7 +31,7 @@ from omnizarr.nodes.lazy import view
 from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.walk import walk
-from omnizarr.stores import Store
+from omnizarr.stores import Store, kinds
 from omnizarr.stores.urls import scheme_of
 
 __all__ = ["OmnizarrBackendEntrypoint"]
@@ -100,6 +100,10 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
             return False  # to look would be a request
         if not isinstance(filename_or_obj, str | os.PathLike | Store | Array | Group):
             return False
+        if isinstance(filename_or_obj, str | os.PathLike):
+            endings = kinds.endings_of(os.fsdecode(filename_or_obj))
+            if not kinds.READERS.keys().isdisjoint(endings):
+                return False  # other engines of xarray open these files
         try:
             node = opening.open(filename_or_obj, mode="r")
         except (OmnizarrError, OSError, TypeError, ValueError):

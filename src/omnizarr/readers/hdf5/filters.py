@@ -1,7 +1,8 @@
 """Filters of HDF5 as codecs of Zarr, and their inverse for chunks that the reader decodes itself.
 
 A filter whose bytes equal those of a codec becomes that codec, whose record knows its parameters. LZF, LZ4 and
-bitshuffle frame their data in their own ways: chunks with these are decoded here, with the package imagecodecs.
+bitshuffle frame their data in their own ways, and scaleoffset has no codec: chunks with these are decoded here, all but
+the last with the package imagecodecs.
 
 Spec: HDF5, "The Filter Pipeline Message"; the registered filters of the HDF Group.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import zlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -20,7 +22,7 @@ from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ArraySpec, Buffer
 from omnizarr.codecs.record import Record
-from omnizarr.errors import ChunkError, CodecError, MissingDependencyError
+from omnizarr.errors import ChunkError, CodecError, MissingDependencyError, OmnizarrError
 from omnizarr.formats.filters import load_codec
 from omnizarr.model import JSON, Named, datatypes
 from omnizarr.readers.hdf5.datasets import Filter
@@ -28,7 +30,9 @@ from omnizarr.readers.hdf5.datasets import Filter
 _SHUFFLE: Final = 2
 _SZIP: Final = 4
 _BLOSC: Final = 32001
-_LZF, _LZ4, _BITSHUFFLE = 32000, 32004, 32008
+_LZF, _LZ4, _BITSHUFFLE, _SCALEOFFSET = 32000, 32004, 32008, 6
+_SCALEOFFSET_HEAD: Final = 21
+_SLACK: Final = 64  # bytes of which filters make a chunk longer
 
 _NAMES: Final = {
     5: "nbit",
@@ -85,16 +89,22 @@ def _fitted(one: Filter, record: Record) -> tuple[int, ...]:
 
 
 def can_decode(chain: Sequence[Filter], size: int) -> bool:
-    """Return whether chunks with these filters can be decoded: own filters come last, and the others are codecs."""
-    left = list(chain)
-    while left and left[-1].number in _OWN:
-        left.pop()
-    return all(codec(each, size) is not None for each in left)
+    """Return whether chunks with these filters can be decoded: of those after an own one, few can."""
+    has_own = False
+    for each in chain:
+        if each.number in _OWN:
+            has_own = True
+        elif codec(each, size) is None or (has_own and each.number not in _STEPS):
+            return False
+    return True
 
 
 def lacking(chain: Sequence[Filter]) -> str:
     """Return the package that is missing to decode chunks; "" if none is."""
-    if any(each.number in _OWN for each in chain) and importlib.util.find_spec("imagecodecs") is None:
+    if (
+        any(each.number in _OWN and each.number != _SCALEOFFSET for each in chain)
+        and importlib.util.find_spec("imagecodecs") is None
+    ):
         return "imagecodecs"
     return ""
 
@@ -121,22 +131,29 @@ def decode(chain: Sequence[Filter], skipped: int, data: Buffer, size: int, lengt
         If a package is missing.
     """
     left = [each for number, each in enumerate(chain) if not skipped >> number & 1]
-    while left and left[-1].number in _OWN:
+    while any(each.number in _OWN for each in left):
         last = left.pop()
         try:
-            data = _OWN[last.number](last, bytes(data), size, length)
+            data = (_OWN | _STEPS)[last.number](last, bytes(data), size, length)
         except ImportError as error:
             raise MissingDependencyError(
                 f"the filter {title(last)} needs the package imagecodecs", remedy="pip install imagecodecs"
             ) from error
-        except (ValueError, RuntimeError, OverflowError, MemoryError) as error:
+        except (ValueError, RuntimeError, OverflowError, MemoryError, KeyError, IndexError, zlib.error) as error:
+            if isinstance(error, OmnizarrError):
+                raise
             raise ChunkError(f"the filter {title(last)} cannot decode the chunk: {error}") from error
     codecs = [codec(each, size) for each in left]
     named = [each for each in codecs if each is not None]
     if len(named) != len(codecs):
         raise ChunkError("a filter of the chunk has no codec", found=[title(each) for each in left])
+    return _undone(named, data, length)
+
+
+def _undone(codecs: Sequence[Named], data: Buffer, length: int) -> Buffer:
+    """Return what codecs have encoded, of a known number of bytes."""
     uint8 = datatypes.bind(Named("uint8"))
-    bound = chains.bind((Named("bytes"), *named), ArraySpec((length,), uint8, uint8.default_fill_value))
+    bound = chains.bind((Named("bytes"), *codecs), ArraySpec((length,), uint8, uint8.default_fill_value))
     return np.ascontiguousarray(bound.decode(data)).data
 
 
@@ -148,7 +165,7 @@ def _imagecodecs() -> Any:
 
 
 def _lzf(_one: Filter, data: bytes, _size: int, length: int) -> bytes:
-    return bytes(_imagecodecs().lzf_decode(data, out=length))
+    return bytes(_imagecodecs().lzf_decode(data, out=length + _SLACK))
 
 
 def _lz4(_one: Filter, data: bytes, _size: int, length: int) -> bytes:
@@ -214,4 +231,49 @@ def _unshuffled(data: bytes, size: int, length: int, block: int) -> bytes:
     return b"".join((*parts, data[at:]))
 
 
-_OWN: Final = {_LZF: _lzf, _LZ4: _lz4, _BITSHUFFLE: _bitshuffle}
+def _scaleoffset(one: Filter, data: bytes, size: int, length: int) -> bytes:
+    """Decode numbers above the smallest one, in as few bits as they need, after it and the number of bits."""
+    factor, is_float, order = one.parameters[1], one.parameters[3] == 1, "<>"[one.parameters[6] == 1]
+    bits, count = int.from_bytes(data[:4], "little"), length // size
+    smallest, packed = data[5:13], data[_SCALEOFFSET_HEAD:]
+    if bits >= 8 * size:
+        if len(packed) < length:
+            raise ValueError("the chunk ends too early")
+        return packed[:length]
+    wide = np.zeros((count, 64), np.uint8)
+    found = np.unpackbits(np.frombuffer(packed, np.uint8, (count * bits + 7) // 8))[: count * bits]
+    wide[:, 64 - bits :] = found.reshape(count, bits)
+    steps = np.packbits(wide, axis=1).view(">u8").ravel().astype(np.uint64)
+    kind = "f" if is_float else "u"
+    if is_float:
+        scale = np.array(10.0 ** (factor - (factor >> 31 << 32)), f"f{size}")
+        values = steps.astype(np.int64).astype(f"f{size}") / scale + np.frombuffer(smallest[:size], f"<f{size}")[0]
+    else:
+        values = (steps + np.uint64(int.from_bytes(smallest, "little"))).astype(f"u{size}")
+    if one.parameters[7] == 1 and bits:
+        fill = b"".join(each.to_bytes(4, "little") for each in one.parameters[8:])[:size]
+        values[steps == np.uint64((1 << bits) - 1)] = np.frombuffer(fill, f"<{kind}{size}")[0]
+    return values.astype(f"{order}{kind}{size}").tobytes()
+
+
+def _deflate(_one: Filter, data: bytes, _size: int, length: int) -> bytes:
+    """Decode data of at most as many bytes as own filters need for a chunk."""
+    most = length + length // 8 + 1024
+    inflating = zlib.decompressobj()
+    found = inflating.decompress(data, most)
+    if not inflating.eof:
+        raise ValueError("the stream is cut off, or too long")
+    return found
+
+
+def _unshuffle(one: Filter, data: bytes, size: int, _length: int) -> bytes:
+    return bytes(_undone([Named("numcodecs.shuffle", {"elementsize": (*one.parameters, size)[0]})], data, len(data)))
+
+
+def _check(_one: Filter, data: bytes, _size: int, _length: int) -> bytes:
+    return bytes(_undone([Named("numcodecs.fletcher32")], data, max(0, len(data) - 4)))
+
+
+_OWN: Final = {_LZF: _lzf, _LZ4: _lz4, _BITSHUFFLE: _bitshuffle, _SCALEOFFSET: _scaleoffset}
+_STEPS: Final = {1: _deflate, _SHUFFLE: _unshuffle, 3: _check}
+"""Filters that may come after those of `_OWN`, where the number of decoded bytes is not known."""
