@@ -402,7 +402,7 @@ def _offered(names: Iterable[str]) -> Kind | None:
 
 def _read_by(read: Callable[..., Any]) -> Opener:
     """Return what opens files by the reader of a package."""
-    return lambda place: _module("manifests.opening").open_place(read, place)  # type: ignore[no-any-return]
+    return lambda place: _module("manifests.opening").open_place(read, place)
 
 
 def _with_head(among: Iterable[tuple[Kind, int | None, bytes]], head: bytes) -> Kind | None:
