@@ -6,20 +6,18 @@ import glob
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from omnizarr.api.joining import as_one_packing, join
 from omnizarr.api.opening import open_group
 from omnizarr.api.ordering import Gaps, Ordering, Overlaps, Run
-from omnizarr.errors import JoinError, Remedy
-from omnizarr.formats import conventions
+from omnizarr.errors import JoinError, OmnizarrError, Remedy, StoreError
 from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.conventions.calendars import Times
-from omnizarr.model import Metadata
-from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
+from omnizarr.nodes.lazy.hierarchies import Variable, as_v3
 from omnizarr.nodes.lazy.layout import GRIDS, GridKind
 from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.tree import Filled
@@ -166,20 +164,12 @@ def _is_near(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and urls.is_local(os.fspath(source))
 
 
-class _Variable(NamedTuple):
-    """An array of a source, as Zarr v3 has it."""
-
-    array: Array
-    names: tuple[str | None, ...]
-    attributes: Mapping[str, Any]
-
-
 @dataclass
 class _Source:
     """One of the groups."""
 
     group: Group
-    arrays: dict[str, _Variable] = field(default_factory=dict)
+    arrays: dict[str, Variable] = field(default_factory=dict)
     groups: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     length: int = 0
     implied: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -238,7 +228,7 @@ class _Combining:
 
     # -- what there is ---------------------------------------------------------------
 
-    def _axis(self, variable: _Variable) -> int | None:
+    def _axis(self, variable: Variable) -> int | None:
         return variable.names.index(self.along) if self.along in variable.names else None
 
     def _length(self, source: _Source) -> int:
@@ -371,11 +361,11 @@ class _Combining:
             self.notes.append(f"{path!r} has missing values where {len(lacking)} sources lack it")
         return self._joined(path, found, axis)
 
-    def _two_that_differ(self, found: Mapping[int, _Variable]) -> tuple[tuple[int, _Variable], tuple[int, _Variable]]:
+    def _two_that_differ(self, found: Mapping[int, Variable]) -> tuple[tuple[int, Variable], tuple[int, Variable]]:
         first, *others = found.items()
         return first, next(each for each in others if each[1].names != first[1].names)
 
-    def _joined(self, path: str, found: Mapping[int, _Variable], axis: int) -> tuple[LazyArray, Mapping[str, Any]]:
+    def _joined(self, path: str, found: Mapping[int, Variable], axis: int) -> tuple[LazyArray, Mapping[str, Any]]:
         used = dict.fromkeys(run.source for run in self.runs)
         order = [number for number in used if number is not None and number in found] or list(found)
         wanted = self._with_units(order[0], path)
@@ -441,7 +431,7 @@ class _Combining:
             )
         return LazyArray(Filled(shape, like.dtype, value), like.dimension_names)
 
-    def _static(self, path: str, found: Mapping[int, _Variable]) -> tuple[LazyArray, Mapping[str, Any]]:
+    def _static(self, path: str, found: Mapping[int, Variable]) -> tuple[LazyArray, Mapping[str, Any]]:
         """Return an array without the dimension, which is the same in all sources."""
         if self.compat == "override":
             found = dict([next(iter(found.items()))])
@@ -468,20 +458,12 @@ class _Combining:
 def _looked_at(group: Group) -> _Source:
     """Return a group with all that is below, as Zarr v3 has it."""
     found = _Source(group)
-    members = dict(group.members(max_depth=None))
-    nodes: dict[str, Metadata] = {"": group._metadata}  # noqa: SLF001 - the same library
-    for path, node in members.items():
-        if not isinstance(node, Array | Group):
-            raise JoinError("a node of a source cannot be read", found=f"{path!r} of {group.store_path}")
-        nodes[path] = node._metadata  # noqa: SLF001
-    known = conventions.Nodes(nodes)
-    for path, metadata in nodes.items():
-        carried = conventions.carry(path, known, metadata, "v3").metadata
-        if path and isinstance(node := members[path], Array):
-            names = getattr(carried, "dimension_names", None) or (None,) * node.ndim
-            found.arrays[path] = _Variable(node, tuple(names), carried.attributes)
-        else:
-            found.groups[path] = carried.attributes
+    try:
+        found.arrays, found.groups = as_v3(group)
+    except StoreError:
+        raise
+    except OmnizarrError as error:
+        raise JoinError("a node of a source cannot be read", found=str(error)) from error
     for path, each in found.arrays.items():
         above = path.rpartition("/")[0]
         for name in (each.attributes.get("bounds"), each.attributes.get("climatology")):

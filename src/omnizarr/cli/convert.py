@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from omnizarr.cli import interrupts
+from omnizarr.cli import interrupts, labels
 from omnizarr.cli.layouts import CODECS_HELP, FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
 from omnizarr.cli.locate import Storage, is_url, open_node, storage_of
 from omnizarr.cli.options import (
@@ -77,6 +77,12 @@ PROBLEM: Final = 1
     shell_complete=one_of(SPELLED_CODECS),
     help=CODECS_HELP.format("keep, "),
 )
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="NAME=WHAT",
+    help="Part to convert, by coordinates, as in get: time=2020-01..2020-03. Repeat it for more dimensions.",
+)
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
 @click.option("--estimate", is_flag=True, help="Report the objects, bytes and time that it would take. Write nothing.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
@@ -96,6 +102,7 @@ def convert(
     source: str,
     target: str | None,
     codecs: dict[str, Any] | None,
+    select: tuple[str, ...],
     storage: Storage,
     *,
     as_json: bool,
@@ -114,6 +121,7 @@ def convert(
       omnizarr convert old.zarr new.zarr
       omnizarr convert old.zarr new.zarr --to v2 --codecs gzip:5
       omnizarr convert old.zarr new.zarr --chunks 100,100 --shards 1000,1000
+      omnizarr convert era5.zarr europe.zarr --select time=2020 --select lat=35:70
       omnizarr convert old.zarr --to v1 --dry-run
       omnizarr convert v2.zarr --in-place
       omnizarr convert tides.nc tides.zarr
@@ -128,6 +136,7 @@ def convert(
       2  the command is not valid
     """  # noqa: D301 - click's mark of lines to be kept
     _check(target, {**options, "codecs": codecs})
+    options["select"] = _parsed(select)
     begin: Any = source
     if not is_url(source) and not Path(source).expanduser().exists():
         place = open_node(source).store_path
@@ -150,6 +159,15 @@ def convert(
             click.echo(line)
     is_broken = report.unreadable or any(not node.node_type for node in report.nodes)
     return PROBLEM if is_broken else 0
+
+
+def _parsed(select: tuple[str, ...]) -> dict[str, labels.Label] | None:
+    found = labels.parse(select)
+    if select and not found:
+        raise click.UsageError(
+            f"--select takes names of dimensions with coordinates, such as lat=40:50, not {select[0]!r}"
+        )
+    return found or None
 
 
 def _check(target: str | None, options: dict[str, Any]) -> None:

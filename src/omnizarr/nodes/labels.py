@@ -29,6 +29,8 @@ Scalar: TypeAlias = "str | int | float | dt.date | np.generic"
 Label: TypeAlias = "Scalar | slice | list[Scalar] | tuple[Scalar, ...]"
 """A value; a slice of values, both ends included; or a list of values."""
 Chosen: TypeAlias = "int | slice | list[int]"
+Place: TypeAlias = "tuple[str, str, int]"
+"""A dimension, the path of the array with its coordinates, and its length."""
 
 _BLOCK: Final = 2**20
 """Coordinates that are in memory at once."""
@@ -36,12 +38,15 @@ _MOST_NAMED: Final = 8
 _NO_TIME: Final = np.iinfo(np.int64).min
 
 
-def positions(array: Array, labels: Mapping[str, Label]) -> tuple[Chosen, ...]:
+def positions(
+    array: Array, labels: Mapping[str, Label], places: dict[Place, Chosen] | None = None
+) -> tuple[Chosen, ...]:
     """Return the selection by position, one selector per dimension, for labels by the name of a dimension.
 
     A value selects its place and drops the dimension; a date that names less than the coordinates, such as ``2020-01``
     of days, selects all places in it. A slice selects the places between both ends, these included, in the order in
-    which they are stored, whether coordinates rise or fall. An open end is the first or last place.
+    which they are stored, whether coordinates rise or fall. An open end is the first or last place. What is found is
+    entered in `places`, if it is given: the coordinates of several arrays are then read once for the same labels.
 
     Raises
     ------
@@ -73,7 +78,7 @@ def positions(array: Array, labels: Mapping[str, Label]) -> tuple[Chosen, ...]:
                 path=array.path,
             )
     return tuple(
-        _chosen(array, name, length, labels[name]) if name in labels else slice(None)
+        _chosen(array, name, length, labels[name], {} if places is None else places) if name in labels else slice(None)
         for name, length in zip(names, array.shape, strict=True)
     )
 
@@ -94,18 +99,24 @@ def coordinates_of(array: Array, name: str, length: int) -> Array | None:
     return None if found is None else around.array(found[0])
 
 
-def _chosen(array: Array, name: str, length: int, label: Label) -> Chosen:
+def _chosen(array: Array, name: str, length: int, label: Label, places: dict[Place, Chosen]) -> Chosen:
     coordinates = coordinates_of(array, name, length)
     try:
         if coordinates is None:
             return _by_position(name, length, label)
-        axis = _Axis.of(name, coordinates)
-        if isinstance(label, list | tuple):
-            found = [axis.place(each) for each in label]
-            return [place for each in found for place in ([each] if isinstance(each, int) else _listed(each, length))]
-        return axis.between(label) if isinstance(label, slice) else axis.place(label)
+        place = name, coordinates.path, length
+        if place not in places:
+            places[place] = _by_coordinates(_Axis.of(name, coordinates), length, label)
+        return places[place]
     except SelectionError as error:
         raise error.add(store=str(array.store), path=array.path)
+
+
+def _by_coordinates(axis: _Axis, length: int, label: Label) -> Chosen:
+    if isinstance(label, list | tuple):
+        found = [axis.place(each) for each in label]
+        return [place for each in found for place in ([each] if isinstance(each, int) else _listed(each, length))]
+    return axis.between(label) if isinstance(label, slice) else axis.place(label)
 
 
 def _listed(chosen: Chosen, length: int) -> list[int]:

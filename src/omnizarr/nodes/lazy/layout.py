@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
-from omnizarr.codecs import chain, portable
+from omnizarr.codecs import chain
+from omnizarr.codecs import portable as replacements
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialect_named
 from omnizarr.indexing.transforms import Along
@@ -39,7 +40,12 @@ _SHARDING: Final = "sharding_indexed"
 
 
 def metadata_of(
-    lazy: LazyArray, attributes: Mapping[str, Any] | None, like: Array | None, grid: GridKind = "regular"
+    lazy: LazyArray,
+    attributes: Mapping[str, Any] | None,
+    like: Array | None,
+    grid: GridKind = "regular",
+    *,
+    portable: bool = True,
 ) -> ArrayMetadata:
     """Return the metadata of a lazy array as Zarr v3 has it.
 
@@ -52,12 +58,14 @@ def metadata_of(
         The array that it takes its codecs from, if no source is in a store.
     grid : {"regular", "rectilinear"}
         Whether all chunks have one shape, or start again with each source.
+    portable : bool
+        Whether compressors that few readers know are replaced.
     """
     first = _first(lazy)
     source = like if first is None else first
     plain = _plain(lazy, attributes, source)
     if not lazy.ndim or source is None:
-        return _with_codecs(lazy, plain, source, None)
+        return _with_codecs(lazy, plain, source, None, portable=portable)
     outer = _stored_chunks(lazy)
     inner = None if chunking.inner_chunk_shape(source._metadata.codecs) is None else lazy.chunks  # noqa: SLF001
     if outer is not None:
@@ -69,7 +77,7 @@ def metadata_of(
             plain = replace(plain, chunk_grid=found if any(len(row) > 1 for row in lengths) else grids.regular(outer))
         else:
             plain = replace(plain, chunk_grid=grids.regular(outer))
-    return _with_codecs(lazy, plain, source, inner if outer is not None else None)
+    return _with_codecs(lazy, plain, source, inner if outer is not None else None, portable=portable)
 
 
 def _first(lazy: LazyArray) -> Array | None:
@@ -193,13 +201,13 @@ def _runs(known: Mapping[tuple[int, int], int], length: int, size: int) -> Itera
 
 
 def _with_codecs(
-    lazy: LazyArray, plain: ArrayMetadata, source: Array | None, inner: tuple[int, ...] | None
+    lazy: LazyArray, plain: ArrayMetadata, source: Array | None, inner: tuple[int, ...] | None, *, portable: bool
 ) -> ArrayMetadata:
     """Return the metadata with the nearest codecs to those of a source that can be said in v3, and run."""
     if source is None:
         return plain
-    is_same = source.dtype == lazy.dtype
-    for codecs in _candidates(plain, source._metadata, inner, is_same=is_same):  # noqa: SLF001 - a part of Array
+    is_same, metadata = source.dtype == lazy.dtype, source._metadata  # noqa: SLF001 - a part of Array
+    for codecs in _candidates(plain, metadata, inner, is_same=is_same, portable=portable):
         made = replace(plain, codecs=codecs)
         if _is_possible(made):
             return made
@@ -207,14 +215,14 @@ def _with_codecs(
 
 
 def _candidates(
-    plain: ArrayMetadata, source: ArrayMetadata, inner: tuple[int, ...] | None, *, is_same: bool
+    plain: ArrayMetadata, source: ArrayMetadata, inner: tuple[int, ...] | None, *, is_same: bool, portable: bool
 ) -> Iterator[tuple[Named, ...]]:
     spec = spec_of(plain)
     item = spec.dtype.itemsize if spec.data_type.is_fixed_size else 1
     codecs = source.codecs
-    if source.dialect != "v3":
+    if portable and source.dialect != "v3":
         nbytes = item * math.prod(spec.shape)
-        codecs = tuple(itertools.chain.from_iterable(new for _, new in portable.replaced(codecs, item, nbytes)))
+        codecs = tuple(itertools.chain.from_iterable(new for _, new in replacements.replaced(codecs, item, nbytes)))
     if is_same and len(plain.shape) == len(source.shape) and (inner is not None or not _has_shards(codecs)):
         yield _with_inner(codecs, inner)
     _, _, compressors = chunking.split(codecs)
@@ -261,6 +269,6 @@ def _is_possible(made: ArrayMetadata) -> bool:
         bound = chain.bind(read.codecs, spec_of(read))
         if bound.left_out or any(chain.losses(bound)):
             return False
-        return not portable.that_cannot_encode(chunking.split(read.codecs)[2])
+        return not replacements.that_cannot_encode(chunking.split(read.codecs)[2])
     except OmnizarrError:
         return False

@@ -51,6 +51,8 @@ class LazyStore(Store):
         Whether all chunks of an array have one shape, or chunks start again with each source: then all are passed on
         but those that are shorter, at the end of a source. Few programs read such arrays but omnizarr, and new versions
         of zarr-python with a setting.
+    portable : bool
+        Whether compressors of older formats that few readers of Zarr v3 know are replaced.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class LazyStore(Store):
         *,
         like: Mapping[str, Array] | None = None,
         grid: GridKind = "regular",
+        portable: bool = True,
     ) -> None:
         if grid not in GRIDS:
             raise ValueError(f"grid={grid!r}: expected one of {', '.join(map(repr, GRIDS))}")
@@ -88,7 +91,7 @@ class LazyStore(Store):
             where = StorePath(self._documents, path)
             creating.new_group(where, 3, known.get(path), overwrite=False)
         for path, lazy in self._views.items():
-            metadata = metadata_of(lazy, known.get(path), (like or {}).get(path), grid)
+            metadata = metadata_of(lazy, known.get(path), (like or {}).get(path), grid, portable=portable)
             where = StorePath(self._documents, path)
             self._arrays[path] = creating.add_array(where, metadata, ArrayConfig.of(), overwrite=False)
 

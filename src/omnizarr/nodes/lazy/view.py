@@ -128,9 +128,10 @@ class LazyArray:
         names = self.dimension_names
         if names is not None:
             new: list[str | None] = [None] * len(transform.shape)
-            for name, output in zip(names, transform.outputs, strict=True):
-                if isinstance(output, Along):
-                    new[output.dim] = name
+            of_axes = [() if isinstance(output, int) else transforms.dims_of(output) for output in transform.outputs]
+            for name, dims in zip(names, of_axes, strict=True):
+                if len(dims) == 1 and sum(dims[0] in others for others in of_axes) == 1:
+                    new[dims[0]] = name
             names = tuple(new)
         return LazyArray(selected(self._node, transform), names, self.notes)
 

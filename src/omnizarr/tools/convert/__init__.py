@@ -6,11 +6,12 @@ The parts of a conversion: a plan, moving and comparing chunks, a journal, and a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from omnizarr.nodes.labels import Label
     from omnizarr.support.progress import Progress
     from omnizarr.tools.convert.report import Conversion
     from omnizarr.tools.convert.task import Task
@@ -22,6 +23,7 @@ def convert(
     *,
     zarr_format: int | str | None = 3,
     path: str | None = None,
+    select: Mapping[str, Label] | None = None,
     source_format: int | str | None = None,
     chunks: Any = None,
     shards: Any = None,
@@ -66,6 +68,12 @@ def convert(
         The target format: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: the format of the source.
     path : str, optional
         Path in the source of the node to convert.
+    select : mapping of str to label, optional
+        The part to convert: coordinates by the name of a dimension, as for `omnizarr.get`, such as
+        ``{"time": slice("2000", "2001"), "lat": slice(40, 50)}``. All arrays with the dimension are cut, coordinates
+        and their bounds included; others are taken whole, and attributes stay. A single value drops its dimension.
+        Chunks that lie in the part entirely are copied unchanged if they begin where a chunk of the copy begins.
+        Files that are not Zarr are left out.
     source_format : int or str, optional
         The format to read, if the source has documents of several formats.
     chunks, shards, filters, serializer, compressors, codecs
@@ -151,6 +159,8 @@ def convert(
         If the name of a new target is that of a file of another format.
     MetadataError
         If lengths of chunks are not valid; if one length for all dimensions makes chunks of more than 256 MiB.
+    SelectionError
+        If no array has a dimension that is selected, or there is no such place on it.
     SchedulerError
         If the cluster cannot be reached, loses all workers, or has workers that cannot reach source or target.
         You can resume the conversion, with or without the cluster.
@@ -167,6 +177,12 @@ def convert(
     (True, True)
     >>> omnizarr.open(new)["temp"][...]
     array([280.5, 281. ])
+    >>> lat = old.create_array("lat", data=[40, 50])
+    >>> old["lat"].attrs["_ARRAY_DIMENSIONS"] = old["temp"].attrs["_ARRAY_DIMENSIONS"] = ["lat"]
+    >>> north = {}
+    >>> _ = omnizarr.convert(old, north, select={"lat": slice(45, None)})
+    >>> omnizarr.open(north)["temp"][...], omnizarr.open(north)["lat"][...]
+    (array([281.]), array([50]))
     """
     return _run(locals())
 
@@ -245,6 +261,8 @@ def _run(keywords: dict[str, Any]) -> Conversion:
     if _may_be_files(task.source, task.target):
         extension = import_module("omnizarr.tools.extension").extension()
         if extension.concerns(task.source, task.target):
+            if task.select:
+                task = import_module("omnizarr.tools.convert.selecting").of_task(task, extension)
             of_file: Conversion = extension.convert(task)
             return of_file
     report: Conversion = import_module("omnizarr.tools.convert.converter").run(task)

@@ -39,7 +39,7 @@ from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
-from omnizarr.tools.convert import files, inplace, journal, temporary, transfer
+from omnizarr.tools.convert import files, inplace, journal, selecting, temporary, transfer
 from omnizarr.tools.convert.estimating import estimate as estimate_of
 from omnizarr.tools.convert.journal import Journal
 from omnizarr.tools.convert.moving import Move
@@ -75,22 +75,26 @@ def run(task: Task) -> Conversion:
         dialect = dialect_named(found.metadata.dialect) if is_same else dialects_for(task.zarr_format)[0]
         if task.in_place and task.source_format is None:
             found = _beside(found, dialect)
+        whole = found
+        if task.select:
+            found = selecting.found(task, whole, dialect)
         plans = plan(found, dialect, task.encoding, in_place=task.in_place)
+        plans = selecting.with_copies(plans, whole) if task.select else plans
         _refuse_losses(task, plans)
         place = None
         if task.target is not None:
             place = _place(opened, task.target, None, "r" if task.only_plans else "a", for_target)
             if place.store is not task.target:
                 refuse_other_format(place.store)  # in a dry run, too
-            _refuse_overlap(found.where, place)
+            _refuse_overlap(whole.where, place)
             plans = fitted(plans, place)
             _refuse_losses(task, plans)
         notes = extension().notes(found.where)
         planned = (step.report(in_place=task.in_place) for step in plans.steps)
         report = Conversion(
-            source=shown(task.source, task.path, found.where),
+            source=shown(task.source, task.path, whole.where),
             target="",
-            source_format=found.metadata.dialect,
+            source_format=whole.metadata.dialect,
             target_format=dialect.name,
             nodes=tuple(_with_repairs(found.where, notes, planned)),
             dry_run=task.only_plans,
@@ -289,6 +293,8 @@ class _Work:
         keys = (dialects_at(at)[0].keyspace.chunk_prefix(at.path) if at.home else at.prefix for at in homes)
         arrays = tuple(key[len(self.root.prefix) :].rstrip("/") for key in keys if key.startswith(self.root.prefix))
         ours = replace(self.plan.journal(verify=self.task.verify), began=time.time(), arrays=arrays)
+        if self.task.select:
+            ours = replace(ours, options={**ours.options, "select": repr(dict(self.task.select))})
         if self.elsewhere is None:
             return ours
         return replace(ours, options={**ours.options, "temporary": str(self.elsewhere)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ class Task:
     target: Any = None
     zarr_format: int | str | None = 3
     path: str | None = None
+    select: Mapping[str, Any] | None = None
     source_format: int | str | None = None
     chunks: Any = None
     shards: Any = None
@@ -96,6 +97,8 @@ class Task:
             self._check_in_place()
 
     def _check_in_place(self) -> None:
+        if self.select:
+            raise ValueError("in place, everything stays: a part of it cannot be selected")
         if given := self.encoding.given:
             raise ValueError(f"in place, chunks stay unchanged: {', '.join(given)} cannot be given")
         for is_given, what in (
