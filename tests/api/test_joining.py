@@ -18,6 +18,7 @@ from omnizarr.errors import (
     StaleError,
     ValueTypeError,
 )
+from omnizarr.storage import LazyStore
 from omnizarr.stores import LocalStore, MetricsStore
 
 
@@ -449,3 +450,95 @@ def test_integers_that_mean_others_of_the_same_bits_are_unpacked_as_xarray_does(
     joined = omnizarr.concat([array(stored, attributes) for stored, attributes in said])
     each = [xarray.conventions.decode_cf_variable("v", xarray.Variable("x", *one)).values for one in said]
     np.testing.assert_array_equal(joined[...], np.concatenate(each))
+
+
+# ---- arrays of groups in memory
+
+
+def of_array(made):
+    return made
+
+
+def of_lazy(made):
+    return made.lazy[...]
+
+
+def of_group(made):
+    """An array of a group in memory, which is made of a lazy array."""
+    store = LazyStore({"t": omnizarr.concat([made])})
+    return omnizarr.open_group(store, mode="r")["t"]
+
+
+def of_values_in_a_group(made):
+    """The same, of elements in memory: only the group has attributes."""
+    store = LazyStore({"t": omnizarr.concat([made[...]])}, {"t": dict(made.attrs)})
+    return omnizarr.open_group(store, mode="r")["t"]
+
+
+def of_combined_groups(made):
+    group = omnizarr.create_group({})
+    group.create_array("t", data=made[...], dimension_names=["x"], attributes=dict(made.attrs))
+    return omnizarr.combine([group], along="x")["t"]
+
+
+JOINS = {
+    "concat": (omnizarr.concat, np.concatenate),
+    "stack": (omnizarr.stack, np.stack),
+    "block": (lambda sources: omnizarr.block([[source] for source in sources]), np.stack),
+}
+KINDS = (of_array, of_lazy, of_group, of_values_in_a_group, of_combined_groups)
+every_join = pytest.mark.parametrize("how", JOINS)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_join
+@every_kind
+def test_times_in_other_units_are_refused_in_every_join(how, kind):
+    sources = [kind(array([0, 1], {"units": f"days since {year}-01-01"})) for year in (2000, 2001)]
+    with pytest.raises(JoinError, match=r"different units: found 'days since 2001-01-01'.*'days since 2000-01-01'"):
+        JOINS[how][0](sources)
+
+
+@every_join
+@every_kind
+def test_times_of_other_calendars_are_refused_in_every_join(how, kind):
+    same = {"units": "days since 2000-01-01"}
+    sources = [kind(array([0, 1], {**same, "calendar": name})) for name in ("standard", "noleap")]
+    with pytest.raises(JoinError, match="different calendar: found 'noleap'"):
+        JOINS[how][0](sources)
+
+
+@every_join
+@every_kind
+def test_packing_that_differs_is_undone_in_every_join(how, kind):
+    sources = [
+        kind(array(np.int16([1, 2]), {"scale_factor": scale, "add_offset": 1.0, "units": "K"})) for scale in (0.5, 2.0)
+    ]
+    joined = JOINS[how][0](sources)
+    np.testing.assert_array_equal(joined[...], JOINS[how][1]([np.array([1.5, 2.0]), np.array([3.0, 5.0])]))
+    assert joined.notes == ("packed in different ways: each source is unpacked by its own attributes",)
+
+
+@every_join
+@every_kind
+def test_packing_that_is_the_same_stays_in_every_join(how, kind):
+    packing = {"scale_factor": 0.5, "add_offset": 1.0, "units": "K"}
+    joined = JOINS[how][0]([kind(array(np.int16([n, 2]), packing)) for n in (1, 7)])
+    assert (joined.dtype, joined.notes) == (np.int16, ())
+    np.testing.assert_array_equal(joined[...], JOINS[how][1]([[1, 2], [7, 2]]))
+
+
+@every_join
+def test_attributes_that_a_group_gives_count_and_not_those_of_its_sources(how):
+    """Their units, and how their numbers are packed, are those that a reader of the group sees."""
+
+    def given(**attributes):
+        store = LazyStore(
+            {"t": array(np.int16([1, 2]), {"units": "K", "scale_factor": 5.0}).lazy[...]}, {"t": attributes}
+        )
+        return omnizarr.open_group(store, mode="r")["t"]
+
+    with pytest.raises(JoinError, match="different units"):
+        JOINS[how][0]([given(units="degC"), given(units="K")])
+    joined = JOINS[how][0]([given(units="K", scale_factor=2.0), given(units="K", scale_factor=3.0)])
+    np.testing.assert_array_equal(joined[...], JOINS[how][1]([[2.0, 4.0], [3.0, 6.0]]))

@@ -23,6 +23,8 @@ from omnizarr.stores.urls import scheme_of
 _KEYS: Final = keys.bind(Named("default"))
 _ELSEWHERE: Final = Features(16, is_shared=True)
 """Of sources on other machines that are not open."""
+_MEANING: Final = ("units", "calendar", "scale_factor", "add_offset")
+"""Attributes without which elements that are joined would mean something else."""
 
 
 class LazyStore(Store):
@@ -86,6 +88,7 @@ class LazyStore(Store):
         self._documents = MemoryStore()
         self._arrays: dict[str, Array] = {}
         self._shown: dict[str, ShownChunks] = {}
+        self._meanings: dict[str, bool] = {}
         groups = [path for path in ("", *known) if path not in self._views]
         for path in dict.fromkeys(groups):
             where = StorePath(self._documents, path)
@@ -103,7 +106,7 @@ class LazyStore(Store):
         self = cls.__new__(cls)
         self._views, self._features, self.notes = {}, None, tuple(notes)
         self._documents = MemoryStore(dict(documents))
-        self._arrays, self._shown = {}, {}
+        self._arrays, self._shown, self._meanings = {}, {}, {}
         for path, view in views.items():
             found = detection.open_array(StorePath(self._documents, path))
             self._arrays[path] = array = Array(found.where, found.metadata, ArrayConfig.of())
@@ -130,6 +133,17 @@ class LazyStore(Store):
     def view_of(self, path: str) -> LazyArray:
         """Return the lazy array at a path, which reads its sources without making chunks."""
         return self._views[path]
+
+    def has_meaning_of_sources(self, path: str) -> bool:
+        """Return whether elements mean what the attributes of the sources say.
+
+        If not, because sources in memory have no attributes or the store was given others, the array itself is joined.
+        """
+        found = self._meanings.get(path)
+        if found is None:
+            given, known = self._arrays[path].attrs, self._views[path].attrs
+            found = self._meanings[path] = all(given.get(name) == known.get(name) for name in _MEANING)
+        return found
 
     # -- what it can do --------------------------------------------------------------
 

@@ -452,8 +452,7 @@ def as_lazy(source: Any, *, watched: bool = False) -> LazyArray:
     view_of = getattr(getattr(source, "store", None), "view_of", None)
     if view_of is not None:  # an array of a `LazyStore`
         found: LazyArray = view_of(source.path.strip("/"))
-        # Elements in memory have no attributes: then only the array knows their units.
-        if all(hasattr(leaf.source, "attrs") for leaf in tree.leaves(found._node)) or not source.attrs:  # noqa: SLF001
+        if source.store.has_meaning_of_sources(source.path.strip("/")):
             return found
     names = getattr(source, "dimension_names", None)
     seen = sources.stamp(source) if watched else None
