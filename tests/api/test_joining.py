@@ -310,7 +310,9 @@ def test_names_of_dimensions_follow_them():
     assert view[None, ::2].dimension_names == (None, "time", "x")
     assert view[1].dimension_names == ("x",)
     assert view.T.dimension_names == ("x", "time")
-    assert view[..., [0, 1]].dimension_names == ("time", None)
+    assert view[..., [0, 1]].dimension_names == ("time", "x")
+    assert view.vindex[[0, 1], [0, 1]].dimension_names == (None,)
+    assert view[[[0, 1], [2, 3]], :].dimension_names == (None, None, "x")
     assert view.rename({"x": "lon"}).dimension_names == ("time", "lon")
     assert view.rename(["a", None]).dimension_names == ("a", None)
     with pytest.raises(SelectionError, match="no such dimension: found y"):

@@ -42,6 +42,14 @@ def test_pattern_in_quotes(run, runs, tmp_path):
     assert (code, found["sources"], found["length"], found["joined"]) == (0, 2, 731, ["time", "wind"])
 
 
+def test_chunks_start_again_with_each_group_if_asked(run, runs, tmp_path):
+    view = tmp_path / "run.zview"
+    for grid in ("regular", "rectilinear"):
+        assert run("combine", "--along=time", "--grid", grid, "--overwrite", *runs[:2], view)[0] == 0
+        assert omnizarr.open(view)["wind"].metadata.chunk_grid.name == grid
+    assert omnizarr.open(view)["wind"].chunks[0] == (366, 365)  # those of the groups
+
+
 def test_what_to_type_for_a_gap(run, runs, tmp_path):
     view = tmp_path / "run.zview"
     code, _, err = run("combine", "--along", "time", *runs, view)

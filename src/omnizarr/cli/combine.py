@@ -53,6 +53,13 @@ from omnizarr.support.text import visible
     help="Variables without the dimension: must be equal, or are those of the first group.",
 )
 @click.option("--no-sort", "sort", is_flag=True, flag_value=False, default=True, help="Keep the order of the groups.")
+@click.option(
+    "--grid",
+    type=click.Choice(["regular", "rectilinear"]),
+    default="regular",
+    show_default=True,
+    help="Chunks of one shape, or chunks that start again with each group: few programs read those.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace DST if it exists.")
 @storage_options
 @quiet_option

@@ -144,7 +144,7 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
-        raise _too_large(binding, chain, key, coords) from error
+        raise too_large(binding, chain, key, coords) from error
 
 
 def _of_wrong_size(binding: Binding, chain: Chain, key: str) -> ChunkSizeError | None:
@@ -160,7 +160,8 @@ def _of_wrong_size(binding: Binding, chain: Chain, key: str) -> ChunkSizeError |
     return None
 
 
-def _too_large(binding: Binding, chain: Chain, key: str, coords: tuple[int, ...]) -> ChunkMemoryError:
+def too_large(binding: Binding, chain: Chain, key: str, coords: tuple[int, ...]) -> ChunkMemoryError:
+    """Return the error for a chunk that is too large for the memory."""
     size = chain.spec.nbytes
     return ChunkMemoryError(
         "the chunk is too large for the available memory",
@@ -278,7 +279,7 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
-        raise _too_large(binding, chain, key, coords) from error
+        raise too_large(binding, chain, key, coords) from error
 
 
 def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArray, ndim: int, piece: Piece) -> None:
@@ -304,7 +305,7 @@ def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArr
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
-        raise _too_large(binding, chain, key, coords) from error
+        raise too_large(binding, chain, key, coords) from error
 
 
 def _update(store: Store, key: str, chain: Chain, change: Change) -> None:

@@ -12,7 +12,7 @@ import zarr
 from hypothesis import given, settings
 
 import omnizarr
-from omnizarr.errors import MetadataError, OmnizarrError
+from omnizarr.errors import ChunkMemoryError, MetadataError, OmnizarrError
 from omnizarr.storage import LazyStore, MemoryStore
 from omnizarr.stores import WrapperStore, verbs
 from tests.nodes.lazy.test_against_numpy import a_change, a_join, a_selection, a_source
@@ -119,6 +119,28 @@ def test_a_rectilinear_grid_passes_on_all_but_the_last_chunks_of_sources():
     assert array.chunks == ((3, 3, 1, 3, 3, 1, 3, 3, 1), (2, 2))
     assert number_passed_on(store, sources) == (14, 18)
     np.testing.assert_array_equal(omnizarr.open(copied(store))["x"][...], lazy[...])
+
+
+def test_a_rectilinear_grid_has_the_chunks_of_each_source():
+    sources = [parts(count=1, length=length, chunks=(length, 2))[0] for length in (6, 5, 6)]
+    lazy = omnizarr.concat(sources)
+    store = shown(lazy, grid="rectilinear")
+    assert omnizarr.open(store)["x"].chunks == ((6, 5, 6), (2, 2))
+    assert number_passed_on(store, sources) == (6, 6)
+    np.testing.assert_array_equal(omnizarr.open(copied(store))["x"][...], lazy[...])
+
+
+def test_a_chunk_that_no_memory_holds_is_an_error_that_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    omnizarr.create_array("a", data=np.arange(4.0), chunks=2)
+    omnizarr.save_view("v.zview", omnizarr.concat(["a"]))
+    document = json.loads((tmp_path / "v.zview").read_text())
+    document["documents"]["zarr.json"]["chunk_grid"]["configuration"]["chunk_shape"] = [10**17]
+    (tmp_path / "v.zview").write_text(json.dumps(document))
+    array = omnizarr.open("v.zview")
+    assert array[...].tolist() == [0, 1, 2, 3]
+    with pytest.raises(ChunkMemoryError, match="too large for the available memory"):
+        array.store.get("c/0")
 
 
 @pytest.mark.parametrize(

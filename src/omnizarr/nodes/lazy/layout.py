@@ -24,7 +24,8 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.deferred import Deferred
-from omnizarr.nodes.lazy.reading import jobs
+from omnizarr.nodes.lazy.reading import Job, jobs
+from omnizarr.nodes.lazy.tree import Leaf
 from omnizarr.nodes.lazy.view import LazyArray, chunks_of
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore
@@ -152,27 +153,35 @@ def _divides(inner: Sequence[int], lengths: Sequence[Sequence[Any]]) -> bool:
 
 def _anew(lazy: LazyArray, lengths: Sequence[int]) -> list[list[list[int]]] | None:
     """Return runs of chunks for each dimension that begin where sources begin; None if there are no such chunks."""
-    parts: list[dict[tuple[int, int], int]] = [{} for _ in lazy.shape]
+    parts: list[dict[tuple[int, int], tuple[int, int]]] = [{} for _ in lazy.shape]
     for job in itertools.islice(jobs(lazy._node), _MOST_LENGTHS + 1):  # noqa: SLF001 - two halves of one thing
         begun = {
-            output.dim: output.indices.start
-            for output in job.source.outputs
+            output.dim: (output.indices.start, own or lengths[output.dim])
+            for output, own in zip(job.source.outputs, _lengths_of(job), strict=True)
             if isinstance(output, Along) and output.indices.step == 1
         }
-        for output, known in zip(job.target.outputs, parts, strict=True):
+        for dim, (output, known) in enumerate(zip(job.target.outputs, parts, strict=True)):
             if not isinstance(output, Along) or output.indices.step != 1:
                 return None
-            known[output.indices.start, output.indices.stop] = begun.get(output.dim, 0)
+            known.setdefault((output.indices.start, output.indices.stop), begun.get(output.dim, (0, lengths[dim])))
     found = []
-    for known, length, size in zip(parts, lengths, lazy.shape, strict=True):
-        runs = list(_runs(known, length, size))
+    for known, size in zip(parts, lazy.shape, strict=True):
+        runs = list(_runs(known, size))
         if not runs or len(runs) > _MOST_LENGTHS:
             return None
         found.append(runs)
     return found
 
 
-def _runs(known: Mapping[tuple[int, int], int], length: int, size: int) -> Iterator[list[int]]:
+def _lengths_of(job: Job) -> tuple[int, ...]:
+    """Return the lengths of the stored chunks of a job's source, 0 where they are not known."""
+    source: Any = job.leaf.source if isinstance(job.leaf, Leaf) else None
+    found = stored_chunk_shape(source._metadata) if isinstance(source, Array) else getattr(source, "chunks", None)  # noqa: SLF001
+    is_known = found is not None and all(isinstance(length, int) for length in found)
+    return tuple(found) if found is not None and is_known else (0,) * len(job.source.outputs)
+
+
+def _runs(known: Mapping[tuple[int, int], tuple[int, int]], size: int) -> Iterator[list[int]]:
     """Yield length and number of chunks along a dimension; nothing if parts overlap."""
     found: list[list[int]] = []
 
@@ -183,7 +192,7 @@ def _runs(known: Mapping[tuple[int, int], int], length: int, size: int) -> Itera
             found.append([each, count])
 
     at = 0
-    for (start, stop), begun in sorted(known.items()):
+    for (start, stop), (begun, length) in sorted(known.items()):
         if start != at:
             return
         first = min(-begun % length, stop - start)

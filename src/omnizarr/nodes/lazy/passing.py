@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from omnizarr.codecs.chain import Chain
 from omnizarr.engine import Binding, reference
 from omnizarr.errors import OmnizarrError
 from omnizarr.indexing import Plan, transforms
@@ -204,6 +205,13 @@ class ShownChunks:
 
     def _encoded(self, coords: Coords) -> Buffer:
         chain = self._binding.chain_for(coords)
+        try:
+            return self._encoded_by(chain, coords)
+        except MemoryError as error:
+            bound = _bound(self.array)
+            raise reference.too_large(bound, chain, bound.key_of(coords), coords) from error
+
+    def _encoded_by(self, chain: Chain, coords: Coords) -> Buffer:
         spec, dtype = chain.spec, self.view.dtype
         box = self.grid.slices_of(coords)
         if dtype.kind in _PLAIN and dtype.kind == spec.dtype.kind and not dtype.hasobject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from omnizarr.errors import MetadataError, ReadOnlyError
+from omnizarr.errors import MetadataError, ReadOnlyError, Wording
 from omnizarr.model import Named, keys
 from omnizarr.nodes import creating, detection
 from omnizarr.nodes.array import Array
@@ -79,7 +79,7 @@ class LazyStore(Store):
         portable: bool = True,
     ) -> None:
         if grid not in GRIDS:
-            raise ValueError(f"grid={grid!r}: expected one of {', '.join(map(repr, GRIDS))}")
+            raise ValueError(Wording(f"{{grid}}: expected one of {', '.join(map(repr, GRIDS))}", grid=grid))
         self._features: Features | None = None
         self._views = dict(arrays)
         known = {path: dict(each) for path, each in (attributes or {}).items()}
