@@ -1,7 +1,10 @@
 """What fills memory of the caller (`out=`) leaves memory alone that must not be written, with a ValueError."""
 
+import array as stdlib_array
 import asyncio
+import ctypes
 import inspect
+import mmap
 from contextlib import suppress
 
 import numpy as np
@@ -24,6 +27,7 @@ WAYS = {
     "Array.get_mask_selection": lambda a, out: a.get_mask_selection(np.ones((3, 4), "?"), out=out.reshape(12)),
     "Array.get_block_selection": lambda a, out: a.get_block_selection(..., out=out),
     "read_many": lambda a, out: omnizarr.read_many([(a, ...)], out=[out]),
+    "LazyArray.read": lambda a, out: a.lazy[...].read(out=out),
 }
 WAYS |= {
     f"Async{name}": lambda a, out, way=way: asyncio.run(_awaited(way(aio.AsyncArray(a), out)))
@@ -116,7 +120,13 @@ def test_memory_of_any_layout_is_filled(way, engine, codec):
 
 def test_all_functions_that_fill_memory_are_tried():
     found = set()
-    for prefix, scope in (("", omnizarr), ("aio.", aio), ("Array.", omnizarr.Array), ("AsyncArray.", aio.AsyncArray)):
+    for prefix, scope in (
+        ("", omnizarr),
+        ("aio.", aio),
+        ("Array.", omnizarr.Array),
+        ("AsyncArray.", aio.AsyncArray),
+        ("LazyArray.", omnizarr.LazyArray),
+    ):
         for name, function in inspect.getmembers(scope, callable):
             with suppress(ValueError, TypeError):
                 if not name.startswith("_") and "out" in inspect.signature(function).parameters:
@@ -136,9 +146,124 @@ def test_fields_that_are_arrays_are_put_into_memory(engine):
         array.get_basic_selection(fields="a", out=np.zeros(3, "i8"))
 
 
+class Exported:
+    """An array of a library whose only way to share its memory is DLPack."""
+
+    def __init__(self, values, device=(1, 0), **options):
+        self.values, self.device, self.options = values, device, options
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__(**options | self.options)
+
+
+class OldExported(Exported):
+    """The same, before version 1 of DLPack: without keywords, and silent about what may be written."""
+
+    def __dlpack__(self, stream=None):
+        return self.values.__dlpack__()
+
+
+class Tensor(OldExported):
+    """The same, which also shares its memory by NumPy's protocol, as torch does."""
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+class Interface:
+    def __init__(self, values):
+        self.__array_interface__ = values.__array_interface__
+        self.values = values
+
+
+class Elsewhere:
+    __cuda_array_interface__ = None  # no memory of the host
+
+
+class OnlyValues:
+    """Its values may be made only now."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros((3, 4), "i4")
+
+
+FOREIGN = {
+    "DLPack": Exported,
+    "pinned memory by DLPack": lambda values: Exported(values, (3, 0), dl_device=(1, 0)),
+    "an old tensor": Tensor,
+    "array interface": Interface,
+    "memoryview": memoryview,
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", [way for way in WAYS if "mask" not in way])
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_memory_of_other_libraries_is_filled(way, engine, codec, kind):
+    layouts = {
+        "C": np.zeros((3, 4), "i4"),
+        "F": np.zeros((3, 4), "i4", order="F"),
+        "every second": np.zeros((6, 8), "i4")[::2, ::2],
+        "backwards": np.zeros((3, 4), "i4")[::-1, ::-1],
+        "another type": np.zeros((3, 4), "f8"),
+    }
+    for name, values in layouts.items():
+        out = FOREIGN[kind](values)
+        found = WAYS[way](make(engine, codec), out)
+        assert (found[0] if "read_many" in way else found) is out
+        np.testing.assert_array_equal(values, VALUES, err_msg=name)
+
+
+def test_memory_of_the_buffer_protocol_is_filled(tmp_path):
+    array = omnizarr.create_array({}, data=np.arange(4, dtype="i4"))
+    numbers, raw, shared = stdlib_array.array("i", [0] * 4), (ctypes.c_int32 * 4)(), bytearray(16)
+    (tmp_path / "mapped").write_bytes(bytes(16))
+    for out in (numbers, raw, memoryview(shared).cast("i")):
+        assert array.get_basic_selection(out=out) is out
+    assert numbers.tolist() == list(raw) == [0, 1, 2, 3]
+    assert np.frombuffer(shared, "i4").tolist() == [0, 1, 2, 3]
+    with (tmp_path / "mapped").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        with memoryview(mapped) as view, view.cast("i") as numbers:
+            array.get_basic_selection(out=numbers)
+        mapped.flush()
+    assert np.fromfile(tmp_path / "mapped", "i4").tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "mask" not in way])
+def test_memory_of_other_libraries_that_cannot_be_filled_is_left_alone(way):
+    zeros = np.zeros((3, 4), "i4")
+    locked = zeros.copy()
+    locked.flags.writeable = False
+    unfit = {
+        "constant": (Exported(locked), ReadOnlyError),
+        "may be constant": (OldExported(zeros), ReadOnlyError),  # as those of jax are
+        "constant bytes": (memoryview(zeros).toreadonly(), ReadOnlyError),
+        "constant, by NumPy's protocol": (Interface(locked), ReadOnlyError),
+        "a device": (Exported(zeros, (2, 1)), ValueTypeError),
+        "a device without DLPack": (Elsewhere(), ValueTypeError),
+        "values that may be copies": (OnlyValues(), ValueTypeError),
+        "a list": ([[0] * 4] * 3, ValueTypeError),
+        "text": ("0" * 12, ValueTypeError),
+        "another shape": (memoryview(bytearray(48)), ShapeError),
+    }
+    for name, (out, error) in unfit.items():
+        with pytest.raises(ValueError, match="out ") as caught:
+            WAYS[way](make(None, None), out)
+        assert type(caught.value) is error, name
+        assert not zeros.any(), name
+
+
 def test_what_is_no_array_is_refused():
     with pytest.raises(ValueTypeError, match=r"numpy\.ndarray"):
         make(None, None).get_basic_selection(out=[[0] * 4] * 3)
+
+
+def test_device_is_named():
+    with pytest.raises(ValueTypeError, match=r"memory of the host: found .*Exported on the device 1 of CUDA.*pinned"):
+        make(None, None).get_basic_selection(out=Exported(np.zeros((3, 4), "i4"), (2, 1)))
 
 
 @pytest.mark.parametrize("kind", ["", "memory", "zip", "sqlite", "lmdb"])

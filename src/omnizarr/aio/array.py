@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from omnizarr import engine, indexing
 from omnizarr.aio import transfer
@@ -23,6 +23,7 @@ from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import pair_of, prepare_many
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores.tasks import run, turn, waited
@@ -138,7 +139,7 @@ class AsyncArray(ArrayProperties):
                 array._bind()  # noqa: SLF001
 
     async def _get(
-        self, planner: _Planner, selection: Any, out: AnyArray | None, fields: Fields, concurrency: int | None = None
+        self, planner: _Planner, selection: Any, out: Out | None, fields: Fields, concurrency: int | None = None
     ) -> Any:
         await self._bind()
         if not (self._state.bound and engine.is_remote(self._state.bound.binding)):
@@ -296,7 +297,7 @@ class AsyncIndexer:
 async def read_many(
     requests: Iterable[tuple[AsyncArray | Array, Index]],
     *,
-    out: Sequence[NDArray[Any] | None] | None = None,
+    out: Sequence[Out | None] | None = None,
     concurrency: int | None = None,
 ) -> list[Any]:
     """Read several selections concurrently, and return a list of results. See `omnizarr.read_many`.
@@ -305,8 +306,9 @@ async def read_many(
     ----------
     requests : iterable of (AsyncArray or Array, selection)
         Each selection is what you would write in ``array[...]``.
-    out : sequence of numpy.ndarray or None, optional
-        For each selection, an array of the selection's shape to fill and return, or None.
+    out : sequence of array or None, optional
+        For each selection, an array of the selection's shape to fill and return, or None. See
+        `omnizarr.Array.get_basic_selection`.
     concurrency : int, optional
         Number of chunks of each selection to process at once. The store limits the number of requests.
     """

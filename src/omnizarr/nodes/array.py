@@ -33,6 +33,7 @@ from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index,
 from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
+from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import Prepared, prepare, too_large
 from omnizarr.nodes.writing import converted_value, write_values
 from omnizarr.stores import threads
@@ -297,7 +298,7 @@ class Array(Node, ArrayProperties):
         self,
         planner: Callable[[Any, Grid], Plan],
         selection: Any,
-        out: AnyArray | None,
+        out: Out | None,
         fields: Fields,
         concurrency: int | None = None,
     ) -> Any:
@@ -307,7 +308,7 @@ class Array(Node, ArrayProperties):
         return prepared.result()
 
     def _prepare(
-        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
+        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: Out | None, fields: Fields
     ) -> Prepared:
         bound = self._state.bound or self._bind()
         return prepare(bound.binding, self._plan(planner, selection, bound.grid), bound.order, out, fields)
@@ -322,7 +323,7 @@ class Array(Node, ArrayProperties):
         self,
         selection: Index = Ellipsis,
         *,
-        out: AnyArray | None = None,
+        out: Out | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
@@ -332,8 +333,10 @@ class Array(Node, ArrayProperties):
         Parameters
         ----------
         selection : int, slice, Ellipsis, newaxis, or tuple of these
-        out : numpy.ndarray, optional
-            Array with the shape of the selection. It is filled and returned.
+        out : array, optional
+            Array with the shape of the selection. It is filled in place and returned: an array of NumPy with any
+            strides, a memory map, or an array of another library in the memory of the host, by the buffer protocol,
+            ``__array_interface__`` or DLPack. Elements are converted to its data type.
         prototype : object
             Has no effect. It is accepted because zarr-python has it.
         fields : str or list of str, optional
@@ -356,7 +359,7 @@ class Array(Node, ArrayProperties):
         self,
         selection: Index,
         *,
-        out: AnyArray | None = None,
+        out: Out | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
@@ -380,7 +383,7 @@ class Array(Node, ArrayProperties):
         self,
         selection: Index,
         *,
-        out: AnyArray | None = None,
+        out: Out | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
@@ -403,7 +406,7 @@ class Array(Node, ArrayProperties):
         self,
         mask: ArrayLike,
         *,
-        out: AnyArray | None = None,
+        out: Out | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
@@ -426,7 +429,7 @@ class Array(Node, ArrayProperties):
         self,
         selection: Index,
         *,
-        out: AnyArray | None = None,
+        out: Out | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,

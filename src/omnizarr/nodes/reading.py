@@ -6,19 +6,17 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr.engine import Binding, budget, reference
-from omnizarr.errors import OmnizarrError, ReadOnlyError, SelectionMemoryError, ShapeError, ValueTypeError
+from omnizarr.errors import OmnizarrError, SelectionMemoryError, ShapeError
 from omnizarr.indexing import Plan
 from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, fields_dtype, select_fields
+from omnizarr.nodes.out import Out, memory_of
 from omnizarr.stores import pool
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _Task: TypeAlias = Callable[[], object]
 
@@ -30,48 +28,52 @@ class Prepared(NamedTuple):
     plan: Plan
     buffer: AnyArray
     """The array that the engine fills."""
-    out: AnyArray | None
+    out: Out | None
+    """What the user wants to have filled."""
+    memory: AnyArray | None
+    """Its memory."""
     fields: Fields
     is_in_place: bool = False
-    """Whether the buffer is the memory of `out`."""
+    """Whether the buffer is this memory."""
 
     def result(self) -> Any:
         """Return the user's result, after the buffer has been filled."""
-        out = self.out
         if self.is_in_place:
-            return out
+            return self.out
         result = self.plan.as_result(self.buffer)
         if self.fields is not None:
             result = select_fields(result, self.fields)
-        if out is None:
+        if self.memory is None:
             return result if self.plan.shape else result[()]
-        np.copyto(out, result, casting="same_kind")
-        return out
+        np.copyto(self.memory, result, casting="same_kind")
+        return self.out
 
 
 def prepare(
-    binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fields: Fields, *, is_checked: bool = False
+    binding: Binding, plan: Plan, order: Any, out: Out | None, fields: Fields, *, is_checked: bool = False
 ) -> Prepared:
     """Return a planned selection with memory to read it into: `out` itself if possible.
 
-    `is_checked` says that `out` is a part of memory that `check_out` knows.
+    `is_checked` says that `out` is a part of memory that `memory_of` knows.
     """
     dtype = binding.spec.dtype
-    if is_checked and out is not None and out.dtype == dtype and out.shape == plan.shape:
-        if (view := as_buffer(out, plan)) is not None:
-            return Prepared(binding, plan, view, out, None, is_in_place=True)
+    memory = None
+    if is_checked and isinstance(out, np.ndarray) and out.dtype == dtype and out.shape == plan.shape:
+        memory = out
+        if (view := as_buffer(memory, plan)) is not None:
+            return Prepared(binding, plan, view, out, memory, None, is_in_place=True)
     elif out is not None:
         try:
-            check_out(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
+            memory = memory_of(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
         except OmnizarrError as error:
             raise error.add(store=str(binding.base or binding.store), path=binding.path)
-        if fields is None and out.dtype == dtype and (view := as_buffer(out, plan)) is not None:
-            return Prepared(binding, plan, view, out, None, is_in_place=True)
+        if fields is None and memory.dtype == dtype and (view := as_buffer(memory, plan)) is not None:
+            return Prepared(binding, plan, view, out, memory, None, is_in_place=True)
     try:
         buffer = np.empty(plan.buffer_shape, dtype, order)
     except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
         raise too_large(binding, plan) from error
-    return Prepared(binding, plan, buffer, out, fields)
+    return Prepared(binding, plan, buffer, out, memory, fields)
 
 
 def too_large(binding: Binding, plan: Plan) -> SelectionMemoryError:
@@ -85,53 +87,6 @@ def too_large(binding: Binding, plan: Plan) -> SelectionMemoryError:
     )
 
 
-def check_out(out: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-    """Raise an error unless elements of `dtype` can be put into `out`, so that no engine writes where it must not."""
-    if not isinstance(out, np.ndarray):
-        raise ValueTypeError("out is not an array of NumPy", found=type(out).__name__, expected="numpy.ndarray")
-    if not out.flags.writeable:
-        raise ReadOnlyError(
-            "out is read-only",
-            found=_read_only(out),
-            expected="memory that can be written",
-            remedy="pass an array of your own, or map the file with mode 'r+'",
-        )
-    shape, dtype = shape + dtype.shape, dtype.base  # a field may be an array
-    if out.shape != shape:
-        raise ShapeError("out has another shape than the selection", found=out.shape, expected=shape)
-    if out.dtype != dtype and not np.can_cast(dtype, out.dtype, "same_kind"):
-        raise ValueTypeError("out has another kind of data type than the array", found=out.dtype, expected=dtype)
-    if _overlaps_itself(out):
-        raise ShapeError(
-            "several elements of out lie in the same memory",
-            found=f"strides {out.strides} of shape {out.shape}",
-            expected="memory of its own for each element",
-            remedy="pass out.copy()",
-        )
-
-
-def _read_only(out: AnyArray) -> str:
-    """Return what `out` is a view of: the object that owns its memory."""
-    owner: object = out
-    kind = type(out).__name__
-    while (base := getattr(owner, "base", None)) is not None:
-        owner = base
-    return kind if isinstance(owner, np.ndarray) else f"{kind} of {type(owner).__name__}"
-
-
-def _overlaps_itself(out: AnyArray) -> bool:
-    """Return whether two elements share memory, which only strides that were made by hand can cause."""
-    if out.flags.forc:
-        return False
-    end = out.itemsize
-    for stride, length in sorted((abs(stride), length) for stride, length in zip(out.strides, out.shape, strict=True)):
-        if length > 1:
-            if stride < end:
-                return out.size > 0
-            end += stride * (length - 1)
-    return False
-
-
 def pair_of(request: Any) -> tuple[Any, Any]:
     """Return the array and the selection of a request. Raises TypeError for anything else, such as a lone array."""
     if isinstance(request, (tuple, list)) and len(request) == 2 and hasattr(request[0], "dtype"):
@@ -142,7 +97,7 @@ def pair_of(request: Any) -> tuple[Any, Any]:
     )
 
 
-def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any] | None] | None) -> list[Prepared]:
+def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[Out | None] | None) -> list[Prepared]:
     """Return what to read for each (array, selection). Raises the errors of `read_many`, before anything is read."""
     wanted = [pair_of(request) for request in requests]
     outs = [None] * len(wanted) if out is None else list(out)
@@ -158,7 +113,7 @@ def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any]
 def read_many(
     requests: Iterable[tuple[Any, Index]],
     *,
-    out: Sequence[NDArray[Any] | None] | None = None,
+    out: Sequence[Out | None] | None = None,
     concurrency: int | None = None,
 ) -> list[Any]:
     """Read several selections concurrently, from one array or many, in one store or several.
@@ -169,8 +124,9 @@ def read_many(
     ----------
     requests : iterable of (Array, selection)
         Each selection is what you would write in ``array[...]``.
-    out : sequence of numpy.ndarray or None, optional
-        For each selection, an array of the selection's shape to fill and return, or None.
+    out : sequence of array or None, optional
+        For each selection, an array of the selection's shape to fill and return, or None. See
+        `omnizarr.Array.get_basic_selection`.
     concurrency : int, optional
         Number of chunks to fetch at once. The default depends on each store.
 

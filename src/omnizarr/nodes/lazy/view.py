@@ -19,8 +19,8 @@ from omnizarr.nodes.lazy import sources, tree
 from omnizarr.nodes.lazy.deferred import Deferred
 from omnizarr.nodes.lazy.reading import Layout, jobs, read
 from omnizarr.nodes.lazy.tree import Cast, Converted, Joined, Leaf, Node, Pack, Selected, Unpack, joined, selected
+from omnizarr.nodes.out import Out, memory_of
 from omnizarr.nodes.packing import Marks, Packing
-from omnizarr.nodes.reading import check_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,18 +255,20 @@ class LazyArray:
         """Selections by coordinates or by a mask, which are read: ``view.vindex[[0, 2], [1, 1]]``."""
         return _Reading(self, transforms.coordinate)
 
-    def read(self, *, out: AnyArray | None = None) -> Any:
+    def read(self, *, out: Out | None = None) -> Any:
         """Return all elements as a NumPy array or scalar.
 
         Parameters
         ----------
-        out : numpy.ndarray, optional
-            Array of the same shape, of any strides. It is filled and returned.
+        out : array, optional
+            Array of the same shape, which is filled and returned: see `omnizarr.Array.get_basic_selection`.
 
         Raises
         ------
         ShapeError
             If `out` has another shape, or elements that lie in the same memory.
+        ValueTypeError
+            If `out` has another kind of data type, or is not in the memory of the host.
         ReadOnlyError
             If `out` is read-only.
         ChunkError
@@ -285,8 +287,7 @@ class LazyArray:
                 ) from error
             read(self._node, result)
             return result if result.shape else result[()]
-        check_out(out, self.dtype, self.shape)
-        read(self._node, out)
+        read(self._node, memory_of(out, self.dtype, self.shape))
         return out
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
