@@ -10,7 +10,9 @@
 //! |---|---|
 //! | [`error`] | why a chunk could not be moved |
 //! | [`json`] | a quick check of documents, and where their members are |
+//! | [`numbers`] | types of numbers, and casts between them as NumPy does them |
 //! | [`plan`] | what of which chunk goes where |
+//! | [`convert`] | other types of elements, and what packed numbers mean |
 //! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries |
 //! | [`codecs`] | bytes to bytes, elements to elements |
 //! | [`threads`] | threads that live as long as one call |
@@ -24,7 +26,10 @@
 
 pub mod error;
 pub mod json;
+pub mod numbers;
 pub mod plan;
+
+pub mod convert;
 pub mod scatter;
 pub mod threads;
 

@@ -22,7 +22,9 @@ use crate::cache::{Cache, Chunks, SMALLEST_SHARE, Shelf};
 use crate::chain::shard::Shard;
 use crate::chain::{Chain, Policy, Serializer};
 use crate::codecs::bind::{self, Argument};
+use crate::convert::{Conversion, Packing, Step};
 use crate::error::{Error, Kind, Result as EngineResult};
+use crate::numbers::Type;
 use crate::plan::{Axis, Coords, Cut, Even, List, Loose, Part, Places, Plan, Points, Run};
 use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven, Verb};
 use crate::scatter::{Layout, Memory};
@@ -854,15 +856,21 @@ type Remote<'py> = Bound<'py, PyAny>;
 #[pyclass(frozen, module = "omnizarr._native")]
 struct Engine {
     array: Arc<Array>,
-    store: Box<dyn Store>,
+    store: Arc<dyn Store>,
+    /// What is done to the elements that are read.
+    conversion: Option<Arc<Conversion>>,
     /// Whether to tell that nothing is there.
     tells: bool,
     /// Where the chunks are, if they are in files of another format.
     manifest: Option<manifests::Shared>,
     /// How chunks are fetched without the interpreter.
     #[cfg(feature = "remote")]
-    far: Option<far::Far>,
+    far: Option<Arc<far::Far>>,
 }
+
+/// A conversion as `omnizarr.engine.conversion` describes it: the types of elements and results, and what packed numbers
+/// mean (scale, offset, missing ones, the lowest, the highest).
+type Described = (String, String, Option<(Option<f64>, Option<f64>, Vec<Vec<u8>>, Option<Vec<u8>>, Option<Vec<u8>>)>);
 
 #[pymethods]
 impl Engine {
@@ -894,15 +902,15 @@ impl Engine {
         skipping: Vec<(u32, PyRef<'_, PyCodecs>)>,
     ) -> PyResult<Self> {
         #[cfg(feature = "remote")]
-        let far = remote.map(|remote| far::Far::new(remote, store.clone_ref(py))).transpose()?;
+        let far = remote.map(|remote| far::Far::new(remote, store.clone_ref(py)).map(Arc::new)).transpose()?;
         #[cfg(not(feature = "remote"))]
         if remote.is_some() {
             return Err(unknown("stores that are far away"));
         }
         let (head, separator, tail, scalar) = keys;
         let tells = home.is_some();
-        let store: Box<dyn Store> = match root {
-            None => Box::new(PyStore { store, values, concurrency, most_in_flight, is_conditional }),
+        let store: Arc<dyn Store> = match root {
+            None => Arc::new(PyStore { store, values, concurrency, most_in_flight, is_conditional }),
             Some(root) => files(root, fsync, home)?,
         };
         let manifest = manifest.map(|manifest| manifests::shared(&manifest));
@@ -916,10 +924,33 @@ impl Engine {
         Ok(Self {
             array: Arc::new(array),
             store,
+            conversion: None,
             tells,
             manifest,
             #[cfg(feature = "remote")]
             far,
+        })
+    }
+
+    /// The engine of the same array whose elements are converted as they are read. It does not write.
+    fn converting(&self, steps: Vec<Described>) -> PyResult<Self> {
+        let steps = steps
+            .into_iter()
+            .map(|(from, to, packing)| {
+                let packing =
+                    packing.map(|(scale, offset, missing, low, high)| Packing { scale, offset, missing, low, high });
+                Ok(Step { from: Type::parse(&from)?, to: Type::parse(&to)?, packing })
+            })
+            .collect::<EngineResult<_>>();
+        let conversion = steps.and_then(Conversion::new).map_err(|error| refused(&error))?;
+        Ok(Self {
+            array: Arc::clone(&self.array),
+            store: Arc::clone(&self.store),
+            conversion: Some(Arc::new(conversion)),
+            tells: self.tells,
+            manifest: self.manifest.clone(),
+            #[cfg(feature = "remote")]
+            far: self.far.clone(),
         })
     }
 
@@ -1003,6 +1034,15 @@ struct Limits<'a> {
 }
 
 impl Engine {
+    /// The caller's array, with what is done to the elements that are read into it.
+    fn converted(&self, memory: Memory, verb: Verb) -> PyResult<Memory> {
+        match &self.conversion {
+            None => Ok(memory),
+            Some(_) if verb == Verb::Write => Err(unknown("elements that are converted")),
+            Some(conversion) => memory.converting(Arc::clone(conversion)).map_err(|error| refused(&error)),
+        }
+    }
+
     /// Run a plan; if this engine fails where it must not, the one in Python does all of it.
     fn guarded<'py>(
         &self,
@@ -1028,7 +1068,7 @@ impl Engine {
         let buffer = buffer_of(array, verb)?;
         let elements = buffer.item_count();
         // SAFETY: the buffer is held until all threads are done.
-        let memory = unsafe { memory_of(&buffer, &plan) };
+        let memory = self.converted(unsafe { memory_of(&buffer, &plan) }, verb)?;
         #[cfg(feature = "remote")]
         if let Some(far) = &self.far {
             let rest = self.run_far(py, far, verb, plan, memory, elements, threads);
@@ -1159,16 +1199,16 @@ fn as_python(error: Box<dyn Any + Send>) -> Option<PyErr> {
 
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)]
-fn files(root: std::path::PathBuf, fsync: bool, home: Option<(String, String)>) -> PyResult<Box<dyn Store>> {
+fn files(root: std::path::PathBuf, fsync: bool, home: Option<(String, String)>) -> PyResult<Arc<dyn Store>> {
     let files = crate::files::Files::new(root, fsync);
-    Ok(Box::new(match home {
+    Ok(Arc::new(match home {
         None => files,
         Some((folder, document)) => files.of_array(&folder, &document),
     }))
 }
 
 #[cfg(not(unix))]
-fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResult<Box<dyn Store>> {
+fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResult<Arc<dyn Store>> {
     Err(unknown("files of this system"))
 }
 

@@ -5,10 +5,12 @@
 #![allow(unsafe_code)]
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::{ptr, slice};
 
 use smallvec::SmallVec;
 
+use crate::convert::Conversion;
 use crate::error::{Error, Result};
 use crate::plan::{Axis, Places, Scattered, Selection};
 
@@ -107,6 +109,8 @@ pub struct Memory {
     shape: Vec<usize>,
     strides: Vec<isize>,
     item: usize,
+    /// What is done to the elements of chunks that are put into it.
+    conversion: Option<Arc<Conversion>>,
 }
 
 // SAFETY: the caller that makes one guarantees that threads may use it at the same time, for different elements.
@@ -126,7 +130,18 @@ impl Memory {
     #[must_use]
     pub unsafe fn new(start: *mut u8, shape: Vec<usize>, strides: Vec<isize>, item: usize) -> Self {
         assert_eq!(shape.len(), strides.len());
-        Self { start, shape, strides, item }
+        Self { start, shape, strides, item, conversion: None }
+    }
+
+    /// The same array, whose elements are results of a conversion. It can only be filled.
+    ///
+    /// # Errors
+    /// If results have another size.
+    pub fn converting(self, conversion: Arc<Conversion>) -> Result<Self> {
+        if conversion.to != self.item {
+            return Err(Error::refused("results of another size"));
+        }
+        Ok(Self { conversion: Some(conversion), ..self })
     }
 
     /// Bytes of an element.
@@ -135,8 +150,8 @@ impl Memory {
         self.item
     }
 
-    /// Check that all places are inside, on both sides, and that chunk and array have elements of one
-    /// size. False: there is nothing to do.
+    /// Check that all places are inside, on both sides, and that chunk and array have elements of the sizes that
+    /// belong together. False: there is nothing to do.
     fn check(&self, selection: &Selection, layout: &Layout, available: &Range<usize>) -> Result<bool> {
         let outside = || Error::refused("a place outside the buffer");
         let inside =
@@ -158,7 +173,7 @@ impl Memory {
         if !fits {
             return Err(outside());
         }
-        if layout.item != self.item {
+        if layout.item != self.conversion.as_ref().map_or(self.item, |conversion| conversion.from) {
             return Err(Error::refused("elements of another size"));
         }
         match layout.span_of(selection)? {
@@ -173,7 +188,7 @@ impl Memory {
     /// `bytes` are the bytes of the chunk from `base` on, at least to the end of the selection.
     ///
     /// # Errors
-    /// If a place is outside the chunk, its bytes, or the array.
+    /// If a place is outside the chunk, its bytes, or the array, or an element is not converted here.
     pub fn scatter(&self, layout: &Layout, bytes: &[u8], base: usize, selection: &Selection) -> Result<()> {
         let end = base.checked_add(bytes.len()).ok_or_else(|| Error::refused("so many bytes"))?;
         if !self.check(selection, layout, &(base..end))? {
@@ -181,6 +196,11 @@ impl Memory {
         }
         // The first byte of the chunk need not be there: an address is only computed with.
         let (from, to) = (bytes.as_ptr().wrapping_sub(base), self.start);
+        if let Some(conversion) = &self.conversion {
+            // SAFETY: all places have been checked.
+            let is_done = unsafe { convert(from, to, &self.steps_beside(layout, selection), conversion) };
+            return if is_done { Ok(()) } else { Err(Error::refused("elements that depend on NumPy")) };
+        }
         match selection {
             Selection::Points(points) if points.axes.is_empty() => self.each_point(layout, points, |offset, place| {
                 // SAFETY: the same.
@@ -199,6 +219,9 @@ impl Memory {
     /// # Errors
     /// If a place is outside the chunk, its bytes, or the array.
     pub fn gather(&self, layout: &Layout, bytes: &mut [u8], selection: &Selection) -> Result<()> {
+        if self.conversion.is_some() {
+            return Err(Error::refused("elements that are converted"));
+        }
         if !self.check(selection, layout, &(0..bytes.len()))? {
             return Ok(());
         }
@@ -219,6 +242,17 @@ impl Memory {
     /// # Errors
     /// If a place is outside the chunk or the array, or the value has another size.
     pub fn fill(&self, layout: &Layout, element: &[u8], selection: &Selection) -> Result<()> {
+        let mut converted = SmallVec::<[u8; 16]>::new();
+        let element = match &self.conversion {
+            None => element,
+            Some(conversion) => {
+                converted.resize(self.item, 0);
+                if !conversion.run(element, &mut converted) {
+                    return Err(Error::refused("a value that depends on NumPy"));
+                }
+                &converted
+            }
+        };
         if element.len() != self.item {
             return Err(Error::refused("a value of another size"));
         }
@@ -241,7 +275,7 @@ impl Memory {
     /// # Errors
     /// If a place is outside the chunk or the array, or the value has another size.
     pub fn holds_only(&self, layout: &Layout, element: &[u8], selection: &Selection) -> Result<bool> {
-        if element.len() != self.item {
+        if element.len() != self.item || self.conversion.is_some() {
             return Err(Error::refused("a value of another size"));
         }
         if !self.check(selection, layout, &(0..layout.nbytes))? {
@@ -264,14 +298,16 @@ impl Memory {
     /// The steps through the selected elements of a chunk and of the array side by side.
     fn steps_beside(&self, layout: &Layout, selection: &Selection) -> Steps {
         let stride = |axis: usize| signed(layout.strides[axis]);
+        // Elements that are converted stay apart.
+        let item = if self.conversion.is_some() { 0 } else { self.item };
         match selection {
             Selection::Mesh(axes) => {
                 let axes = axes.iter().enumerate().map(|(axis, places)| (places, stride(axis), self.strides[axis]));
-                Steps::new(axes, self.item)
+                Steps::new(axes, item)
             }
             Selection::Points(points) => {
                 let axes = points.others().map(|(dim, place, axis)| (axis, stride(dim), self.strides[place]));
-                let mut steps = Steps::new(axes, self.item);
+                let mut steps = Steps::new(axes, item);
                 let mut places = Vec::with_capacity(points.outer.len());
                 self.each_point(layout, points, |offset, place| places.push((offset, place)));
                 steps.loops.push(Loop {
@@ -312,7 +348,7 @@ impl Memory {
     }
 
     /// The memory that the selected elements of a chunk fill, if they are all elements of it and are
-    /// there as in the chunk; None otherwise.
+    /// there as in the chunk; None otherwise, and if they are converted.
     ///
     /// Each piece of a plan may be asked for once at a time.
     #[must_use]
@@ -333,7 +369,8 @@ impl Memory {
 
     fn place_of_window(&self, layout: &Layout, selection: &Selection) -> Option<*mut u8> {
         let Selection::Mesh(axes) = selection else { return None };
-        if axes.len() != self.shape.len()
+        if self.conversion.is_some()
+            || axes.len() != self.shape.len()
             || axes.len() != layout.shape.len()
             || axes.len() != layout.strides.len()
             || layout.item != self.item
@@ -485,13 +522,7 @@ impl Steps {
 
     /// Make one of loops that can be, and of elements side by side.
     fn join(&mut self) {
-        for step in self.loops.iter_mut().filter(|step| step.is_run() && step.to < 0) {
-            let (from, to) = step.at(step.len - 1);
-            self.from += from;
-            self.to += to;
-            step.from = -step.from;
-            step.to = -step.to;
-        }
+        self.go_forward();
         while let Some(at) = self
             .loops
             .iter()
@@ -499,6 +530,22 @@ impl Steps {
         {
             self.item *= self.loops.remove(at).len;
         }
+        self.join_loops();
+    }
+
+    /// Walk forward through the memory that is written.
+    fn go_forward(&mut self) {
+        for step in self.loops.iter_mut().filter(|step| step.is_run() && step.to < 0) {
+            let (from, to) = step.at(step.len - 1);
+            self.from += from;
+            self.to += to;
+            step.from = -step.from;
+            step.to = -step.to;
+        }
+    }
+
+    /// Make one of loops that can be.
+    fn join_loops(&mut self) {
         let mut outer = 0;
         while outer < self.loops.len() {
             let found = self.loops.iter().position(|inner| {
@@ -524,6 +571,76 @@ impl Steps {
             (std::cmp::Reverse(step.to.unsigned_abs()), std::cmp::Reverse(step.from.unsigned_abs()))
         });
     }
+}
+
+/// Elements along the sides of a square that is converted at once, where neighbours are far from each other.
+const SQUARE: usize = 32;
+/// Bytes of the largest element that is converted.
+const WIDEST: usize = 8;
+
+/// Convert elements, and put the results where they belong. Return false if one cannot be converted here.
+///
+/// # Safety
+/// As [`copy`], with elements and results of the sizes that the conversion has.
+unsafe fn convert(from: *const u8, to: *mut u8, steps: &Steps, conversion: &Conversion) -> bool {
+    let (source, result) = (conversion.from, conversion.to);
+    if source > WIDEST || result > WIDEST {
+        return false;
+    }
+    let mut steps = steps.clone();
+    steps.go_forward();
+    steps.join_loops();
+    let is_dense = |step: &Loop| step.is_run() && step.from == signed(source) && step.to == signed(result);
+    if let Some(at) = steps.loops.iter().position(is_dense) {
+        let run = steps.loops.remove(at);
+        return walk(&steps.loops, steps.from, steps.to, &mut |here, there| {
+            // SAFETY: that of the caller; as many elements are side by side, on either side.
+            let (data, out) = unsafe {
+                (
+                    slice::from_raw_parts(from.wrapping_offset(here), run.len * source),
+                    slice::from_raw_parts_mut(to.wrapping_offset(there), run.len * result),
+                )
+            };
+            conversion.run(data, out)
+        });
+    }
+    let one = Loop { len: 1, from: 0, to: 0, places: None };
+    let along = steps.loops.pop().unwrap_or_else(|| one.clone());
+    // The loop whose elements are near each other in the chunk, if that is another one.
+    let near = |step: &Loop| step.is_run() && step.from.unsigned_abs() < along.from.unsigned_abs();
+    let across = (0..steps.loops.len())
+        .filter(|&at| near(&steps.loops[at]))
+        .min_by_key(|&at| steps.loops[at].from.unsigned_abs())
+        .map_or(one, |at| steps.loops.remove(at));
+    let wide = if across.len == 1 { SQUARE * SQUARE } else { SQUARE };
+    let mut data = [0; SQUARE * SQUARE * WIDEST];
+    let mut out = [0; SQUARE * SQUARE * WIDEST];
+    walk(&steps.loops, steps.from, steps.to, &mut |here, there| {
+        let rows = (0..across.len).step_by(SQUARE).map(|row| row..across.len.min(row + SQUARE));
+        rows.flat_map(|rows| {
+            let columns = (0..along.len).step_by(wide).map(|column| column..along.len.min(column + wide));
+            columns.map(move |columns| (rows.clone(), columns))
+        })
+        .all(|(rows, columns)| {
+            let count = rows.len() * columns.len();
+            let places = || columns.clone().flat_map(|column| rows.clone().map(move |row| (row, column)));
+            for ((row, column), element) in places().zip(data.chunks_exact_mut(source)) {
+                let place = here + across.at(row).0 + along.at(column).0;
+                // SAFETY: that of the caller.
+                unsafe { copy_item(from.wrapping_offset(place), element.as_mut_ptr(), source) };
+            }
+            let fine = conversion.run(&data[..count * source], &mut out[..count * result]);
+            for (number, row) in rows.clone().enumerate() {
+                for (place, column) in columns.clone().enumerate() {
+                    let element = &out[(place * rows.len() + number) * result..][..result];
+                    let place = there + across.at(row).1 + along.at(column).1;
+                    // SAFETY: the same.
+                    unsafe { copy_item(element.as_ptr(), to.wrapping_offset(place), result) };
+                }
+            }
+            fine
+        })
+    })
 }
 
 /// Call `visit` with the offsets of all elements on both sides until it returns false; return whether it never did.

@@ -1,8 +1,8 @@
 //! astype: the elements in another type. See `omnizarr.codecs.astype`.
 
 use crate::codecs::Filter;
-use crate::codecs::numbers::{Cast, Rows, Type, map, with_number};
 use crate::error::Result;
+use crate::numbers::{Rows, Type, convert};
 
 /// The filter of numcodecs.
 ///
@@ -20,13 +20,6 @@ impl AsType {
     pub fn new(count: usize, decoded: Type, encoded: Type) -> Result<Self> {
         Ok(Self { rows: Rows::new(count, decoded, encoded)? })
     }
-}
-
-/// Convert numbers to another type. Return whether all of them could be converted.
-pub(crate) fn convert(data: &[u8], from: Type, out: &mut [u8], to: Type) -> bool {
-    with_number!(from.number, S => with_number!(to.number, T => {
-        map::<S, T>(data, from.swapped, out, to.swapped, Cast::cast)
-    }))
 }
 
 impl Filter for AsType {

@@ -19,13 +19,13 @@
 //! Types are type strings of NumPy that say their byte order; "swapped" means in the order that this machine has not.
 
 use crate::codecs::elements::{Elements, Fix};
-use crate::codecs::numbers::Type;
 use crate::codecs::packbits::{PackBits, PackBools, Padding};
 use crate::codecs::{Codec, Filter};
 use crate::codecs::{
     astype, bitround, blosc, checksums, deflate, delta, fixedscaleoffset, lz4, quantize, shuffle, zstd,
 };
 use crate::error::{Error, Result};
+use crate::numbers::Type;
 
 /// A plain value.
 #[derive(Clone, Debug, PartialEq)]

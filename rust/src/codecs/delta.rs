@@ -1,8 +1,8 @@
 //! delta: the first element, then differences. See `omnizarr.codecs.delta`.
 
 use crate::codecs::Filter;
-use crate::codecs::numbers::{Cast, Rows, Type, Value, with_number};
 use crate::error::{Error, Result};
+use crate::numbers::{Cast, Rows, Type, Value, with_number};
 
 /// The filter of numcodecs.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 //! integers as float64.
 
 use crate::codecs::Filter;
-use crate::codecs::numbers::{Cast, Float, Number, Rows, Type, Value, map, with_float, with_number};
 use crate::error::{Error, Result};
+use crate::numbers::{Cast, Float, Number, Rows, Type, Value, map, with_float, with_number};
 
 /// The filter of numcodecs, of floats.
 #[derive(Clone, Copy, Debug)]

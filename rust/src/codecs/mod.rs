@@ -17,7 +17,6 @@ pub mod delta;
 pub mod elements;
 pub mod fixedscaleoffset;
 pub mod lz4;
-pub mod numbers;
 pub mod packbits;
 pub mod quantize;
 mod room;

@@ -1,9 +1,8 @@
 //! quantize: floats rounded to a number of decimal digits, by way of powers of two. See `omnizarr.codecs.quantize`.
 
 use crate::codecs::Filter;
-use crate::codecs::astype::convert;
-use crate::codecs::numbers::{Cast, Float, Number, Rows, Type, map, with_float, with_number};
 use crate::error::{Error, Result};
+use crate::numbers::{Cast, Float, Number, Rows, Type, convert, map, with_float, with_number};
 
 /// The filter of numcodecs.
 #[derive(Clone, Copy, Debug)]

@@ -207,7 +207,7 @@ impl PyBatch {
             let plan = plan(&pieces)?.unwrap_or(Plan::Product(vec![crate::plan::Part::Fixed(Vec::new())]));
             let buffer = buffer_of(&array, verb)?;
             // SAFETY: the buffer is held until all is done.
-            let memory = unsafe { memory_of(&buffer, &plan) };
+            let memory = engine.converted(unsafe { memory_of(&buffer, &plan) }, verb)?;
             orders.push(order(&engine, far, plan, memory));
             buffers.push(buffer);
             engines.push(engine.into());

@@ -51,7 +51,7 @@ async def _read_near(binding: Binding, plan: Plan, out: AnyArray, concurrency: i
     if not engine.is_stoppable(binding):
         await near(partial(engine.read, binding, plan, out, concurrency))
         return
-    readers = _readers.setdefault(asyncio.get_running_loop(), {}).setdefault(id(binding), _Readers())
+    readers = _readers.setdefault(asyncio.get_running_loop(), {}).setdefault(id(binding.plain), _Readers())
     if readers.count and readers.shared is None:
         readers.shared = engine.shared_chunks(binding)
     readers.count += 1
@@ -61,7 +61,7 @@ async def _read_near(binding: Binding, plan: Plan, out: AnyArray, concurrency: i
     finally:
         readers.count -= 1
         if not readers.count:
-            del _readers[asyncio.get_running_loop()][id(binding)]
+            del _readers[asyncio.get_running_loop()][id(binding.plain)]
 
 
 class _Readers:

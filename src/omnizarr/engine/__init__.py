@@ -17,6 +17,7 @@ from collections.abc import Callable
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import native, reference
 from omnizarr.engine.binding import Binding, bind, check
+from omnizarr.engine.conversion import Conversion
 from omnizarr.engine.native import (
     Limits,
     begin,
@@ -33,6 +34,7 @@ from omnizarr.indexing import Plan
 
 __all__ = [
     "Binding",
+    "Conversion",
     "Limits",
     "begin",
     "bind",
@@ -65,6 +67,8 @@ def _read_elements(binding: Binding, plan: Plan, out: AnyArray, concurrency: int
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
     """Fill `out`, of shape ``plan.buffer_shape`` and any strides, with the selected elements.
+
+    They are converted if the binding is the result of `Binding.converting`.
 
     Raises
     ------

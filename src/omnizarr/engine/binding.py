@@ -13,6 +13,7 @@ from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.engine import budget, native, transformers
 from omnizarr.engine.cache import ChunkCache
+from omnizarr.engine.conversion import Conversion
 from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, plugins, thawed
 from omnizarr.model.grids import Grid
@@ -58,6 +59,8 @@ class Binding:
         What reads elements without chunks, if the store makes these of other arrays.
     if_nothing : callable
         What to call if no chunk of a read is stored.
+    conversion : Conversion
+        What is done to elements that are read; None: nothing.
     """
 
     store: Store
@@ -76,6 +79,8 @@ class Binding:
     native: Any = field(init=False, repr=False)
     elements: Elements | None = field(init=False, repr=False, default=None)
     if_nothing: Callable[[], None] | None = field(init=False, repr=False, default=None)
+    conversion: Conversion | None = field(init=False, repr=False, default=None)
+    _plain: Binding | None = field(init=False, repr=False, default=None)
     _chains: dict[tuple[int, ...], Chain] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +96,11 @@ class Binding:
     def name(self) -> str:
         """The engine in use: "native" or "reference"."""
         return "reference" if self.native is None else "native"
+
+    @property
+    def plain(self) -> Binding:
+        """The binding without a conversion."""
+        return self if self._plain is None else self._plain
 
     @property
     def spec(self) -> ArraySpec:
@@ -126,6 +136,22 @@ class Binding:
             store, prefix, path, self.grid, self.keys, self.chain, self.chunks_differ, self.metadata, self.policy,
             self.chunk_cache,
         )  # fmt: skip
+
+    def converting(self, conversion: Conversion) -> Binding | None:
+        """Return the binding whose elements are converted, piece by piece, as they are read. It is not for writing.
+
+        Return None if the engine of the array cannot convert them.
+        """
+        engine = None
+        if self.elements is not None:  # the store converts nothing
+            return None
+        if self.native is not None and (engine := native.converting(self, conversion)) is None:
+            return None
+        found = object.__new__(Binding)
+        for name in Binding.__slots__:
+            setattr(found, name, getattr(self, name))
+        found.conversion, found.native, found._plain = conversion, engine, self.plain
+        return found
 
     def filling(self) -> Binding:
         """Return the binding that reads missing chunks as the fill value, if this one raises an error for them."""

@@ -33,6 +33,7 @@ from omnizarr.support.memo import Memo
 
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
+    from omnizarr.engine.conversion import Conversion
     from omnizarr.stores.manifests import manifest as manifests
     from omnizarr.stores.remote import object_errors
 else:
@@ -138,6 +139,19 @@ def _located(native: Any, binding: Binding, store: Store, head: str) -> dict[str
 
 _sources: Final[Memo[Any]] = Memo(16, exact=True)
 """The files of manifests, which several arrays share."""
+
+
+def converting(binding: Binding, conversion: Conversion) -> Any:
+    """Return the native engine's object of an array whose elements are converted; None if it cannot convert them."""
+    if conversion.steps is None or not hasattr(binding.native, "converting"):
+        return None
+    dtype, first = binding.spec.dtype.str, conversion.steps[0][0]
+    if first != dtype and (first[0], first[2:]) != (dtype[0], dtype[2:]):  # "_Unsigned" says what the same bytes mean
+        return None
+    try:
+        return binding.native.converting(conversion.steps)
+    except NotImplementedError:
+        return None
 
 
 class _Bounded:

@@ -51,7 +51,7 @@ _SMALL_IN_LOOP = 128 * 1024
 
 
 def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None = None) -> None:
-    """Fill `out`, of the plan's `buffer_shape` and any strides, with the selected elements.
+    """Fill `out`, of the plan's `buffer_shape` and any strides, with the selected elements, converted if necessary.
 
     Raises
     ------
@@ -122,14 +122,15 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
     coords, chunk_selection, out_selection, whole = piece
     key = binding.prefix + binding.keys.encode(coords)
     chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
+    conversion = binding.conversion
     try:
-        if np.ndarray in map(type, out_selection):
+        if conversion is not None or np.ndarray in map(type, out_selection):
             # Scattered places have no view.
-            part = np.empty(_shape_of(out, out_selection), dtype=out.dtype)
+            part = np.empty(_shape_of(out, out_selection), dtype=binding.spec.dtype)
             is_there = _read_chunk(binding, chain, coords, key, chunk_selection, part, whole=False)
             if is_there and not found:
                 found.append(True)
-            out[out_selection] = part
+            out[out_selection] = part if conversion is None else conversion.apply(part)
             return
         # The Ellipsis makes a view of a 0-d result, too.
         view = out[(*out_selection, ...)]

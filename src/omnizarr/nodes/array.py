@@ -12,7 +12,7 @@ import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr import metadata as public
-from omnizarr.engine import Binding
+from omnizarr.engine import Binding, Conversion
 from omnizarr.errors import (
     OmnizarrError,
     ReadOnlyError,
@@ -302,16 +302,24 @@ class Array(Node, ArrayProperties):
         fields: Fields,
         concurrency: int | None = None,
     ) -> Any:
-        prepared = self._prepare(planner, selection, out, fields)
+        return self._read(self._prepare(planner, selection, out, fields), concurrency)
+
+    def _read(self, prepared: Prepared, concurrency: int | None = None) -> Any:
         concurrency = self._config.concurrency if concurrency is None else concurrency
         engine.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
         return prepared.result()
 
     def _prepare(
-        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: Out | None, fields: Fields
+        self,
+        planner: Callable[[Any, Grid], Plan],
+        selection: Any,
+        out: Out | None,
+        fields: Fields,
+        conversion: Conversion | None = None,
     ) -> Prepared:
         bound = self._state.bound or self._bind()
-        return prepare(bound.binding, self._plan(planner, selection, bound.grid), bound.order, out, fields)
+        plan = self._plan(planner, selection, bound.grid)
+        return prepare(bound.binding, plan, bound.order, out, fields, conversion)
 
     def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, grid: Grid) -> Plan:
         try:

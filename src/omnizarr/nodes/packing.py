@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.engine.conversion import Conversion, unpack_step
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions import display, fill_values
 from omnizarr.formats.reader import is_list
@@ -299,6 +300,15 @@ class Packing:
         if hidden is not None:
             np.copyto(values, np.nan, where=hidden)
         return values
+
+    def conversion(self, dtype: np.dtype[Any]) -> Conversion:
+        """Return `floats` as a conversion, which engines apply as they read."""
+        marks = (self.viewed if self.kind else self.marks) or Marks()
+        missing = [mark for mark in (marks.fill, *marks.missing) if mark is not None]
+        scale, offset = (None if number is None else float(number) for number in (self.scale_factor, self.add_offset))
+        meant = self.meant(np.empty(0, self.dtype)).dtype
+        step = unpack_step(meant, dtype, scale, offset, missing, (marks.low, marks.high))
+        return Conversion(dtype, lambda data: self.floats(data, dtype), None if step is None else (step,))
 
     def scaled(self, data: NDArray[Any], hidden: NDArray[np.bool_] | None = None) -> Any:
         """Return values with scale and offset applied, except masked ones, in the type that NumPy computes.

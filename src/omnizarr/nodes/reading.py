@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from omnizarr import engine, indexing
-from omnizarr.engine import Binding, budget, reference
+from omnizarr.engine import Binding, Conversion, budget, reference
+from omnizarr.engine.conversion import cast
 from omnizarr.errors import OmnizarrError, SelectionMemoryError, ShapeError
 from omnizarr.indexing import Plan
 from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, fields_dtype, select_fields
@@ -33,14 +34,18 @@ class Prepared(NamedTuple):
     memory: AnyArray | None
     """Its memory."""
     fields: Fields
+    conversion: Conversion | None = None
+    """What is done to the elements of the buffer; None if the engine has done it, or there is nothing to do."""
     is_in_place: bool = False
-    """Whether the buffer is this memory."""
+    """Whether the buffer is the memory of `out`."""
 
     def result(self) -> Any:
         """Return the user's result, after the buffer has been filled."""
         if self.is_in_place:
             return self.out
         result = self.plan.as_result(self.buffer)
+        if self.conversion is not None:
+            result = self.conversion.apply(result)
         if self.fields is not None:
             result = select_fields(result, self.fields)
         if self.memory is None:
@@ -50,30 +55,43 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    binding: Binding, plan: Plan, order: Any, out: Out | None, fields: Fields, *, is_checked: bool = False
+    binding: Binding,
+    plan: Plan,
+    order: Any,
+    out: Out | None,
+    fields: Fields,
+    conversion: Conversion | None = None,
+    *,
+    is_checked: bool = False,
 ) -> Prepared:
     """Return a planned selection with memory to read it into: `out` itself if possible.
 
+    Elements are converted as they are read, by `conversion` or to the data type of `out`, if the engine can do it.
     `is_checked` says that `out` is a part of memory that `memory_of` knows.
     """
     dtype = binding.spec.dtype
+    wanted = dtype if conversion is None else conversion.dtype
     memory = None
-    if is_checked and isinstance(out, np.ndarray) and out.dtype == dtype and out.shape == plan.shape:
+    if is_checked and isinstance(out, np.ndarray) and out.dtype == wanted and out.shape == plan.shape:
         memory = out
-        if (view := as_buffer(memory, plan)) is not None:
-            return Prepared(binding, plan, view, out, memory, None, is_in_place=True)
     elif out is not None:
         try:
-            memory = memory_of(out, dtype if fields is None else fields_dtype(dtype, fields), plan.shape)
+            memory = memory_of(out, wanted if fields is None else fields_dtype(dtype, fields), plan.shape)
         except OmnizarrError as error:
             raise error.add(store=str(binding.base or binding.store), path=binding.path)
-        if fields is None and memory.dtype == dtype and (view := as_buffer(memory, plan)) is not None:
+        if fields is None and memory.dtype != wanted and conversion is None:
+            conversion = cast(dtype, memory.dtype)
+    if conversion is not None and (converting := binding.converting(conversion)) is not None:
+        binding, dtype, conversion = converting, conversion.dtype, None
+    if memory is not None and fields is None and conversion is None and memory.dtype == dtype:
+        view = as_buffer(memory, plan)
+        if view is not None:
             return Prepared(binding, plan, view, out, memory, None, is_in_place=True)
     try:
         buffer = np.empty(plan.buffer_shape, dtype, order)
     except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
         raise too_large(binding, plan) from error
-    return Prepared(binding, plan, buffer, out, memory, fields)
+    return Prepared(binding, plan, buffer, out, memory, fields, conversion)
 
 
 def too_large(binding: Binding, plan: Plan) -> SelectionMemoryError:
@@ -190,10 +208,10 @@ def _is_near(binding: Binding) -> bool:
 
 def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:
     """Yield a function that reads each job. Jobs of one array decode each chunk once."""
-    counts = Counter(id(job.binding) for job in jobs)
+    counts = Counter(id(job.binding.plain) for job in jobs)
     limits: dict[int, engine.Limits] = {}
     for job in jobs:
-        number = id(job.binding)
+        number = id(job.binding.plain)
         if counts[number] > 1 and engine.is_stoppable(job.binding):
             if number not in limits:
                 limits[number] = engine.Limits(engine.shared_chunks(job.binding))

@@ -1,19 +1,21 @@
 """Reading lazy arrays: a tree becomes selections of its sources, each with its place in the result.
 
 All selections of arrays in stores are read together, as by `omnizarr.read_many`, directly into the result where nothing
-has to be converted or spread.
+has to be spread, and converted piece by piece as they are read, if the engine can do it.
 """
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import cast as cast_to
 
 import numpy as np
 
 from omnizarr import engine, indexing
+from omnizarr.engine.conversion import Conversion, cast, joined
 from omnizarr.indexing import Plan, transforms
 from omnizarr.indexing.transforms import Along, Listed, Transform, identity
 from omnizarr.nodes.lazy import deferred, sources
@@ -39,15 +41,15 @@ class Job(NamedTuple):
     """Conversions, in the order in which they are applied."""
 
 
-_Waiting: TypeAlias = "tuple[Job, Layout, NDArray[Any] | None]"
-"""What to read, its form as a selection, and the part of the result to read it into, if there is one."""
+_Waiting: TypeAlias = "tuple[Job, Layout, Prepared]"
+"""What to read, its form as a selection, and how it is read: into a part of the result, if there is one for it."""
 
 
 def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
     """Read all elements of a node into an array of its shape, with so many requests at once."""
     waiting: list[_Waiting] = []
     held = 0
-    layout = Layout(identity(()))
+    layout, preparing = Layout(identity(())), _Preparing(out)
     for job in opened_jobs(node):
         if 0 in job.source.shape:
             continue
@@ -60,12 +62,13 @@ def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
         if not hasattr(job.leaf.source, "_prepare"):
             _place(job, _converted(layout.arranged(_of_other(job.leaf, layout)), job.steps), out)
             continue
-        direct = None if job.steps else _direct(job, layout, out)
-        waiting.append((job, layout, direct))
-        held += 0 if direct is not None else job.leaf.dtype.itemsize * math.prod(layout.shape)
+        prepared = preparing.prepared(job, layout)
+        waiting.append((job, layout, prepared))
+        held += 0 if prepared.is_in_place else prepared.buffer.nbytes
         if held > _MOST_BYTES:
             _fetch(waiting, out, concurrency)
             waiting, held = [], 0
+            preparing.clear()
     _fetch(waiting, out, concurrency)
 
 
@@ -83,36 +86,66 @@ def opened_jobs(node: Node) -> Iterable[Job]:
     )
 
 
+def _conversion(job: Job, dtype: np.dtype[Any]) -> Conversion | None:
+    """Return what is done to the elements of a source, which become elements of a data type."""
+    found, now = [], job.leaf.dtype
+    for step in job.steps:
+        found.append(step.conversion(now))
+        now = step.dtype
+    if now != dtype:
+        found.append(cast(now, dtype))
+    return joined(found) if found else None
+
+
 def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any], concurrency: int | None) -> None:
     if not waiting:
         return
-    prepared = _prepared(waiting)
-    if len(prepared) == 1:  # reading several costs more than a small read
-        ((job, *_),) = waiting
-        (each,) = prepared
-        usual = cast("Leaf", job.leaf).source.config.concurrency
+    if len(waiting) == 1:  # reading several costs more than a small read
+        ((job, _, each),) = waiting
+        usual = cast_to("Leaf", job.leaf).source.config.concurrency
         engine.read(each.binding, each.plan, each.buffer, usual if concurrency is None else concurrency)
         found = [each.result()]
     else:
-        found = read_prepared(prepared, concurrency)
-    sources.check_filled((cast("Leaf", job.leaf), values) for (job, *_), values in zip(waiting, found, strict=True))
-    for (job, layout, direct), values in zip(waiting, found, strict=True):
-        if direct is None:
-            _place(job, _converted(layout.arranged(np.asarray(values).reshape(layout.shape)), job.steps), out)
+        found = read_prepared([each for _, _, each in waiting], concurrency)
+    sources.check_filled(
+        (cast_to("Leaf", job.leaf), values, partial(_conversion, job, out.dtype))
+        for (job, *_), values in zip(waiting, found, strict=True)
+    )
+    for (job, layout, each), values in zip(waiting, found, strict=True):
+        if each.out is None:
+            _place(job, layout.arranged(np.asarray(values).reshape(layout.shape)), out)
 
 
-def _prepared(waiting: Sequence[_Waiting]) -> list[Prepared]:
-    prepared: list[Prepared] = []
-    plans: dict[tuple[int, int], Plan] = {}
-    for job, layout, direct in waiting:
-        array = cast("Leaf", job.leaf).source
+class _Preparing:
+    """Prepares jobs: those with equal selections share a plan, and those with equal steps a conversion."""
+
+    def __init__(self, out: NDArray[Any]) -> None:
+        self._out = out
+        self._plans: dict[tuple[int, int], tuple[Layout, Plan]] = {}
+        self._conversions: dict[tuple[np.dtype[Any], tuple[int, ...]], Conversion | None] = {}
+
+    def prepared(self, job: Job, layout: Layout) -> Prepared:
+        """Return how to read a job: into its part of the result if there is one."""
+        array = cast_to("Leaf", job.leaf).source
         bound = array._state.bound or array._bind()  # noqa: SLF001 - a part of Array
         key = id(layout), id(bound.grid)  # arrays with the same metadata have one grid
-        plan = plans.get(key)
-        if plan is None:
-            plan = plans[key] = array._plan(indexing.plan, layout.selection, bound.grid)  # noqa: SLF001 - a part of Array
-        prepared.append(prepare(bound.binding, plan, bound.order, direct, None, is_checked=True))
-    return prepared
+        if key not in self._plans:
+            self._plans[key] = layout, array._plan(indexing.plan, layout.selection, bound.grid)  # noqa: SLF001
+        _, plan = self._plans[key]
+        direct, conversion = _direct(job, layout, self._out), self._conversion(job)
+        return prepare(bound.binding, plan, bound.order, direct, None, conversion, is_checked=True)
+
+    def _conversion(self, job: Job) -> Conversion | None:
+        if not job.steps and job.leaf.dtype == self._out.dtype:
+            return None
+        key = job.leaf.dtype, tuple(map(id, job.steps))
+        if key not in self._conversions:
+            self._conversions[key] = _conversion(job, self._out.dtype)
+        return self._conversions[key]
+
+    def clear(self) -> None:
+        """Forget the plans of jobs that have been read."""
+        self._plans.clear()
 
 
 def jobs(node: Node) -> Iterator[Job]:
@@ -281,8 +314,8 @@ class Layout:
 
 
 def _direct(job: Job, layout: Layout, out: NDArray[Any]) -> NDArray[Any] | None:
-    """Return the part of the result into which a source can be read as it is."""
-    if job.leaf.dtype != out.dtype or not layout.is_one_to_one:
+    """Return the part of the result into which a source can be read."""
+    if not layout.is_one_to_one:
         return None
     region = _region(job.target, out)
     return None if region is None else layout.rearranged(region)

@@ -18,7 +18,7 @@ import json
 import os
 import stat as modes
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -35,6 +35,7 @@ from omnizarr.stores.wrap.wrappers import WrapperStore
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from omnizarr.engine import Conversion
     from omnizarr.nodes.lazy.tree import Leaf
 
 Stamp: TypeAlias = "tuple[str, tuple[int, ...]]"
@@ -114,24 +115,26 @@ def _check_elements(expected: Leaf | Expected, source: Any) -> None:
         raise changed(expected.since, source, found, f"shape {expected.shape}, data type {expected.dtype}")
 
 
-def check_filled(read: Iterable[tuple[Leaf, Any]]) -> None:
-    """Look at the documents of far sources of which only fill values were read."""
+def check_filled(read: Iterable[tuple[Leaf, Any, Callable[[], Conversion | None]]]) -> None:
+    """Look at the documents of far sources of which only fill values were read, which may have been converted."""
     doubtful = {
         id(leaf): leaf
-        for leaf, values in read
-        if leaf.since and leaf.stamp is None and _is_doubtful(leaf, np.asarray(values))
+        for leaf, values, conversion in read
+        if leaf.since and leaf.stamp is None and _is_doubtful(leaf, np.asarray(values), conversion)
     }
     if doubtful:
         for _ in pool.gather(check_document, list(doubtful.values()), min(len(doubtful), _AT_ONCE)):
             pass
 
 
-def _is_doubtful(leaf: Leaf, values: NDArray[Any]) -> bool:
+def _is_doubtful(leaf: Leaf, values: NDArray[Any], conversion_of: Callable[[], Conversion | None]) -> bool:
     if metadata_of(leaf.source) is None or leaf.dtype.hasobject or leaf.dtype.names or not values.size:
         return False
     fill = leaf.source.fill_value
     if fill is None:
         return False
+    if (conversion := conversion_of()) is not None:
+        fill = conversion.apply(np.array([fill], leaf.dtype))[0]
     first = values[(0,) * values.ndim]
     if not (first == fill or (first != first and fill != fill)):  # noqa: PLR0124 - NaN
         return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from omnizarr.engine.conversion import Conversion, cast
 from omnizarr.indexing.transforms import Transform
 from omnizarr.nodes.packing import Packing
 
@@ -89,6 +90,10 @@ class Cast:
         """Return the values, converted."""
         return values.astype(self.dtype)
 
+    def conversion(self, dtype: np.dtype[Any]) -> Conversion:
+        """Return the same for elements of a data type, which engines apply as they read."""
+        return cast(dtype, self.dtype)
+
     def __str__(self) -> str:
         return f"astype {self.dtype}"
 
@@ -103,6 +108,11 @@ class Unpack:
     def apply(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values, unpacked."""
         return self.packing.floats(values, self.dtype)
+
+    def conversion(self, dtype: np.dtype[Any]) -> Conversion:
+        """Return the same for elements of a data type, which engines apply as they read."""
+        packing = self.packing
+        return packing.conversion(self.dtype) if dtype == packing.dtype else Conversion(self.dtype, self.apply)
 
     def __str__(self) -> str:
         words = self.packing.words
@@ -131,6 +141,10 @@ class Pack:
         if self.missing is not None:
             result[hidden] = self.missing
         return result.astype(self.dtype)
+
+    def conversion(self, dtype: np.dtype[Any]) -> Conversion:
+        """Return the same, which engines apply as they read."""
+        return Conversion(self.dtype, self.apply)
 
     def __str__(self) -> str:
         return f"pack to {self.dtype}, scale {self.scale}, offset {self.offset}, missing {self.missing}"

@@ -1,4 +1,4 @@
-//! The types of numbers that filters know, and NumPy's conversions between them.
+//! The types of numbers that filters and conversions know, and NumPy's casts between them.
 
 // Casts of integers wrap around in NumPy, too; casts of floats are checked below.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
@@ -99,6 +99,10 @@ pub trait Value: Copy {
     const NOTHING_LESS: Self;
     /// Adding this leaves every number unchanged.
     const NOTHING_MORE: Self;
+    /// No number is less.
+    const LOWEST: Self;
+    /// No number is greater.
+    const HIGHEST: Self;
     /// Bytes of a number.
     const SIZE: usize;
 
@@ -125,6 +129,8 @@ macro_rules! integers {
         impl Value for $type {
             const NOTHING_LESS: Self = 0;
             const NOTHING_MORE: Self = 0;
+            const LOWEST: Self = Self::MIN;
+            const HIGHEST: Self = Self::MAX;
             const SIZE: usize = size_of::<$type>();
 
             #[inline]
@@ -163,6 +169,8 @@ macro_rules! floats {
         impl Value for $type {
             const NOTHING_LESS: Self = 0.0;
             const NOTHING_MORE: Self = -0.0;
+            const LOWEST: Self = Self::NEG_INFINITY;
+            const HIGHEST: Self = Self::INFINITY;
             const SIZE: usize = size_of::<$type>();
 
             #[inline]
@@ -309,7 +317,7 @@ truncations!(f32 f64 => [i8 i16 i32 i64 u8 u16 u32 u64]);
 /// Run an expression with `$T` as the type of a [`Number`].
 macro_rules! with_number {
     ($number:expr, $T:ident => $body:expr) => {{
-        use $crate::codecs::numbers::Number;
+        use $crate::numbers::Number;
         match $number {
             Number::I8 => {
                 type $T = i8;
@@ -357,7 +365,7 @@ macro_rules! with_number {
 /// Run an expression with `$T` as the type of a [`Number`] with a fraction; it is false for others.
 macro_rules! with_float {
     ($number:expr, $T:ident => $body:expr) => {{
-        use $crate::codecs::numbers::Number;
+        use $crate::numbers::Number;
         match $number {
             Number::F32 => {
                 type $T = f32;
@@ -389,6 +397,13 @@ pub(crate) fn map<S: Value, T: Value>(
         value.store(to, swap);
     }
     fine
+}
+
+/// Convert numbers to another type. Return whether all of them could be converted.
+pub(crate) fn convert(data: &[u8], from: Type, out: &mut [u8], to: Type) -> bool {
+    with_number!(from.number, S => with_number!(to.number, T => {
+        map::<S, T>(data, from.swapped, out, to.swapped, Cast::cast)
+    }))
 }
 
 /// What a filter of elements works on: numbers of one type, and the same number of another type.
