@@ -89,11 +89,22 @@ def test_unpacked_numbers_are_those_of_the_one_decoder(data):
             assert bits(found, dtype) == bits(expected, dtype), engine
 
 
+def _into_range(array, dtype):
+    """Replace floats that are no integers of a type: what they become is not defined, and NumPy's own loops differ."""
+    values = array[...]
+    if values.dtype.kind == "f" and dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        with np.errstate(invalid="ignore"):
+            values[~((values > float(bounds.min) - 1) & (values < float(bounds.max)))] = 3
+        array[...] = values
+
+
 @given(st.data())
 @settings(max_examples=20 * RUNS)
 def test_elements_are_cast_as_by_numpy(data):
     array = data.draw(_stored())
     dtype = np.dtype(data.draw(st.sampled_from([*NUMBERS, ">i2", ">f8", "f2", "c8"])))
+    _into_range(array, dtype)
     selection = data.draw(_selection(array.shape))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
