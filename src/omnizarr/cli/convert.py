@@ -27,6 +27,7 @@ from omnizarr.cli.progress import wanted
 from omnizarr.cli.remedies import message, safe
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import OmnizarrError
+from omnizarr.nodes.labels import Label
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, kinds, resolve
 from omnizarr.support.lazy import Lazy
@@ -161,7 +162,7 @@ def convert(
     return PROBLEM if is_broken else 0
 
 
-def _parsed(select: tuple[str, ...]) -> dict[str, labels.Label] | None:
+def _parsed(select: tuple[str, ...]) -> dict[str, Label] | None:
     found = labels.parse(select)
     if select and not found:
         raise click.UsageError(

@@ -240,7 +240,7 @@ def _candidates(
     if inner is not None:
         sharding = next((codec for codec in codecs if codec.name == _SHARDING), None)
         if sharding is not None:
-            within = [{"name": each.name, "configuration": dict(each.configuration)} for each in simple]
+            within: Any = [{"name": each.name, "configuration": dict(each.configuration)} for each in simple]
             yield (Named(_SHARDING, {**sharding.configuration, "chunk_shape": list(inner), "codecs": within}),)
     yield simple
 

@@ -217,7 +217,8 @@ class ShownChunks:
         if dtype.kind in _PLAIN and dtype.kind == spec.dtype.kind and not dtype.hasobject:
             lengths = tuple(part.stop - part.start for part in box)
             whole = np.empty(spec.shape, spec.dtype) if lengths == spec.shape else chain.empty()
-            part = whole[(*map(slice, lengths), ...)]
+            inside: tuple[Any, ...] = (*map(slice, lengths), ...)
+            part = whole[inside]
             places = [Along(dim, range(each.start, each.stop)) for dim, each in enumerate(box)]
             read(selected(self._node, Transform(lengths, places)), part)
             return chain.encode(whole)
