@@ -253,7 +253,8 @@ def _scaleoffset(one: Filter, data: bytes, size: int, length: int) -> bytes:
     if one.parameters[7] == 1 and bits:
         fill = b"".join(each.to_bytes(4, "little") for each in one.parameters[8:])[:size]
         values[steps == np.uint64((1 << bits) - 1)] = np.frombuffer(fill, f"<{kind}{size}")[0]
-    return values.astype(f"{order}{kind}{size}").tobytes()
+    raw: bytes = values.astype(f"{order}{kind}{size}").tobytes()
+    return raw
 
 
 def _deflate(_one: Filter, data: bytes, _size: int, length: int) -> bytes:
