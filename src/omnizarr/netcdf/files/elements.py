@@ -81,9 +81,10 @@ def by_chunks(read: Read, dataset: Any, dtype: np.dtype[Any], fill: Any) -> Read
                 range(each.start // chunk, -(-each.stop // chunk))
                 for each, chunk in zip(selection, chunks, strict=True)
             ]
-            stored = np.reshape(
-                [_is_stored(dataset, place) for place in itertools.product(*limits)], [*map(len, limits)]
-            )
+            counts = [*map(len, limits)]
+            places = itertools.product(*limits)
+            stored = np.fromiter((_is_stored(dataset, each) for each in places), bool, math.prod(counts))
+            stored = stored.reshape(counts)
             corner = tuple(each.start for each in limits)
             for part in _parts(selection, chunks, stored, corner):
                 result[tuple(map(_moved, part, selection))] = read(part)

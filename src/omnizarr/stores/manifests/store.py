@@ -33,6 +33,7 @@ from omnizarr.stores.base import (
     check_key,
     cut,
     fill,
+    is_key,
     listing,
     parts_of,
 )
@@ -210,11 +211,13 @@ class ManifestStore(Store):
     ) -> None:
         self._documents = MemoryStore(documents, read_only=True)
         self._manifests = dict(manifests)
+        self._lengths = frozenset(map(len, self._manifests))
         self._files = files if _are_files(files) else [*map(_as_file, files)]
         self._name = name
         self._features: Features | None = None
         self._tables: dict[str, Table] = {}
         self._known: tuple[tuple[str, int, int], ...] = ()
+        self._below: Mapping[str, Sequence[str]] | None = None
 
     @property
     def files(self) -> Sequence[File]:
@@ -295,8 +298,14 @@ class ManifestStore(Store):
 
     def _above(self, key: str) -> Iterator[str]:
         """Yield the paths of arrays to which a key can belong."""
-        parts = key.split("/")
-        return (path for end in range(len(parts)) if (path := "/".join(parts[:end])) in self._manifests)
+        end = -1
+        while True:
+            path = key[: max(end, 0)] if max(end, 0) in self._lengths else None
+            if path is not None and path in self._manifests:
+                yield path
+            end = key.find("/", end + 1)
+            if end < 0:
+                return
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return a document, or read a chunk from its file."""
@@ -458,7 +467,7 @@ class ManifestStore(Store):
         """Return the manifest of an array, if all files are on this machine."""
         path = next(self._above(f"{as_prefix(prefix)}0"), None)
         table = None if path is None else self.table_of(path)
-        if table is None or any(key for key in self._documents.list_prefix(prefix) if self._place(key) is not None):
+        if table is None or any(self._place(key) is not None for key in self._documents_below([as_prefix(prefix)])):
             return None
         manifest = table.chunks
         files = self._statuses()
@@ -512,11 +521,39 @@ class ManifestStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the keys of documents and stored chunks under `prefix`."""
         prefix = as_prefix(prefix)
-        yield from self._documents.list_prefix(prefix)
-        for path in self._manifests:
-            below = f"{path}/" if path else ""
-            if below.startswith(prefix) or prefix.startswith(below):
-                yield from (key for key in self._chunk_keys(path) if key.startswith(prefix))
+        directories = [prefix]
+        yield from self._documents_below(directories)
+        inside = (each.removesuffix("/") for each in directories)
+        for path in dict.fromkeys((*self._above(prefix), *(path for path in inside if path in self._manifests))):
+            yield from (key for key in self._chunk_keys(path) if key.startswith(prefix))
+
+    def _documents_below(self, directories: list[str]) -> Iterator[str]:
+        """Yield the keys of documents under `directories`, and add the directories below them to that list."""
+        for directory in directories:
+            for name in self._directory(directory):
+                if name.endswith("/"):
+                    directories.append(name)
+                elif is_key(name):
+                    yield name
+
+    def _directory(self, prefix: str) -> Sequence[str]:
+        """Return the keys of documents directly under a prefix, and the directories there, with a slash at the end.
+
+        Directories are found once: a tree of many groups asks for each of them.
+        """
+        if self._below is None:
+            below: dict[str, list[str]] = {"": []}
+            for key in self.documents:
+                name = key
+                while True:
+                    above = name[: name.rstrip("/").rfind("/") + 1]
+                    is_known = above in below
+                    below.setdefault(above, []).append(name)
+                    if is_known:
+                        break
+                    name = above
+            self._below = below
+        return self._below.get(prefix, ())
 
     def _chunk_keys(self, path: str) -> Iterator[str]:
         table = self.table_of(path)
@@ -529,11 +566,9 @@ class ManifestStore(Store):
     def list_dir(self, prefix: str) -> Listing:
         """Return what is directly under `prefix`. The chunks of arrays further below are not looked at."""
         prefix = as_prefix(prefix)
-        names = set(self._documents.list_prefix(prefix))
-        for path in self._manifests:
-            below = f"{path}/" if path else ""
-            if prefix.startswith(below):
-                names.update(self._names_of_chunks(path, prefix))
+        names = set(self._directory(prefix))
+        for path in self._above(f"{prefix}."):
+            names.update(self._names_of_chunks(path, prefix))
         return listing(names, prefix)
 
     def _names_of_chunks(self, path: str, prefix: str) -> Iterator[str]:

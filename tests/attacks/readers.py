@@ -1,0 +1,118 @@
+"""Files of other formats that are opened in place: whatever they say, and wherever they lead to."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from tests.attacks.arena import SECRET, Field, attack
+from tests.attacks.sizes import FAR, LOOKS, READS
+
+TRIES = (*LOOKS, *(each for each in READS if each != "omnizarr dump {x}"))
+"""Without what prints every element."""
+VAST = tuple(each for each in TRIES if "omnizarr convert" not in each or "--dry-run" in each)
+"""Without what copies every element: `convert` reads these files with h5py, chunk by chunk, and a chunk as a whole."""
+
+
+def _file(field: Field) -> Path:
+    return field.received / "x.h5"
+
+
+@attack("files", "HDF5 in place: 10^15 chunks, of which 3 are stored", *VAST)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        dataset = file.create_dataset("v", (10**15,), "u1", chunks=(1,))
+        for at in (0, 77, FAR):
+            dataset[at] = 1
+
+
+@attack("files", "HDF5 in place: 10^15 chunks of the latest format, of which 3 are stored", *VAST)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w", libver="latest") as file:
+        dataset = file.create_dataset("v", (10**15,), "u1", chunks=(1,), maxshape=(None,))
+        for at in (0, 77, 10**6):
+            dataset[at] = 1
+
+
+@attack("files", "HDF5 in place: 10^15 contiguous elements that are not stored", *VAST)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        file.create_dataset("v", (10**15,), "u1")
+
+
+@attack("files", "HDF5 in place: 10^15 texts that are not stored", *VAST)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        file.create_dataset("v", (10**15,), h5py.string_dtype())
+        file.create_dataset("w", (10**15,), h5py.string_dtype(), chunks=(1,))
+
+
+@attack("files", "HDF5 in place: a chunk of 100 bytes that inflates to 1 GiB", *VAST)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        dataset = file.create_dataset("v", (100,), "u1", chunks=(100,), compression="gzip")
+        packer = zlib.compressobj(9)
+        parts = [packer.compress(bytes(1 << 24)) for _ in range(64)]
+        dataset.id.write_direct_chunk((0,), b"".join(parts) + packer.flush())
+
+
+@attack("files", "HDF5 in place: groups in a circle", *TRIES)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        inner = file.create_group("a/b")
+        inner["up"] = file["/"]
+        inner["soft"] = h5py.SoftLink("/a")
+        inner["self"] = h5py.SoftLink("self")
+        inner["v"] = [1, 2, 3]
+
+
+@attack("files", "HDF5 in place: a group in groups, 500 deep", *TRIES)
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w") as file:
+        below = file
+        for _ in range(500):
+            below = below.create_group("g")
+
+
+@attack("files", "HDF5 in place: 20,000 groups", *TRIES[:15])
+def _(field: Field) -> None:
+    import h5py
+
+    with h5py.File(_file(field), "w", libver="latest") as file:
+        for number in range(20_000):
+            file.create_group(f"g{number}")
+
+
+@attack("files", "HDF5 in place: links and data outside", *TRIES)
+def _(field: Field) -> None:
+    import h5py
+
+    size = len(SECRET)
+    with h5py.File(field.secret.parent / "other.h5", "w") as file:
+        file["d"] = list(SECRET.encode())
+    layout = h5py.VirtualLayout((size,), "u1")
+    layout[:] = h5py.VirtualSource("../elsewhere/other.h5", "d", (size,))
+    with h5py.File(_file(field), "w") as file:
+        file["link"] = h5py.ExternalLink(str(field.secret.parent / "other.h5"), "d")
+        file.create_dataset("raw", (size,), "u1", external=[(str(field.secret), 0, size)])
+        file.create_virtual_dataset("virtual", layout)
+        file["v"] = [1, 2, 3]
+
+
+@attack("files", "HDF5 in place: nothing but its signature", *TRIES)
+def _(field: Field) -> None:
+    _file(field).write_bytes(b"\x89HDF\r\n\x1a\n" + b"\xff" * 4000)
