@@ -123,10 +123,13 @@ pub struct Array {
     pub skipping: Option<Skipping>,
 }
 
+/// Returns which codecs a chunk skips.
+pub type Mask = Box<dyn Fn(&[u64]) -> u32 + Send + Sync>;
+
 /// Chunks that skip codecs.
 pub struct Skipping {
-    /// Returns which codecs a chunk skips.
-    pub mask: Box<dyn Fn(&[u64]) -> u32 + Send + Sync>,
+    /// Which codecs each skips.
+    pub mask: Mask,
     /// The other codecs, by what is skipped.
     pub codecs: HashMap<u32, Arc<Codecs>>,
 }

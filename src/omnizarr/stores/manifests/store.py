@@ -46,6 +46,8 @@ from omnizarr.stores.ranges import Range
 Loader: TypeAlias = Callable[[], AnyManifest]
 """Returns a manifest when it is first needed: opening a file reads no index of chunks. It may append to the files."""
 
+Strings: TypeAlias = list[str]  # in a class whose `list` is a method
+
 _ALL: Final = (0, None)
 _DIALECTS: Final = (V3, V2)
 
@@ -527,7 +529,7 @@ class ManifestStore(Store):
         for path in dict.fromkeys((*self._above(prefix), *(path for path in inside if path in self._manifests))):
             yield from (key for key in self._chunk_keys(path) if key.startswith(prefix))
 
-    def _documents_below(self, directories: list[str]) -> Iterator[str]:
+    def _documents_below(self, directories: Strings) -> Iterator[str]:
         """Yield the keys of documents under `directories`, and add the directories below them to that list."""
         for directory in directories:
             for name in self._directory(directory):
@@ -542,7 +544,7 @@ class ManifestStore(Store):
         Directories are found once: a tree of many groups asks for each of them.
         """
         if self._below is None:
-            below: dict[str, list[str]] = {"": []}
+            below: dict[str, Strings] = {"": []}
             for key in self.documents:
                 name = key
                 while True:
