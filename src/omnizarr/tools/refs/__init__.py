@@ -29,7 +29,7 @@ def references(
     """Write references of Kerchunk to the chunks of an array, or of a group with everything below it.
 
     References say for each chunk in which file, and at which byte, it lies. Nothing is copied: fsspec with zarr-python,
-    xarray, VirtualiZarr and GDAL read the chunks where they are. Chunks that are not stored stay missing.
+    xarray, VirtualiZarr and, in JSON, GDAL read the chunks where they are. Chunks that are not stored stay missing.
 
     Parameters
     ----------
