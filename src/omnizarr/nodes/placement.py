@@ -398,11 +398,8 @@ def placed_within_shards(where: StorePath, metadata: ArrayMetadata, tick: Tick =
         except OmnizarrError as error:
             raise error.add(store=str(store), path=where.path, key=key)
 
-    read_all = [
-        (row, columns)
-        for row, columns in pool.results(look, range(len(outer.numbers)), max(store.features.concurrency, 1))
-        if columns
-    ]
+    rows = range(len(outer.numbers))
+    read_all = [each for each in list(pool.results(look, rows, max(store.features.concurrency, 1))) if each[1]]
     values: dict[int, Buffer] = {}
     for number, value in outer.values.items():
         index = memoryview(value)[slice(*codec.index_span)]

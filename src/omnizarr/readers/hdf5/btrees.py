@@ -21,7 +21,7 @@ GROUPS, CHUNKS = 0, 1
 
 def leaves(source: Source, address: int) -> Iterator[int]:
     """Yield the addresses of the symbol table nodes below a version 1 B-tree of a group, in order."""
-    walk = source.walk("the B-tree of a group")
+    walk = source.visits("the B-tree of a group")
     head = 8 + 2 * source.offset_size
 
     def below(at: int, level: int | None) -> Iterator[int]:
@@ -55,7 +55,7 @@ def chunk_entries(source: Source, address: int, rank: int) -> NDArray[np.void]:
     entry = np.dtype([("size", "<u4"), ("mask", "<u4"), ("offsets", "<u8", (rank + 1,)), ("child", f"<u{o}")])
     head = 8 + 2 * o
     most = 2 * source.chunk_rank
-    walk = source.walk("the B-tree of chunks")
+    walk = source.visits("the B-tree of chunks")
     level: int | None = None
     nodes: NDArray[np.uint64] = np.array([address], np.uint64)
     while True:
@@ -116,7 +116,7 @@ def record_blocks(source: Source, address: int, types: Collection[int]) -> tuple
 
 def _blocks(header: Cursor, kind: int, node: int, size: int, depth: int, root: int, count: int) -> Iterator[bytes]:
     source = header.source
-    walk = source.walk("a B-tree")
+    walk = source.visits("a B-tree")
     most = (node - 10) // size
     wide = _width(most)
     totals = [0]

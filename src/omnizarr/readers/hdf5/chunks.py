@@ -394,7 +394,7 @@ class _Elements:
 
     def __init__(self, array: _Extensible, count: int) -> None:
         self.count, self.size = count, array.size
-        self.walk = array.source.walk("an extensible array")
+        self.walk = array.source.visits("an extensible array")
         self.rows = [np.empty((0, array.size), np.uint8)]
         self.positions = [np.empty(0, np.int64)]
 

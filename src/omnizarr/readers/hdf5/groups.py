@@ -63,7 +63,7 @@ def _old(cursor: Cursor) -> list[Link]:
     source = cursor.source
     tree, heap = cursor.defined("the B-tree of a group"), heaps.local(source, cursor.defined("the names of a group"))
     found = []
-    walk = source.walk("the symbol tables of a group")
+    walk = source.visits("the symbol tables of a group")
     size = 2 * source.offset_size + 24
     for at in btrees.leaves(source, tree):
         head = source.cursor(at, 8)

@@ -103,7 +103,7 @@ def _old(source: Source, cursor: Cursor) -> tuple[list[tuple[Message, int]], int
     cursor.version("the object header", 1)
     cursor.skip(1)
     count, links, size = cursor.uint(2), cursor.uint(4), cursor.uint(4)
-    walk = source.walk("an object header")
+    walk = source.visits("an object header")
     blocks = [(cursor.address + 16, size)]
     found: list[tuple[Message, int]] = []
     for at, length in blocks:
@@ -125,7 +125,7 @@ def _new(source: Source, cursor: Cursor) -> list[tuple[Message, int]]:
     flags = cursor.uint(1)
     cursor.skip((16 if flags & 32 else 0) + (4 if flags & 16 else 0))
     size = cursor.uint(1 << (flags & 3))
-    walk = source.walk("an object header")
+    walk = source.visits("an object header")
     blocks = [(cursor.address + cursor.at, size)]
     found: list[tuple[Message, int]] = []
     for number, (start, whole) in enumerate(blocks):

@@ -100,7 +100,7 @@ class Source:
         """Return a cursor over bytes at an address; fewer, if the file ends before."""
         return self.cursor(address, max(0, min(length, self.size - self.base - address)))
 
-    def walk(self, title: str) -> Walk:
+    def visits(self, title: str) -> Walk:
         """Return what checks a walk over parts of the file that cannot overlap."""
         return Walk(self, title)
 
