@@ -46,6 +46,9 @@ def in_document(document: JSON, dialect: str, pointer: str, codec: str | None = 
     if member != "codecs":
         if not isinstance(document, Mapping) or member in document:
             return pointer
+        grid = document.get("chunk_grid")
+        if member == "chunk_key_encoding" and isinstance(grid, Mapping) and "separator" in grid:  # of the 2019 draft
+            return "/chunk_grid/separator"
         renamed = _RENAMED.get(member, "")
         return join("", renamed) if renamed in document else ""
     wanted = (codec or "").removeprefix("numcodecs.")
