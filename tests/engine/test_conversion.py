@@ -125,9 +125,9 @@ def test_native_engine_unpacks_whole_chunks_of_any_order(dtype, to, compressor, 
     values = np.random.default_rng(0).integers(0, 120, (90, 70)).astype(dtype)
     attributes = {"scale_factor": 0.1, "add_offset": -3, "_FillValue": 7, "missing_value": [9, 11], "valid_max": 100}
     for order in "CF":
-        array = omnizarr.create_array(
-            {}, data=values, chunks=(40, 50), zarr_format=2, order=order, compressors=compressor, attributes=attributes
-        )
+        layout = {"zarr_format": 2, "order": order, "compressors": compressor}
+        created = omnizarr.create_array({}, data=values, chunks=(40, 50), attributes=attributes, **layout)
+        array = served_by("native", created)
         expected = Packing.of_array(array._metadata).floats(values, np.dtype(to))
         for view, wanted in ((array.lazy.unpack(dtype=to), expected), (array.lazy.T.unpack(dtype=to), expected.T)):
             assert bits(view.read()) == bits(wanted)
