@@ -1,5 +1,6 @@
 """HDF5 and netCDF-4 files as hierarchies, compared with h5py, and with xarray's own engines."""
 
+import os
 import pickle
 import shutil
 import warnings
@@ -323,3 +324,38 @@ def test_what_xarray_writes_is_read_back(engine, tmp_path):
     for other in ("netcdf4", "h5netcdf"):
         for decoded in (True, False):
             same(tmp_path / "x.nc", other, mask_and_scale=decoded, decode_times=decoded)
+
+
+def _versions(tmp_path):
+    """Two files of one layout and size, with other values."""
+    found = []
+    for number in (1, 2):
+        path = tmp_path / f"{number}.h5"
+        with h5py.File(path, "w") as file:
+            file.create_dataset("a", data=np.full(40, number, "i4"), chunks=(10,))
+        found.append(path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("kind", ["object", "directory"])
+def test_file_that_is_replaced_before_its_first_chunk_is_read_is_an_error(kind, tmp_path):
+    first, second = _versions(tmp_path)
+    assert len(first) == len(second)
+    if kind == "object":
+        obstore = pytest.importorskip("obstore", reason="no obstore")
+        store = omnizarr.storage.ObjectStore(obstore.store.MemoryStore())
+    else:
+        store = LocalStore(tmp_path / "d")
+    store.set("x.h5", first)
+    array = omnizarr.open(HDF5Store(store, "x.h5"))["a"]
+    assert omnizarr.open(HDF5Store(store, "x.h5"))["a"][0] == 1
+    sent = pickle.dumps(array) if kind == "directory" else None
+    store.set("x.h5", second)
+    if kind == "directory":  # a file system may give both the same time
+        os.utime(tmp_path / "d" / "x.h5", (1, 1))
+    with pytest.raises(omnizarr.errors.StaleError):
+        array[...]
+    if sent is not None:
+        with pytest.raises(omnizarr.errors.StaleError):
+            pickle.loads(sent)[...]
+    assert omnizarr.open(HDF5Store(store, "x.h5"))["a"][0] == 2

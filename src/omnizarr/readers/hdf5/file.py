@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from omnizarr.errors import NodeNotFoundError
 from omnizarr.readers.hdf5 import attributes, datasets, groups, messages, superblock
 from omnizarr.readers.hdf5.attributes import Attribute
 from omnizarr.readers.hdf5.datasets import Dataset
@@ -16,6 +17,7 @@ from omnizarr.readers.hdf5.groups import Link
 from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.source import Source
 from omnizarr.stores.base import Store
+from omnizarr.stores.manifests import file as files
 
 _SOFT_LINKS: Final = 64  # soft links that one path may follow
 _OBJECTS: Final = 1 << 22  # objects of one file
@@ -28,6 +30,8 @@ class File:
     ----------
     store, key : Store, str
         Where it is.
+    file : File, optional
+        What reads it, if a certain version of it is wanted.
 
     Raises
     ------
@@ -37,8 +41,10 @@ class File:
         If it is not HDF5, is broken, or is shorter than it says.
     """
 
-    def __init__(self, store: Store, key: str) -> None:
-        self.source = Source(store, key)
+    def __init__(self, store: Store, key: str, file: files.File | None = None) -> None:
+        if file is None and not store.exists(key):
+            raise NodeNotFoundError("there is no such file", store=repr(store), key=key)
+        self.source = Source(file or files.File.of(store, key))
         self._root, extension = superblock.read(self.source)
         if extension is not None:
             messages.read_extension(self.source, extension)

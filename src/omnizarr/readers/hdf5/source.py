@@ -6,15 +6,14 @@ reader allocate more than the file has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import MetadataError, NodeNotFoundError, StoreError
-from omnizarr.stores import verbs
-from omnizarr.stores.base import Store
+from omnizarr.errors import MetadataError, NodeNotFoundError
+from omnizarr.stores.manifests.file import File
 
 SPEC: Final = "HDF5 File Format Specification"
 
@@ -28,6 +27,8 @@ class Source:
 
     Attributes
     ----------
+    file : File
+        What reads it: all of one version, also the chunks that are read later.
     store, key : Store, str
         Where the file is.
     size : int
@@ -42,12 +43,12 @@ class Source:
         The address of the table of shared messages.
     """
 
-    def __init__(self, store: Store, key: str) -> None:
-        self.store, self.key = store, key
-        size = store.size(key)
+    def __init__(self, file: File) -> None:
+        self.file, self.store, self.key = file, file.store, file.key
+        size = self.store.size(self.key) if file.size is None else file.size
         if size is None:
-            raise NodeNotFoundError("there is no such file", store=repr(store), key=key)
-        self.size = size
+            raise NodeNotFoundError("there is no such file", store=repr(self.store), key=self.key)
+        self.size = file.size = size
         self.base = 0
         self.offset_size = self.length_size = 8
         self.chunk_rank = 32
@@ -71,12 +72,7 @@ class Source:
         starts = [self._checked(each, 1) for each in addresses]
         rows = np.zeros((len(starts), length), np.uint8)
         spans = [(start, min(start + length, self.size)) for start in starts]
-        parts: Sequence[Any] | None = verbs.get_spans(self.store, self.key, spans) if spans else []
-        if parts is None:
-            raise self.gone()
-        for row, part, (start, stop) in zip(rows, parts, spans, strict=True):
-            if len(part) != stop - start:
-                raise self.gone()
+        for row, part, (start, stop) in zip(rows, self.file.read(spans) if spans else (), spans, strict=True):
             row[: stop - start] = np.frombuffer(part, np.uint8)
         return rows
 
@@ -87,10 +83,8 @@ class Source:
         wanted = {(self.base + each) // _BLOCK for each in addresses if 0 <= self.base + each < self.size}
         numbers = sorted(wanted - self._blocks.keys())[:_MOST_EXPECTED]
         spans = [(number * _BLOCK, min((number + 1) * _BLOCK, self.size)) for number in numbers]
-        parts: Sequence[Any] | None = verbs.get_spans(self.store, self.key, spans) if len(spans) > 1 else []
-        for number, part, (start, stop) in zip(numbers, parts or (), spans, strict=False):
-            if len(part) == stop - start:
-                self._blocks[number] = bytes(part)
+        for number, part in zip(numbers, self.file.read(spans) if len(spans) > 1 else (), strict=False):
+            self._blocks[number] = bytes(part)
 
     def cursor(self, address: int, length: int) -> Cursor:
         """Return a cursor over bytes at an address."""
@@ -119,10 +113,6 @@ class Source:
             spec=SPEC,
         )
 
-    def gone(self) -> StoreError:
-        """Return the error that the file has become shorter, or is gone."""
-        return StoreError("the file has changed while it was read", store=repr(self.store), key=self.key)
-
     def _checked(self, address: int, length: int) -> int:
         start = self.base + address
         if address < 0 or length < 0 or start + length > self.size:
@@ -146,9 +136,7 @@ class Source:
         return found
 
     def _fetch(self, start: int, stop: int) -> bytes:
-        part = self.store.get(self.key, (start, stop))
-        if part is None or len(part) != stop - start:
-            raise self.gone()
+        (part,) = self.file.read([(start, stop)])
         return bytes(part)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -326,6 +326,8 @@ class HDF5Store(ManifestStore):
         The store that the file is in.
     key : str
         Its key there.
+    file : File, optional
+        What reads it, if a certain version of it is wanted.
 
     Attributes
     ----------
@@ -340,10 +342,10 @@ class HDF5Store(ManifestStore):
         If it is not HDF5, or is broken.
     """
 
-    def __init__(self, store: Store, key: str) -> None:
-        contents = _Contents(File(store, key))
-        super().__init__(_Documents(contents), contents.manifests, [files.File.of(store, key)])
-        self._source = store, key
+    def __init__(self, store: Store, key: str, file: files.File | None = None) -> None:
+        contents = _Contents(File(store, key, file))
+        # What read the documents reads the chunks, so both are of one version.
+        super().__init__(_Documents(contents), contents.manifests, [contents.file.source.file])
         self._typed = contents.typed
         self.notes = tuple(contents.notes)
 
@@ -352,7 +354,8 @@ class HDF5Store(ManifestStore):
         return self._typed.get(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HDF5Store, self._source
+        (file,) = self._files
+        return HDF5Store, (file.store, file.key, file)
 
     def __repr__(self) -> str:
         return f"HDF5Store({self.place!r})"
