@@ -247,21 +247,16 @@ def broadcast(shape: Sequence[int], to: Sequence[int]) -> Transform:
     )
 
 
-def reshaped(shape: Sequence[int], to: Sequence[int]) -> Transform:
-    """Return the transform that adds and drops dimensions of length 1.
+def reshaped(shape: Sequence[int], to: Sequence[int]) -> Transform | None:
+    """Return the transform that adds and drops dimensions of length 1; None if that does not make the shape.
 
-    Raises SelectionError if that does not make the shape: elements would have to be read first.
+    Raises SelectionError if the shapes have different numbers of elements.
     """
-    if math.prod(shape) != math.prod(to):
+    if math.prod(shape) != math.prod(to) or any(length < 0 for length in to):
         raise SelectionError("the shapes have different numbers of elements", found=tuple(to), expected=tuple(shape))
     long, new = [axis for axis, n in enumerate(shape) if n != 1], [dim for dim, n in enumerate(to) if n != 1]
     if [shape[axis] for axis in long] != [to[dim] for dim in new]:
-        raise SelectionError(
-            "dimensions cannot be divided or joined without reading",
-            found=f"shape {tuple(to)}",
-            expected=f"the dimensions of {tuple(shape)} in this order, with others of length 1",
-            remedy="read the elements and reshape them with NumPy",
-        )
+        return None
     places = dict(zip(long, new, strict=True))
     return Transform(to, [Along(places[axis], range(n)) if axis in places else 0 for axis, n in enumerate(shape)])
 

@@ -71,10 +71,30 @@ def a_selection(draw, view, expected):
 
 
 @st.composite
+def a_shape_of(draw, size):
+    """A shape with this number of elements: its factors in any order, some of them merged."""
+    if not size:
+        return draw(st.permutations([0, *draw(st.lists(st.integers(1, 3), max_size=2))]).map(tuple))
+    factors = [1] * draw(st.integers(0, 1))
+    while size > 1:
+        factors.append(next(n for n in range(2, size + 1) if size % n == 0))
+        size //= factors[-1]
+    lengths = []
+    for factor in draw(st.permutations(factors)):
+        if lengths and draw(st.booleans()):
+            lengths[-1] *= factor
+        else:
+            lengths.append(factor)
+    while len(lengths) > 5:
+        lengths[-2:] = [lengths[-2] * lengths[-1]]
+    return tuple(lengths)
+
+
+@st.composite
 def a_change(draw, view, expected):
     """One more operation that keeps all elements, on both."""
     shape = expected.shape
-    kind = draw(st.sampled_from(["transpose", "newaxis", "broadcast", "astype", "squeeze"]))
+    kind = draw(st.sampled_from(["transpose", "newaxis", "broadcast", "astype", "squeeze", "reshape", "reshape"]))
     if kind == "transpose":
         axes = draw(st.permutations(range(len(shape))))
         return view.transpose(axes), expected.transpose(axes)
@@ -84,6 +104,9 @@ def a_change(draw, view, expected):
     if kind == "broadcast":
         wanted = (draw(st.integers(1, 2)), *(draw(st.sampled_from([1, 3])) if n == 1 else n for n in shape))
         return view.broadcast_to(wanted), np.broadcast_to(expected, wanted)
+    if kind == "reshape":
+        wanted = draw(a_shape_of(expected.size))
+        return view.reshape(wanted), expected.reshape(wanted)
     place = draw(st.integers(0, len(shape)))
     wanted = (*shape[:place], 1, *shape[place:]) if kind == "newaxis" else tuple(n for n in shape if n != 1)
     return view.reshape(wanted), expected.reshape(wanted)

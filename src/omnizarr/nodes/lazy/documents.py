@@ -23,7 +23,7 @@ from omnizarr.nodes.lazy import sources, tree
 from omnizarr.nodes.lazy.deferred import Deferred, Sources
 from omnizarr.nodes.lazy.sources import Mark
 from omnizarr.nodes.lazy.store import LazyStore
-from omnizarr.nodes.lazy.tree import Cast, Converted, Filled, Joined, Leaf, Node, Pack, Selected, Unpack
+from omnizarr.nodes.lazy.tree import Cast, Converted, Filled, Joined, Leaf, Node, Pack, Reshaped, Selected, Unpack
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.packing import Marks, Packing
 
@@ -33,6 +33,7 @@ _STEPS: Final = {"cast": Cast, "unpack": Unpack, "pack": Pack}
 _MOST_BYTES: Final = 64 * 2**20
 """Bytes of elements that a document holds itself."""
 _MOST_NODES: Final = 10**7
+"""Parts of all joins of an array, which a short document could repeat."""
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -53,6 +54,10 @@ class _Writing:
         if kind == "select":
             shape, outputs = values
             return [kind, list(shape), [_of_output(output) for output in outputs]]
+        if kind == "reshape":
+            return [kind, list(values[0])]
+        if kind == "again":
+            return [kind, *values]
         if kind == "convert":
             (step,) = values
             name = next(name for name, each in _STEPS.items() if isinstance(step, each))
@@ -197,6 +202,7 @@ def loaded(text: bytes, place: str, place_of: Callable[[str], str], opener: Sour
 
 def _node(rows: Sequence[Any], leaf: Callable[..., Leaf]) -> Node:
     nodes: list[Node] = []
+    parts = 0
     for kind, *values in rows:
         if kind == "source":
             nodes.append(leaf(*values))
@@ -213,9 +219,16 @@ def _node(rows: Sequence[Any], leaf: Callable[..., Leaf]) -> Node:
         elif kind == "select":
             shape, outputs = values
             nodes.append(Selected(nodes[-1], _transform(_shape(shape), outputs, nodes[-1].shape)))
+        elif kind == "reshape":
+            nodes.append(_reshaped(nodes[-1], _shape(*values)))
+        elif kind == "again":
+            (number,) = values
+            nodes.append(nodes[_number(number)])
         elif kind == "join":
             below, axis, dtype = values
-            nodes.append(_join([nodes[number] for number in _numbers(below, len(nodes))], _number(axis), _dtype(dtype)))
+            numbers = _numbers(below, len(nodes), _MOST_NODES - parts)
+            parts += len(numbers)
+            nodes.append(_join([nodes[number] for number in numbers], _number(axis), _dtype(dtype)))
         else:
             raise ValueError(f"unknown row {kind!r}")
     return nodes[-1]
@@ -227,7 +240,16 @@ def _join(parts: Sequence[Node], axis: int, dtype: np.dtype[Any]) -> Joined:
             a != b for dim, (a, b) in enumerate(zip(part.shape, parts[0].shape, strict=True)) if dim != axis
         ):
             raise ValueError(f"joined shapes {parts[0].shape} and {part.shape}")
-    return tree.joined(parts, axis, dtype)
+    found = tree.joined(parts, axis, dtype, is_flat=True)
+    if math.prod(found.shape) >= 2**63:
+        raise ValueError(f"shape {found.shape}")
+    return found
+
+
+def _reshaped(node: Node, shape: tuple[int, ...]) -> Reshaped:
+    if math.prod(node.shape) != math.prod(shape):
+        raise ValueError(f"shape {shape} of the elements of {node.shape}")
+    return Reshaped(node, shape)
 
 
 def _transform(shape: tuple[int, ...], outputs: Sequence[Any], base: tuple[int, ...]) -> Transform:
@@ -267,25 +289,24 @@ def _of_output(output: Any) -> list[Any]:
 
 
 def _ranges(numbers: Sequence[int]) -> list[list[int]]:
-    """Return numbers as first, stop and step of ranges: the parts of most joins are regular rows."""
+    """Return numbers as first, step and length of ranges: the parts of most joins are regular rows."""
     found: list[list[int]] = []
     for number in numbers:
-        if found and (found[-1][1] is None or number == found[-1][0] + found[-1][1] * found[-1][2]):
-            last = found[-1]
-            if last[1] is None:
-                last[1] = number - last[0]
-                last[2] = 1
+        last = found[-1] if found else None
+        if last is not None and last[2] == 1 and number != last[0]:
+            last[1:] = [number - last[0], 2]
+        elif last is not None and last[2] > 1 and number == last[0] + last[1] * last[2]:
             last[2] += 1
         else:
-            found.append([number, None, 1])  # type: ignore[list-item]
-    return [[first, step or 1, count] for first, step, count in found]
+            found.append([number, 1, 1])
+    return found
 
 
-def _numbers(ranges: Sequence[Sequence[int]], below: int) -> list[int]:
+def _numbers(ranges: Sequence[Sequence[int]], below: int, most: int) -> list[int]:
     found: list[int] = []
     for first, step, count in ranges:
-        if not 0 <= count <= below:
-            raise ValueError(f"{count} parts")
+        if not 0 <= count <= below or len(found) + count > most:
+            raise ValueError(f"{len(found) + count} parts")
         found += range(first, first + step * count, step)
     if any(not 0 <= each < below for each in found):
         raise ValueError("parts that do not exist")

@@ -28,7 +28,7 @@ from omnizarr.nodes.indexers import AnyArray
 from omnizarr.nodes.lazy import sources
 from omnizarr.nodes.lazy.deferred import Deferred
 from omnizarr.nodes.lazy.reading import Job, jobs, opened_jobs, read
-from omnizarr.nodes.lazy.tree import Leaf, selected
+from omnizarr.nodes.lazy.tree import Filled, Leaf, selected
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Buffer, MemoryStore, Span, Store, verbs
@@ -237,7 +237,7 @@ class ShownChunks:
         """Return the stored chunks of which a chunk is made; None if they are not known, or too many."""
         found: list[tuple[Store, str]] = []
         for job in found_jobs:
-            if not isinstance(job.leaf, Leaf):
+            if isinstance(job.leaf, Filled):
                 continue
             keys = None if (array := _array_of(job)) is None else _keys(job, array, MOST_SOURCES)
             if array is None or keys is None:
@@ -261,7 +261,7 @@ class ShownChunks:
 
     def _has_elements(self, job: Job) -> bool:
         """Return whether elements of a job are stored, or are others than the fill value."""
-        if not isinstance(job.leaf, Leaf):
+        if isinstance(job.leaf, Filled):
             return bool(job.steps) or not self._is_fill(job.leaf.value)
         array = None if job.steps else _array_of(job)
         if array is None or not self._has_same_fill(array):
@@ -311,13 +311,14 @@ class ShownChunks:
 
     def _listed_of(self, job: Job, region: Sequence[range]) -> Iterator[tuple[Coords, bool]]:
         """Yield the chunks with elements of a job that exist, and whether no other yields them."""
-        if not isinstance(job.leaf, Leaf):
+        if isinstance(job.leaf, Filled):
             if job.steps or not self._is_fill(job.leaf.value):
                 yield from self._within(region, region)
             return
         array = None if job.steps else _array_of(job)
         is_box = all(isinstance(output, int | Along) for output in job.source.outputs)
-        if array is None or not is_box or array._metadata.storage_transformers or not self._has_same_fill(array):  # noqa: SLF001
+        is_known = array is not None and is_box and not array._metadata.storage_transformers  # noqa: SLF001
+        if array is None or not isinstance(job.leaf, Leaf) or not is_known or not self._has_same_fill(array):
             yield from self._within(region, region)
             return
         sources.check(job.leaf)

@@ -7,7 +7,7 @@ has to be spread, and converted piece by piece as they are read, if the engine c
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from typing import cast as cast_to
@@ -18,8 +18,8 @@ from omnizarr import engine, indexing
 from omnizarr.engine.conversion import Conversion, cast, joined
 from omnizarr.indexing import Plan, transforms
 from omnizarr.indexing.transforms import Along, Listed, Transform, identity
-from omnizarr.nodes.lazy import deferred, sources
-from omnizarr.nodes.lazy.tree import Converted, Filled, Joined, Leaf, Node, Selected, Step
+from omnizarr.nodes.lazy import deferred, reshaping, sources, tree
+from omnizarr.nodes.lazy.tree import Converted, Filled, Joined, Leaf, Node, Reshaped, Selected, Step
 from omnizarr.nodes.reading import Prepared, prepare, read_prepared
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _MOST_BYTES: Final = 64 * 2**20
 class Job(NamedTuple):
     """Elements of one source, and their place in the result."""
 
-    leaf: Leaf | Filled
+    leaf: Leaf | Filled | Reshaped
+    """What is reshaped is a source of its own here; `read` looks into it."""
     source: Transform
     """From positions in the job to positions in the source."""
     target: Transform
@@ -41,35 +42,107 @@ class Job(NamedTuple):
     """Conversions, in the order in which they are applied."""
 
 
-_Waiting: TypeAlias = "tuple[Job, Layout, Prepared]"
-"""What to read, its form as a selection, and how it is read: into a part of the result, if there is one for it."""
+_Waiting: TypeAlias = "tuple[Job, Layout, Prepared, NDArray[Any]]"
+"""What to read, its form as a selection, how it is read (into the result, if it has a part for it), and the result."""
 
 
 def read(node: Node, out: NDArray[Any], concurrency: int | None = None) -> None:
     """Read all elements of a node into an array of its shape, with so many requests at once."""
-    waiting: list[_Waiting] = []
+    several: list[tuple[Job, NDArray[Any]]] = []
+    finishing: list[Callable[[], None]] = []
     held = 0
-    layout, preparing = Layout(identity(())), _Preparing(out)
-    for job in opened_jobs(node):
+    for job in jobs(node):
         if 0 in job.source.shape:
             continue
+        if not isinstance(job.leaf, Reshaped):
+            several.append((job, out))
+            continue
+        for begun, part, nbytes in _unreshaped(job, out, finishing):
+            several.append((begun, part))
+            held += nbytes
+        if held > _MOST_BYTES:
+            _read_jobs(several, concurrency)
+            _finish(finishing)
+            several, held = [], 0
+    _read_jobs(several, concurrency)
+    _finish(finishing)
+
+
+def _finish(finishing: list[Callable[[], None]]) -> None:
+    while finishing:
+        finishing.pop()()  # the last first, as what is within another was begun later
+
+
+def _unreshaped(
+    job: Job, out: NDArray[Any], finishing: list[Callable[[], None]]
+) -> Iterator[tuple[Job, NDArray[Any], int]]:
+    """Yield jobs without reshaped nodes, the memory for each, and how many bytes are held for it beside the result.
+
+    What has to be done after they are read is added to `finishing`.
+    """
+    waiting: list[Iterator[tuple[Job, NDArray[Any], int]]] = [iter([(job, out, 0)])]
+    while waiting:
+        found = next(waiting[-1], None)
+        if found is None:
+            waiting.pop()
+        elif isinstance(found[0].leaf, Reshaped):
+            waiting.append(_parts_of_reshaped(*found, finishing))
+        else:
+            yield found
+
+
+def _parts_of_reshaped(
+    job: Job, out: NDArray[Any], held: int, finishing: list[Callable[[], None]]
+) -> Iterator[tuple[Job, NDArray[Any], int]]:
+    node = cast_to("Reshaped", job.leaf)
+    region = _region(job.target, out)
+    if region is None:
+        region = np.empty(job.target.shape, out.dtype)
+        finishing.append(partial(_place, job, region, out))
+        held += region.nbytes
+    for transform, memory, copy in reshaping.parts(node.base.shape, node.shape, job.source, region):
+        if copy is not None:
+            finishing.append(partial(np.copyto, copy[1], copy[0]))
+            held += copy[0].nbytes
+        held += sum(output.indices.nbytes for output in transform.outputs if isinstance(output, Listed))
+        for below in jobs(tree.converted(tree.selected(node.base, transform), job.steps)):
+            yield below, memory, held
+            held = 0
+
+
+def _read_jobs(several: Sequence[tuple[Job, NDArray[Any]]], concurrency: int | None) -> None:
+    waiting: list[_Waiting] = []
+    held = 0
+    layout, preparing = Layout(identity(())), _Preparing()
+    for job, out in _opened(several):
         if isinstance(job.leaf, Filled):
             _place(job, _converted(np.asarray(job.leaf.value, job.leaf.dtype), job.steps), out)
             continue
-        sources.check(job.leaf)
+        leaf = cast_to("Leaf", job.leaf)
+        sources.check(leaf)
         if job.source is not layout.source:  # most parts of a join are read in the same way
             layout = Layout(job.source)
-        if not hasattr(job.leaf.source, "_prepare"):
-            _place(job, _converted(layout.arranged(_of_other(job.leaf, layout)), job.steps), out)
+        if not hasattr(leaf.source, "_prepare"):
+            _place(job, _converted(layout.arranged(_of_other(leaf, layout)), job.steps), out)
             continue
-        prepared = preparing.prepared(job, layout)
-        waiting.append((job, layout, prepared))
+        prepared = preparing.prepared(job, layout, out)
+        waiting.append((job, layout, prepared, out))
         held += 0 if prepared.is_in_place else prepared.buffer.nbytes
         if held > _MOST_BYTES:
-            _fetch(waiting, out, concurrency)
+            _fetch(waiting, concurrency)
             waiting, held = [], 0
             preparing.clear()
-    _fetch(waiting, out, concurrency)
+    _fetch(waiting, concurrency)
+
+
+def _opened(several: Sequence[tuple[Job, NDArray[Any]]]) -> Iterable[tuple[Job, NDArray[Any]]]:
+    leaves = deferred.opened(job.leaf.source for job, _ in several if isinstance(job.leaf, Leaf))
+    if not leaves:
+        return several
+    return (
+        (job._replace(leaf=leaves.get(id(job.leaf.source), job.leaf)) if isinstance(job.leaf, Leaf) else job, out)
+        for job, out in several
+    )
 
 
 def opened_jobs(node: Node) -> Iterable[Job]:
@@ -97,21 +170,21 @@ def _conversion(job: Job, dtype: np.dtype[Any]) -> Conversion | None:
     return joined(found) if found else None
 
 
-def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any], concurrency: int | None) -> None:
+def _fetch(waiting: Sequence[_Waiting], concurrency: int | None) -> None:
     if not waiting:
         return
     if len(waiting) == 1:  # reading several costs more than a small read
-        ((job, _, each),) = waiting
+        ((job, _, each, _),) = waiting
         usual = cast_to("Leaf", job.leaf).source.config.concurrency
         engine.read(each.binding, each.plan, each.buffer, usual if concurrency is None else concurrency)
         found = [each.result()]
     else:
-        found = read_prepared([each for _, _, each in waiting], concurrency)
+        found = read_prepared([each for _, _, each, _ in waiting], concurrency)
     sources.check_filled(
         (cast_to("Leaf", job.leaf), values, partial(_conversion, job, out.dtype))
-        for (job, *_), values in zip(waiting, found, strict=True)
+        for (job, _, _, out), values in zip(waiting, found, strict=True)
     )
-    for (job, layout, each), values in zip(waiting, found, strict=True):
+    for (job, layout, each, out), values in zip(waiting, found, strict=True):
         if each.out is None:
             _place(job, layout.arranged(np.asarray(values).reshape(layout.shape)), out)
 
@@ -119,12 +192,11 @@ def _fetch(waiting: Sequence[_Waiting], out: NDArray[Any], concurrency: int | No
 class _Preparing:
     """Prepares jobs: those with equal selections share a plan, and those with equal steps a conversion."""
 
-    def __init__(self, out: NDArray[Any]) -> None:
-        self._out = out
+    def __init__(self) -> None:
         self._plans: dict[tuple[int, int], tuple[Layout, Plan]] = {}
         self._conversions: dict[tuple[np.dtype[Any], tuple[int, ...]], Conversion | None] = {}
 
-    def prepared(self, job: Job, layout: Layout) -> Prepared:
+    def prepared(self, job: Job, layout: Layout, out: NDArray[Any]) -> Prepared:
         """Return how to read a job: into its part of the result if there is one."""
         array = cast_to("Leaf", job.leaf).source
         bound = array._state.bound or array._bind()  # noqa: SLF001 - a part of Array
@@ -132,15 +204,16 @@ class _Preparing:
         if key not in self._plans:
             self._plans[key] = layout, array._plan(indexing.plan, layout.selection, bound.grid)  # noqa: SLF001
         _, plan = self._plans[key]
-        direct, conversion = _direct(job, layout, self._out), self._conversion(job)
+        direct, conversion = _direct(job, layout, out), self._conversion(job, out.dtype)
         return prepare(bound.binding, plan, bound.order, direct, None, conversion, is_checked=True)
 
-    def _conversion(self, job: Job) -> Conversion | None:
-        if not job.steps and job.leaf.dtype == self._out.dtype:
+    def _conversion(self, job: Job, wanted: np.dtype[Any]) -> Conversion | None:
+        """Return what is done to the elements of a job, for results of one data type: that of all jobs."""
+        if not job.steps and job.leaf.dtype == wanted:
             return None
         key = job.leaf.dtype, tuple(map(id, job.steps))
         if key not in self._conversions:
-            self._conversions[key] = _conversion(job, self._out.dtype)
+            self._conversions[key] = _conversion(job, wanted)
         return self._conversions[key]
 
     def clear(self) -> None:

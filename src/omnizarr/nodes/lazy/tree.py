@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from omnizarr.engine.conversion import Conversion, cast
+from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Transform
 from omnizarr.nodes.packing import Packing
 
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 _MOST_LINES: Final = 60
 """Length of the drawing of a tree."""
+_MOST_MERGED: Final = 2**16
+"""Parts of several joins that become one join."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +81,22 @@ class Selected:
 
     def __str__(self) -> str:
         return f"select {self.shape} of {self.base.shape}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshaped:
+    """Elements of a node with other dimensions, in the same order: that of C."""
+
+    base: Node
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = field(init=False)
+    """Data type of the elements."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", self.base.dtype)  # there may be thousands below
+
+    def __str__(self) -> str:
+        return f"reshape {self.base.shape} to {self.shape}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,33 +209,63 @@ class Joined:
         return f"concat {len(self.parts)} along axis {self.axis}"
 
 
-Node: TypeAlias = "Leaf | Filled | Selected | Converted | Joined"
+Node: TypeAlias = "Leaf | Filled | Selected | Reshaped | Converted | Joined"
 
 
 def selected(node: Node, transform: Transform) -> Node:
     """Return some elements of a node. Selections compose, and go below conversions, so that less is converted."""
-    steps = []
-    while isinstance(node, Converted):
-        steps.append(node.step)
-        node = node.base
+    node, steps = _unconverted(node)
     if isinstance(node, Selected):
         node = Selected(node.base, node.transform.compose(transform))
     else:
         node = Selected(node, transform)
-    for step in reversed(steps):
+    return converted(node, steps)
+
+
+def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
+    """Return the elements of a node with other dimensions. Raises SelectionError if there are too few or too many."""
+    node, steps = _unconverted(node)
+    while isinstance(node, Reshaped):
+        node = node.base
+    transform = transforms.reshaped(node.shape, shape)
+    if transform is None:
+        return converted(Reshaped(node, shape), steps)
+    return converted(node if node.shape == shape else selected(node, transform), steps)
+
+
+def _unconverted(node: Node) -> tuple[Node, list[Step]]:
+    """Return the node below conversions, and these in the order in which they are applied."""
+    steps: list[Step] = []
+    while isinstance(node, Converted):
+        steps.append(node.step)
+        node = node.base
+    return node, steps[::-1]
+
+
+def converted(node: Node, steps: Iterable[Step]) -> Node:
+    """Return the elements of a node after conversions, in the order in which they are applied."""
+    for step in steps:
         node = Converted(node, step)
     return node
 
 
-def joined(parts: Sequence[Node], axis: int, dtype: np.dtype[Any]) -> Joined:
+def joined(parts: Sequence[Node], axis: int, dtype: np.dtype[Any], *, is_flat: bool = False) -> Joined:
     """Return nodes of equal lengths except along `axis` one behind the other, converted to one data type.
 
-    Joins along the same axis become one, so that adding parts one by one makes no deep tree.
+    Joins along the same axis become one, so that adding parts one by one makes no deep tree, as long as there are few
+    parts: joins of joins of the same nodes would have more at each step than there are nodes. `is_flat`: none becomes.
     """
+    same = [part if part.dtype == dtype else Converted(part, Cast(dtype)) for part in parts]
+    below = [part for part in same if isinstance(part, Joined) and part.axis == axis]
+    are_few = len(below) <= 1 or sum(len(part.parts) for part in below) <= _MOST_MERGED
+    merged = {id(part) for part in below if are_few} if not is_flat else set()
     flat: list[Node] = []
-    for part in parts:
-        same = part if part.dtype == dtype else Converted(part, Cast(dtype))
-        flat += same.parts if isinstance(same, Joined) and same.axis == axis else [same]
+    for part in same:
+        if id(part) in merged and isinstance(part, Joined):
+            merged.remove(id(part))  # the same join once more stays a node
+            flat += part.parts
+        else:
+            flat.append(part)
     ends = tuple(accumulate(part.shape[axis] for part in flat))
     first = flat[0].shape
     return Joined(tuple(flat), axis, ends, (*first[:axis], ends[-1], *first[axis + 1 :]), dtype)
@@ -226,50 +275,63 @@ def children(node: Node) -> tuple[Node, ...]:
     """Return the nodes that a node is made of."""
     if isinstance(node, Joined):
         return node.parts
-    return (node.base,) if isinstance(node, Selected | Converted) else ()
+    return (node.base,) if isinstance(node, Selected | Reshaped | Converted) else ()
 
 
 def leaves(node: Node) -> Iterator[Leaf]:
-    """Yield all sources, in order."""
+    """Yield all sources, in order, those of a node that is in the tree several times once."""
     waiting = [node]
+    seen: set[int] = set()
     while waiting:
         node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if isinstance(node, Leaf):
             yield node
         waiting += reversed(children(node))
 
 
 def fold(node: Node, combine: Callable[[Node, list[T]], T], name: str = "") -> T:
-    """Return what `combine` makes of a node and the results for its children. Trees may be deep: nothing recurs.
+    """Return what `combine` makes of a node and the results for its children.
 
-    If the result has a `name`, joins know it from then on.
+    Trees may be deep: nothing recurs. Nodes may be in the tree many times: each is combined once, and results must not
+    be changed. If the result has a `name`, joins know it from then on.
     """
-    results: list[T] = []
+    found: dict[int, T] = {}
     waiting: list[tuple[Node, bool]] = [(node, False)]
     while waiting:
         each, is_ready = waiting.pop()
+        if id(each) in found:
+            continue
         if name and isinstance(each, Joined) and name in each.known:
-            results.append(each.known[name])
+            found[id(each)] = each.known[name]
             continue
         below = children(each)
         if is_ready or not below:
-            first = len(results) - len(below)
-            results[first:] = [combine(each, results[first:])]
+            result = found[id(each)] = combine(each, [found[id(child)] for child in below])
             if name and isinstance(each, Joined):
-                each.known[name] = results[-1]
+                each.known[name] = result
         else:
             waiting.append((each, True))
             waiting += [(child, False) for child in reversed(below)]
-    return results[0]
+    return found[id(node)]
 
 
 def flattened(node: Node) -> list[tuple[Any, ...]]:
-    """Return a tree as a list of rows, children before parents: a tree may be too deep for `pickle`."""
+    """Return a tree as a list of rows, children before parents: a tree may be too deep for `pickle`.
+
+    What is made of one node has it in the row before; "again" is a row before once more.
+    """
     rows: list[tuple[Any, ...]] = []
 
     def add(each: Node, below: list[int]) -> int:
+        if isinstance(each, Selected | Reshaped | Converted) and below[0] != len(rows) - 1:
+            rows.append(("again", below[0]))
         if isinstance(each, Selected):
             row: tuple[Any, ...] = ("select", each.transform.shape, each.transform.outputs)
+        elif isinstance(each, Reshaped):
+            row = ("reshape", each.shape)
         elif isinstance(each, Converted):
             row = ("convert", each.step)
         elif isinstance(each, Joined):
@@ -291,11 +353,15 @@ def of_rows(rows: Sequence[tuple[Any, ...]]) -> Node:
     for kind, *values in rows:
         if kind == "select":
             nodes.append(Selected(nodes[-1], Transform(*values)))
+        elif kind == "reshape":
+            nodes.append(Reshaped(nodes[-1], *values))
         elif kind == "convert":
             nodes.append(Converted(nodes[-1], *values))
+        elif kind == "again":
+            nodes.append(nodes[values[0]])
         elif kind == "join":
             numbers, axis, dtype = values
-            nodes.append(joined([nodes[number] for number in numbers], axis, dtype))
+            nodes.append(joined([nodes[number] for number in numbers], axis, dtype, is_flat=True))
         else:
             nodes.append(Leaf(*values) if kind == "leaf" else Filled(*values))
     return nodes[-1]

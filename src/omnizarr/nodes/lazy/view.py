@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -15,10 +16,22 @@ from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Transform
 from omnizarr.nodes import packing
 from omnizarr.nodes.indexers import AnyArray
-from omnizarr.nodes.lazy import sources, tree
+from omnizarr.nodes.lazy import reshaping, sources, tree
 from omnizarr.nodes.lazy.deferred import Deferred
 from omnizarr.nodes.lazy.reading import Layout, jobs, read
-from omnizarr.nodes.lazy.tree import Cast, Converted, Joined, Leaf, Node, Pack, Selected, Unpack, joined, selected
+from omnizarr.nodes.lazy.tree import (
+    Cast,
+    Converted,
+    Joined,
+    Leaf,
+    Node,
+    Pack,
+    Reshaped,
+    Selected,
+    Unpack,
+    joined,
+    selected,
+)
 from omnizarr.nodes.out import Out, memory_of
 from omnizarr.nodes.packing import Marks, Packing
 
@@ -30,6 +43,8 @@ if TYPE_CHECKING:
 Names = tuple[str | None, ...] | None
 
 _NEVER_PACKED: Final = "mMSUTO"
+_MOST_IN_ROW: Final = 2**20
+"""Elements along a merged dimension that are read as one piece."""
 
 
 class LazyArray:
@@ -152,19 +167,39 @@ class LazyArray:
         return self.transpose()
 
     def reshape(self, *shape: int | Sequence[int]) -> LazyArray:
-        """Return the array with dimensions of length 1 added or dropped.
+        """Return the array with other dimensions and the same elements in the same order, that of C.
+
+        Dimensions are divided and merged, as by `numpy.reshape`. Selections of the result read the chunks of their
+        elements. It cannot be written, unless only dimensions of length 1 were added or dropped.
+
+        Parameters
+        ----------
+        *shape : int
+            Length of each dimension. One may be -1: it becomes what is left.
 
         Raises
         ------
         SelectionError
-            If that does not make the shape.
+            If the shape has another number of elements.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> hours = omnizarr.create_array({}, data=np.arange(72), chunks=24)
+        >>> days = hours.lazy.reshape(-1, 24)
+        >>> days.shape
+        (3, 24)
+        >>> days[1:, 0]
+        array([24, 48])
         """
-        wanted: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        lengths = list(wanted)
+        wanted: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+        lengths = list(map(operator.index, wanted))
         if lengths.count(-1) == 1:
             rest = math.prod(n for n in lengths if n != -1)
             lengths[lengths.index(-1)] = self.size // rest if rest else 0
-        return self._with(transforms.reshaped(self.shape, lengths))
+        node = tree.reshaped(self._node, tuple(lengths))
+        return LazyArray(node, _names_of_reshaped(self.dimension_names, self.shape, node.shape), self.notes)
 
     def broadcast_to(self, shape: Sequence[int]) -> LazyArray:
         """Return the array with dimensions of length 1 repeated, as `numpy.broadcast_to` does."""
@@ -316,6 +351,12 @@ class LazyArray:
         found = self._with(transforms.of_selection(selection, self.shape))
         node = found._node  # noqa: SLF001 - another of this class
         base = node.base if isinstance(node, Selected) else node
+        if isinstance(base, Reshaped):
+            raise ReadOnlyError(
+                "an array whose dimensions were divided or merged cannot be written",
+                found=str(base),
+                remedy="write before you reshape",
+            )
         if not isinstance(base, Leaf):
             raise ReadOnlyError(
                 "only selections of one array can be written",
@@ -498,6 +539,16 @@ def attributes_of(views: Iterable[LazyArray]) -> list[dict[str, Any] | None]:
     return found
 
 
+def _names_of_reshaped(names: Names, shape: Sequence[int], to: Sequence[int]) -> Names:
+    """Return the names of dimensions: only those that were neither divided nor merged keep theirs."""
+    if names is None:
+        return None
+    new: list[str | None] = [None] * len(to)
+    for axis, dim in reshaping.kept_dims(shape, to).items():
+        new[dim] = names[axis]
+    return tuple(new)
+
+
 def _of_rows(rows: Sequence[tuple[Any, ...]], names: Names, notes: tuple[str, ...]) -> LazyArray:
     return LazyArray(tree.of_rows(rows), names, notes)
 
@@ -513,6 +564,8 @@ def unpacked(node: Node, dtype: np.dtype[Any]) -> Node:
             return Converted(each, Unpack(dtype, Packing.of_array(metadata)))
         if isinstance(each, Selected):
             return selected(below[0], each.transform)
+        if isinstance(each, Reshaped):
+            return tree.reshaped(below[0], each.shape)
         if isinstance(each, Joined):
             return joined(below, each.axis, dtype)
         if isinstance(each, Converted) and isinstance(each.step, Cast):
@@ -571,6 +624,8 @@ def chunks_of(node: Node, of_leaf: Callable[[Leaf], Any] = _chunks_of_leaf) -> t
             for output, length in zip(each.transform.outputs, below[0], strict=True):
                 if isinstance(output, Along):
                     found[output.dim] = min(found[output.dim], max(1, length // abs(output.indices.step)))
+        elif isinstance(each, Reshaped):
+            return reshaping.chunks(below[0], each.base.shape, each.shape, _MOST_IN_ROW)
         elif isinstance(each, Leaf):
             chunks = of_leaf(each)
             if chunks is not None and len(chunks) == len(found) and all(isinstance(length, int) for length in chunks):

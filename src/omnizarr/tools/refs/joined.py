@@ -25,7 +25,7 @@ from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.nodes.lazy import sources
 from omnizarr.nodes.lazy.reading import Job, opened_jobs
 from omnizarr.nodes.lazy.store import LazyStore
-from omnizarr.nodes.lazy.tree import Filled
+from omnizarr.nodes.lazy.tree import Filled, Leaf, Reshaped
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.placement import Integers, Names, Placement
@@ -71,6 +71,12 @@ def _joined(
 ) -> tuple[ArrayMetadata, Place]:
     """Return the metadata of a lazy array in the terms of its sources, and what finds out where its chunks lie."""
     jobs = list(opened_jobs(view._node))  # noqa: SLF001 - two halves of one thing
+    if any(isinstance(job.leaf, Reshaped) for job in jobs):
+        raise NotRepresentableError(
+            "chunks of an array whose dimensions were divided or merged are no stored chunks",
+            found=str(next(job.leaf for job in jobs if isinstance(job.leaf, Reshaped))),
+            remedy=_CONVERT,
+        )
     stored = [job for job in jobs if isinstance(_source(job), Array)]
     if not stored:
         return shown, lambda _: _made(store, path, shown)
@@ -82,7 +88,7 @@ def _joined(
 
 
 def _source(job: Job) -> Any:
-    return None if isinstance(job.leaf, Filled) else job.leaf.source
+    return job.leaf.source if isinstance(job.leaf, Leaf) else None
 
 
 def _made(store: LazyStore, path: str, metadata: ArrayMetadata) -> Placement:
@@ -232,8 +238,9 @@ class _Parts:
             if np.asarray(job.leaf.value, job.leaf.dtype).tobytes() != np.asarray(own, job.leaf.dtype).tobytes():
                 raise self._differs(job, "a gap has another value than the fill value", job.leaf.value, own)
             return
-        if not isinstance(job.leaf.source, Array):
-            raise self._differs(job, "they are in memory, and in no file", type(job.leaf.source).__name__, "an array")
+        if not isinstance(job.leaf, Leaf) or not isinstance(job.leaf.source, Array):
+            found = type(_source(job)).__name__
+            raise self._differs(job, "they are in memory, and in no file", found, "an array")
         sources.check(job.leaf)
         known = self._of(job.leaf.source._metadata)  # noqa: SLF001 - a part of Array
         if known.difference is not None:
