@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from pathlib import Path
 
@@ -118,3 +119,50 @@ def _(field: Field) -> None:
 @attack("files", "HDF5 in place: nothing but its signature", *TRIES)
 def _(field: Field) -> None:
     _file(field).write_bytes(b"\x89HDF\r\n\x1a\n" + b"\xff" * 4000)
+
+
+def _n5(field: Field, blocks: dict[str, bytes], at: str = "x.n5", **changes: object) -> None:
+    """Lay an array of bytes in N5, with these blocks."""
+    place = field.received / at
+    place.mkdir(parents=True, exist_ok=True)
+    said = {"dimensions": [10**15], "blockSize": [1], "dataType": "uint8", "compression": {"type": "raw"}, **changes}
+    (place / "attributes.json").write_text(json.dumps(said))
+    for key, value in blocks.items():
+        (place / key).parent.mkdir(parents=True, exist_ok=True)
+        (place / key).write_bytes(value)
+
+
+@attack("files", "N5: 10^15 blocks, of which 3 are stored", *TRIES)
+def _(field: Field) -> None:
+    _n5(field, dict.fromkeys(("0", "77", str(FAR)), b"\0\0\0\1\0\0\0\1\7"))
+
+
+@attack("files", "N5: a block of one byte in a chunk of 16 GiB", *TRIES)
+def _(field: Field) -> None:
+    sizes = {"dimensions": [2**31 - 1], "blockSize": [2**31 - 1], "dataType": "float64"}
+    _n5(field, {"0": b"\0\0\0\1\0\0\0\1" + bytes(8)}, **sizes)
+
+
+@attack("files", "N5: a block of 100 elements that inflates to 1 GiB", *TRIES)
+def _(field: Field) -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join([packer.compress(bytes(1 << 24)) for _ in range(64)]) + packer.flush()
+    compression = {"dimensions": [150], "blockSize": [100], "compression": {"type": "gzip"}}
+    _n5(field, {"0": b"\0\0\0\1\0\0\0\x64" + bomb, "1": b"\0\0\0\1\0\0\0\x32" + bomb}, **compression)
+
+
+@attack("files", "N5: LZ4 frames that say they hold 2 GiB", *TRIES)
+def _(field: Field) -> None:
+    frame = b"LZ4Block\x20" + (5).to_bytes(4, "little") + (2**31 - 1).to_bytes(4, "little") + bytes(9)
+    _n5(field, {"0": b"\0\0\0\1\0\0\0\1" + frame}, dimensions=[1], compression={"type": "lz4"})
+
+
+@attack("files", "N5: an array in an array, groups 300 deep, and links outside", *TRIES)
+def _(field: Field) -> None:
+    _n5(field, {"0": b"\0\0\0\1\0\0\0\1\7"}, dimensions=[3])
+    _n5(field, {"0": b"\0\0\0\1\0\0\0\1\7"}, "x.n5/1/2", dimensions=[3])
+    below = field.received / "x.n5" / "g"
+    (below / "/".join("g" * 300)).mkdir(parents=True)
+    (below / "up").symlink_to(field.received / "x.n5")
+    (below / "outside").symlink_to(field.secret.parent)
+    (field.received / "x.n5" / "2").symlink_to(field.secret)

@@ -1,4 +1,4 @@
-"""Readers of files of other formats: each finds metadata and the places of chunks, and copies no values.
+"""Readers of other formats. Those of files find metadata and the places of chunks, and copy no values; N5 is a store.
 
 They are in `omnizarr.stores.kinds.READERS`, so that paths and URLs of such files can be opened.
 """
@@ -47,6 +47,17 @@ _NETCDF3: Final = kinds.Kind(
     "a netCDF file", _open_netcdf3, heads=tuple((0, b"CDF" + version) for version in (b"\1", b"\2", b"\5"))
 )
 
+
+def _open_n5(place: Place) -> tuple[Store, str] | None:
+    found: tuple[Store, str] | None = import_module("omnizarr.readers.n5.store").open_place(place)
+    return found
+
+
+_N5: Final = kinds.Kind(
+    "an N5 hierarchy", _open_n5, schemes=("n5",), existing=(".n5",), markers=(("attributes.json", b""),)
+)
+
 kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
 kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
 kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head
+kinds.add_folders(_N5)

@@ -265,7 +265,7 @@ KINDS: Final = (
         existing=(".n5",),
         markers=(("attributes.json", b'"n5"'), ("attributes.json", b'"blockSize"')),
         is_foreign=True,
-        remedy="z5py and zarr-python 2 read N5",
+        remedy='put "n5://" before the path or URL',
     ),
     Kind(
         "an OCDBT database of TensorStore",
@@ -289,8 +289,7 @@ _BY_SCHEME: Final = {scheme: kind for kind in KINDS for scheme in kind.schemes}
 _BY_ENDING: Final = {ending: kind for kind in reversed(KINDS) for ending in (*kind.endings, *kind.existing)}
 _FOREIGN: Final = {ending: kind for kind in KINDS if kind.is_foreign for ending in kind.existing}
 _BY_MARKER: Final = {name: kind for kind in KINDS if kind.opens for name, _ in kind.markers}
-MARKERS: Final = tuple(_BY_MARKER)
-"""Files that show what opens the directory that they are in."""
+_OF_FOLDERS: Final[dict[str, Kind]] = {}
 _HEADS: Final = tuple((kind, *head) for kind in KINDS for head in kind.heads)
 
 
@@ -364,9 +363,40 @@ def offered_for_head(head: bytes) -> Kind | None:
     return _with_head(((kind, *each) for kind in known for each in kind.heads), head)
 
 
+def markers() -> tuple[str, ...]:
+    """Return the files that show what opens the directory that they are in."""
+    return tuple(_BY_MARKER)
+
+
 def of_marker(name: str) -> Kind:
-    """Return what opens a directory that contains a file of `MARKERS`."""
+    """Return what opens a directory that contains a file of `markers`."""
     return _BY_MARKER[name]
+
+
+def of_folder(path: str) -> Kind | None:
+    """Return what opens directories whose names, or that of one above, end as this path says. See `add_folders`.
+
+    >>> of_folder("data/x.zarr/a") is None
+    True
+    """
+    lower = path.lower()
+    for ending, kind in _OF_FOLDERS.items():
+        at = lower.find(ending)
+        while at >= 0:
+            end = at + len(ending)
+            if lower[end : end + 1] in ("", "/", os.sep) and lower.find(".zarr", end) < 0:
+                return kind
+            at = lower.find(ending, at + 1)
+    return None
+
+
+def add_folders(kind: Kind) -> None:
+    """Let a kind of rooms above this one open directories, by its endings, markers and schemes."""
+    for ending in kind.existing:
+        READERS[ending] = _OF_FOLDERS[ending] = kind
+        _BY_ENDING[f"{ending}.zip"] = kind
+    _BY_MARKER.update((name, kind) for name, _ in kind.markers)
+    _BY_SCHEME.update((scheme, kind) for scheme in kind.schemes)
 
 
 def of_directory(store: Store, prefix: str) -> Kind | None:

@@ -11,6 +11,7 @@ URLs, and the module that documents each:
 ``lmdb:///path``                           an LMDB environment                                   `lmdb`
 ``zip::https://...``, ``sftp://``, ...     chains, and every other scheme that fsspec knows      `fsspec`
 ``fsspec+s3://``, ``fsspec+https://``      the same URLs, but through fsspec               `fsspec`
+``n5://PATH``, ``n5://URL``                N5 hierarchies whose names do not end with .n5        `readers.n5`
 ``reference://``, ``reference::URL``       references of Kerchunk, as in fsspec            `references`
 ``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 =========================================  ====================================================  ============
@@ -246,7 +247,8 @@ def _from_url(url: str, scheme: str, mode: str | None, options: dict[str, Any]) 
     else:
         kind = kinds.of_scheme(scheme)
         if kind is None or not kind.is_local:
-            file = kinds.of_name(parse.urlsplit(url).path.rstrip("/"))
+            name = parse.urlsplit(url).path.rstrip("/")
+            file = kinds.of_name(name) or kinds.of_folder(name)
             if file is not None and file.opens and not file.is_local:
                 opened = _opened(file, url, None, mode, options, is_named=True)
                 if opened is not None:
@@ -304,17 +306,18 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
     directory = LocalStore(path, read_only=mode == "r")
-    files = directory.files_at_root(kinds.MARKERS)
+    files = directory.files_at_root(kinds.markers())
     if files is None and os.path.isfile(path):
         return _from_file(path, mode, options)
     is_new, is_zarr = files is None, True
     kind: kinds.Kind | None = None
+    folder = kinds.of_folder(path)
     if is_new:
-        kind = kinds.of_name(path)
-    elif files or not kinds.is_usual(path):  # documents of Zarr can lie beside the file of another store
+        kind = kinds.of_name(path) or folder
+    elif files or folder is not None or not kinds.is_usual(path):  # Zarr can lie beside the file of another store
         is_zarr = bool(directory.files_at_root(_DOCUMENTS))
         path = path.rstrip("/\\")
-        kind = kinds.of_marker(files[0]) if files else None if is_zarr else kinds.offered_for_name(path)
+        kind = folder or (kinds.of_marker(files[0]) if files else None if is_zarr else kinds.offered_for_name(path))
     if kind is not None and kind.opens:
         is_named = kind.has_name(path, is_new=is_new)
         if is_named or not is_zarr:

@@ -1,0 +1,558 @@
+"""N5, read and written: TensorStore, and hierarchies of z5py and zarr-python 2, say what is in it."""
+
+import gzip
+import itertools
+import json
+import pickle
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.cli import main
+from omnizarr.errors import (
+    ChunkError,
+    ChunkSizeError,
+    NodeNotFoundError,
+    NotRepresentableError,
+    OmnizarrError,
+    ReadOnlyError,
+)
+from omnizarr.readers.n5 import blocks, documents
+from omnizarr.readers.n5.store import N5Store
+from omnizarr.stores import LocalStore, MemoryStore, kinds, verbs
+from omnizarr.stores.base import answers
+
+DATA = Path(__file__).parent / "data"
+TYPES = sorted(documents.SIZES)
+COMPRESSIONS = [
+    {"type": "raw"},
+    {"type": "gzip"},
+    {"type": "gzip", "level": 3, "useZlib": True},
+    {"type": "bzip2", "blockSize": 2},
+    {"type": "xz", "preset": 1},
+    {"type": "zstd"},
+    {"type": "blosc", "cname": "zstd", "clevel": 3, "shuffle": 2, "blocksize": 0},
+]
+BIG = {"name": "bytes", "configuration": {"endian": "big"}}
+
+
+def values(dtype, shape=(3, 5, 6)):
+    return (np.arange(np.prod(shape)) % 120 + 1).reshape(shape).astype(dtype)
+
+
+def about(dimensions, block, data_type="uint8", compression=None, **attributes):
+    shape = {"dimensions": dimensions, "blockSize": block, "dataType": data_type}
+    return json.dumps({**shape, "compression": compression or {"type": "raw"}, **attributes}).encode()
+
+
+def block(shape, payload, mode=0, number=None):
+    head = struct.pack(f">HH{len(shape)}I", mode, len(shape), *shape)
+    return head + (b"" if number is None else struct.pack(">I", number)) + payload
+
+
+def of_tensorstore(path, **metadata):
+    ts = pytest.importorskip("tensorstore", reason="TensorStore says what is in N5")
+    spec = {"driver": "n5", "kvstore": {"driver": "file", "path": str(path)}}
+    return ts.open({**spec, "metadata": metadata} if metadata else spec, create=bool(metadata)).result()
+
+
+# -- what others wrote
+
+
+@pytest.mark.parametrize("name", ["z5", "zarr2"])
+def test_hierarchies_of_others_hold_their_values(name, tmp_path):
+    with zipfile.ZipFile(DATA / f"{name}.n5.zip") as archive:
+        archive.extractall(tmp_path / "x.n5")
+    for place in (tmp_path / "x.n5", DATA / f"{name}.n5.zip", f"n5://{DATA}/{name}.n5.zip"):
+        arrays = {
+            path: node
+            for path, node in omnizarr.open_group(place, mode="r").members(max_depth=None)
+            if isinstance(node, omnizarr.Array)
+        }
+        assert len(arrays) == {"z5": 22, "zarr2": 24}[name]
+        for path, array in arrays.items():
+            expected = values(path.split("/")[0])
+            assert (array.dtype, array.shape, array.chunks) == (expected.dtype, (3, 5, 6), (2, 3, 4))
+            assert np.array_equal(array[...], expected), path
+            assert np.array_equal(array[1:, 2:4, 5], expected[1:, 2:4, 5]), path
+
+
+def test_attributes_of_others_are_shown_without_those_of_the_format():
+    assert dict(omnizarr.open(DATA / "zarr2.n5.zip").attrs) == {"title": "a volume"}
+    assert dict(omnizarr.open(DATA / "z5.n5.zip")["int16/raw"].attrs) == {"resolution": [4, 4, 40]}
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS, ids=lambda each: "-".join(map(str, each.values())))
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_tensorstore_writes_is_read(tmp_path, dtype, compression):
+    expected = values(dtype)
+    made = of_tensorstore(
+        tmp_path / "x.n5" / "v", dimensions=[6, 5, 3], blockSize=[4, 3, 2], dataType=dtype, compression=compression
+    )
+    made[...] = expected.T
+    array = omnizarr.open(tmp_path / "x.n5" / "v")
+    assert array.dtype == dtype
+    assert np.array_equal(array[...], expected)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS, ids=lambda each: "-".join(map(str, each.values())))
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_is_written_is_read_by_tensorstore_and_truncated(tmp_path, dtype, compression):
+    expected = values(dtype)
+    place = tmp_path / "x.n5"
+    document, _ = documents.load(json.loads(about([6, 5, 3], [4, 3, 2], dtype, compression)))
+    N5Store(LocalStore(place)).set("v/zarr.json", json.dumps(document).encode())
+    array = omnizarr.open_array(place, path="v", mode="r+")
+    array[...] = expected
+    array[1:, 2:4, 5] = expected[1:, 2:4, 5]  # parts of chunks
+    assert np.array_equal(of_tensorstore(place / "v").read().result(), expected.T)
+    assert np.array_equal(omnizarr.open(place)["v"][...], expected)
+    assert json.loads((place / "attributes.json").read_text()) == {"n5": "2.0.0"}
+    for at in itertools.product(range(2), range(2), range(2)):
+        head = (place / "v").joinpath(*map(str, at)).read_bytes()[:16]
+        shape = [min(most, size - most * n) for most, size, n in zip([4, 3, 2], [6, 5, 3], at, strict=True)]
+        assert struct.unpack(">HH3I", head) == (0, 3, *shape)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("ndim", [1, 2, 4])
+def test_other_ranks_and_blocks_that_are_larger_than_the_array(tmp_path, dtype, ndim):
+    expected = values(dtype, (3, 2, 5, 4)[-ndim:])
+    made = of_tensorstore(
+        tmp_path / "v", dimensions=list(expected.shape[::-1]), blockSize=[7, 2, 2, 2][:ndim], dataType=dtype,
+        compression={"type": "gzip"},
+    )  # fmt: skip
+    made[...] = expected.T
+    assert np.array_equal(omnizarr.open(tmp_path / "v")[...], expected)
+
+
+# -- doors
+
+
+@pytest.fixture(scope="module")
+def volume(tmp_path_factory):
+    """A hierarchy with two groups without attributes, and two arrays."""
+    place = tmp_path_factory.mktemp("n5") / "x.n5"
+    with zipfile.ZipFile(DATA / "zarr2.n5.zip") as archive:
+        archive.extractall(place / "volumes" / "raw")
+    (place / "attributes.json").write_text('{"n5": "4.0.0", "by": "someone"}')
+    return place
+
+
+def test_every_path_into_a_hierarchy_opens(volume):
+    assert dict(omnizarr.open(volume).attrs) == {"by": "someone"}
+    assert list(omnizarr.open(volume)) == ["volumes"]
+    assert list(omnizarr.open(volume / "volumes")) == ["raw"]
+    for place in (volume / "volumes/raw/int16/gzip", f"n5://{volume}/volumes/raw/int16/gzip"):
+        assert np.array_equal(omnizarr.open(place)[...], values("int16"))
+    assert np.array_equal(omnizarr.open(volume, path="volumes/raw/int16/gzip")[0], values("int16")[0])
+    for path in ("volumes/none", "volumes/raw/int16/gzip/0"):
+        with pytest.raises(NodeNotFoundError):
+            omnizarr.open(volume, path=path)
+
+
+def test_directories_of_other_names_are_known_by_their_attributes(volume, tmp_path):
+    shutil.copytree(volume, tmp_path / "other")
+    assert list(omnizarr.open(tmp_path / "other")) == ["volumes"]
+    shutil.copytree(volume / "volumes/raw/int16/gzip", tmp_path / "array")
+    assert omnizarr.open(tmp_path / "array").shape == (3, 5, 6)
+
+
+def test_zarr_of_such_a_name_stays_zarr(tmp_path):
+    omnizarr.create_array(LocalStore(tmp_path / "x.n5"), data=[1, 2])
+    (tmp_path / "x.n5" / "attributes.json").write_text('{"n5": "4.0.0"}')
+    assert type(omnizarr.open(tmp_path / "x.n5").store) is LocalStore
+    omnizarr.create_array(tmp_path / "y.n5" / "x.zarr", data=[1, 2])
+    assert type(omnizarr.open(tmp_path / "y.n5" / "x.zarr").store) is LocalStore
+    omnizarr.create_group(tmp_path / "g.zarr")
+    omnizarr.create_array(tmp_path / "g.zarr" / "a.n5", data=[1, 2])
+    assert type(omnizarr.open(tmp_path / "g.zarr" / "a.n5").store) is LocalStore
+
+
+def test_over_http_where_nothing_can_be_listed(volume):
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def list_directory(self, _):
+            self.send_error(403)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(volume.parent)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        host = f"http://127.0.0.1:{server.server_address[1]}"
+        for url in (f"{host}/x.n5", f"n5://{host}/x.n5"):
+            assert np.array_equal(omnizarr.open(url, path="volumes/raw/int16/raw")[...], values("int16"))
+        assert np.array_equal(omnizarr.open(f"{host}/x.n5/volumes/raw/int16/gzip")[1], values("int16")[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("verb", ["info", "tree", "ls -r", "du", "stat", "check --data", "digest", "dump -h", "show"])
+def test_commands(volume, verb, capsys):
+    assert main([*verb.split(), str(volume / "volumes/raw/int16")]) == 0
+    assert capsys.readouterr().out
+
+
+def test_copy_in_zarr_is_equal(volume, tmp_path, capsys):
+    source, target = str(volume / "volumes"), str(tmp_path / "x.zarr")
+    assert main(["convert", source, target]) == 0
+    assert main(["diff", source, target]) == 0
+    assert np.array_equal(omnizarr.open(target)["raw/float64/xz"][...], values("float64"))
+    capsys.readouterr()
+
+
+def test_opens_in_xarray_with_names_of_dimensions(tmp_path):
+    xr = pytest.importorskip("xarray", reason="xarray is not installed")
+    (tmp_path / "x.n5" / "v").mkdir(parents=True)
+    (tmp_path / "x.n5" / "v" / "attributes.json").write_bytes(
+        about([6, 5], [4, 3], axes=["x", "y"], units=["nm", "nm"])
+    )
+    found = xr.open_dataset(tmp_path / "x.n5", engine="omnizarr")
+    assert dict(found.sizes) == {"y": 5, "x": 6}
+    assert found.v.attrs["units"] == ["nm", "nm"]
+
+
+def test_stores_can_be_pickled_and_listed(volume):
+    store = pickle.loads(pickle.dumps(omnizarr.open(volume).store))
+    keys = set(store.list())
+    assert {"zarr.json", "volumes/zarr.json", "volumes/raw/int16/gzip/c/1/1/1"} <= keys
+    assert not [key for key in keys if "attributes" in key]
+    for key in sorted(keys):
+        assert store.exists(key)
+        assert store.size(key) == len(store.get(key))
+    assert dict(verbs.list_sizes(store, "volumes/raw/int16/raw")).keys() == set(
+        store.list_prefix("volumes/raw/int16/raw")
+    )
+    assert store.list_dir("volumes/raw/int16/raw").prefixes == ["volumes/raw/int16/raw/c/"]
+    assert store.list_dir("volumes/raw/int16/raw/c/1").prefixes == [f"volumes/raw/int16/raw/c/1/{n}/" for n in (0, 1)]
+
+
+def test_parts_of_blocks_are_parts_of_chunks(volume):
+    store = omnizarr.open(volume).store
+    for path, at in itertools.product(["raw", "gzip", "xz"], ["0/0/0", "1/1/1"]):
+        key = f"volumes/raw/int16/{path}/c/{at}"
+        value = bytes(store.get(key))
+        for span in ((0, 4), (3, None), (5, 6), (-4, None), (len(value) + 5, None), (0, 10**9)):
+            start, stop, _ = slice(*span).indices(len(value))
+            assert bytes(store.get(key, span)) == value[start:stop]
+            assert [bytes(part) for part in verbs.get_spans(store, key, [span, (1, 2)])] == [
+                value[start:stop],
+                value[1:2],
+            ]
+        out = bytearray(3)
+        assert verbs.read_into(store, key, memoryview(out), 1) == len(value) - 1
+        assert out == value[1:4]
+    assert store.get("volumes/raw/int16/raw/c/9/9/9") is store.get("volumes/raw/int16/raw/c/0/0") is None
+
+
+def test_a_raw_array_is_read_by_ranges(volume):
+    asked = []
+
+    class Asked(LocalStore):
+        @answers(verbs.get_spans)
+        def _get_spans(self, key, spans):
+            asked.append((key, list(spans)))
+            return NotImplemented
+
+    store = N5Store(Asked(volume / "volumes/raw/int16/raw", read_only=True))
+    assert bytes(store.get("c/0/0/0", (2, 4))) == values(">i2")[0, 0, 1:2].tobytes()
+    assert asked == [("0/0/0", [(0, 16), (18, 20)])]
+
+
+# -- writing
+
+
+def test_changes_of_documents_keep_what_n5_says(tmp_path):
+    place = tmp_path / "x.n5" / "v"
+    place.mkdir(parents=True)
+    given = {"type": "gzip", "level": -1, "useZlib": False}
+    (place / "attributes.json").write_bytes(about([6, 5], [4, 3], "uint16", given, axes=["x", "y"], other={"a": [1]}))
+    array = omnizarr.open_array(place, mode="r+")
+    array.attrs["new"] = 1
+    array.resize((9, 6))
+    found = json.loads((place / "attributes.json").read_text())
+    expected = json.loads(about([6, 9], [4, 3], "uint16", given, axes=["x", "y"], other={"a": [1]}, new=1))
+    assert found == expected
+
+
+def test_values_that_another_program_may_have_added_are_not_cut_off():
+    store = MemoryStore({"attributes.json": about([3], [4])})
+    shown = N5Store(store)
+    shown.set("c/0", b"\1\2\3\0")
+    assert bytes(store.get("0")) == block([3], b"\1\2\3")
+    shown.set("c/0", b"\1\2\3\4")
+    assert bytes(store.get("0")) == block([4], b"\1\2\3\4")
+    shown.set("c/1", b"\1\2\3\4")
+    assert bytes(store.get("1")) == block([4], b"\1\2\3\4")
+
+
+def test_negative_zero_is_not_cut_off():
+    store = MemoryStore({"attributes.json": about([1], [2], "float32")})
+    N5Store(store).set("c/0", np.array([1, -0.0], ">f4").tobytes())
+    assert bytes(store.get("0")) == block([2], np.array([1, -0.0], ">f4").tobytes())
+
+
+@pytest.mark.parametrize(
+    ("keywords", "pointer"),
+    [
+        ({"dtype": "u2"}, "/codecs/0"),
+        ({"dtype": "bool"}, "/data_type"),
+        ({"dtype": "u1", "fill_value": 1}, "/fill_value"),
+        ({"dtype": "u1", "shards": (4, 4)}, "/codecs/0"),
+        ({"dtype": "u1", "dimension_names": ["a", "a"]}, "/dimension_names"),
+        ({"dtype": "u1", "attributes": {"dimensions": 1}}, "/attributes/dimensions"),
+        ({"dtype": "u1", "compressors": {"name": "crc32c"}}, "/codecs/1"),
+        ({"dtype": "u1", "shape": (), "chunks": ()}, "/shape"),
+    ],
+)
+def test_what_n5_cannot_express_is_refused(keywords, pointer):
+    store = MemoryStore()
+    with pytest.raises(NotRepresentableError, match="N5 cannot express") as caught:
+        N5Store(store).set("v/zarr.json", _document(**keywords))
+    assert caught.value.pointer == pointer
+    assert not list(store.list())
+
+
+def _document(**keywords):
+    made = omnizarr.create_array(
+        {}, **{"shape": (4, 4), "chunks": (2, 2), "compressors": None, "fill_value": 0, **keywords}
+    )
+    return made.store.get("zarr.json")
+
+
+def test_arrays_are_deleted_and_renamed_with_their_blocks(tmp_path):
+    place = tmp_path / "x.n5"
+    document, _ = documents.load(json.loads(about([6, 5], [4, 3])))
+    store = N5Store(LocalStore(place))
+    for name in ("a", "b"):
+        store.set(f"{name}/zarr.json", json.dumps(document).encode())
+        omnizarr.open_array(store, path=name, mode="r+")[...] = 7
+    group = omnizarr.open_group(place, mode="r+")
+    group.move("a", "c")
+    assert group["c"][4, 5] == 7
+    del group["b"]
+    assert sorted(each.name for each in place.iterdir()) == ["attributes.json", "c"]
+    group["c"].resize((2, 2))
+    assert sorted(str(each.relative_to(place / "c")) for each in (place / "c").rglob("*") if each.is_file()) == [
+        "0/0",
+        "attributes.json",
+    ]
+
+
+def test_read_only_is_read_only(volume):
+    with pytest.raises(ReadOnlyError):
+        omnizarr.open_array(volume / "volumes/raw/int16/raw", mode="r")[0] = 1
+    with pytest.raises(NotRepresentableError, match="only nodes"):
+        N5Store(MemoryStore()).set("other", b"")
+
+
+# -- compressions that Zarr does not have
+
+
+def frames(data, step=10):
+    """Return what lz4-java's ``LZ4BlockOutputStream`` writes, with one frame that is not compressed."""
+    imagecodecs = pytest.importorskip("imagecodecs", reason="imagecodecs makes raw LZ4 blocks")
+    made = []
+    for number, start in enumerate(range(0, len(data), step)):
+        part = data[start : start + step]
+        packed = part if number == 0 else imagecodecs.lz4_encode(part, header=False)
+        made.append(
+            struct.pack("<8sBiiI", b"LZ4Block", 0x10 if number == 0 else 0x20, len(packed), len(part), 0) + packed
+        )
+    return b"".join([*made, struct.pack("<8sBiiI", b"LZ4Block", 0x10, 0, 0, 0)])
+
+
+def test_lz4_of_java():
+    data = bytes(range(24))
+    values_of = {
+        "attributes.json": about([6, 3], [4, 3], compression={"type": "lz4", "blockSize": 65536}),
+        "0/0": block([4, 3], frames(data[:12], 5)),
+        "1/0": block([2, 3], frames(data[12:18], 4)),
+    }
+    array = omnizarr.open(N5Store(MemoryStore(values_of)))
+    left, right = np.arange(12).reshape(3, 4), np.arange(12, 18).reshape(3, 2)
+    assert np.array_equal(array[...], np.hstack([left, right]))
+    with pytest.raises(NotRepresentableError, match="can only be read"):
+        omnizarr.open_array(N5Store(MemoryStore(values_of)), mode="r+")[0, 0] = 5
+
+
+@pytest.mark.parametrize("cut", [1, 8, 15, 20, 22, 27, 30])
+def test_broken_frames_of_lz4(cut):
+    about_lz4 = about([12], [12], compression={"type": "lz4"})
+    store = MemoryStore({"attributes.json": about_lz4, "0": block([12], frames(bytes(range(12)))[:cut])})
+    with pytest.raises(ChunkError):
+        omnizarr.open(N5Store(store))[...]
+
+
+def test_jpeg():
+    images = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    import io
+
+    written = io.BytesIO()
+    images.fromarray(np.full((6, 4), 77, "u1")).save(written, "jpeg", quality=100)
+    data = {"attributes.json": about([4, 3, 2], [4, 3, 2], compression={"type": "jpeg"})}
+    array = omnizarr.open(N5Store(MemoryStore({**data, "0/0/0": block([4, 3, 2], written.getvalue())})))
+    assert np.all(np.abs(array[...].astype(int) - 77) <= 1)
+    with pytest.raises(ChunkError):
+        omnizarr.open(N5Store(MemoryStore({**data, "0/0/0": block([4, 2, 2], written.getvalue())})))[...]
+    with pytest.raises(ChunkError):
+        omnizarr.open(N5Store(MemoryStore({**data, "0/0/0": block([4, 3, 2], written.getvalue()[:40])})))[...]
+
+
+# -- broken and hostile
+
+
+@pytest.mark.parametrize(
+    ("found", "error", "match"),
+    [
+        (b"", ChunkSizeError, "too short"),
+        (block([4], b"\1\2\3\4")[:7], ChunkSizeError, "too short"),
+        (block([4], b"\1\2\3"), ChunkSizeError, "size"),
+        (block([4], b"\1\2\3\4\5"), ChunkSizeError, "size"),
+        (block([5], b"\1\2\3\4\5"), ChunkSizeError, "larger than the chunk"),
+        (block([2**32 - 1], b"\1\2\3\4\5"), ChunkSizeError, "larger than the chunk"),
+        (block([3], b"\1\2\3\4"), ChunkSizeError, "size"),
+        (block([2, 2], b"\1\2\3\4"), ChunkError, "dimensionality"),
+        (block([4], b"\1\2\3\4", mode=2), ChunkError, r"mode 2 \(object\)"),
+        (block([4], b"\1\2\3\4", mode=7), ChunkError, "mode 7"),
+        (block([4], b"\1\2\3", mode=1, number=3), ChunkError, "3 elements"),
+        (block([4], b"", mode=1), ChunkSizeError, "too short"),
+    ],
+)
+def test_broken_blocks(found, error, match):
+    array = omnizarr.open(N5Store(MemoryStore({"v/attributes.json": about([8], [4]), "v/0": found})))["v"]
+    with pytest.raises(error, match=match) as caught:
+        array[...]
+    assert "v/" in str(caught.value)
+
+
+def test_blocks_of_variable_length_with_an_element_for_each_position():
+    store = MemoryStore({"attributes.json": about([6], [4]), "0": block([4], b"\1\2\3\4", 1, 4), "1": block([0], b"")})
+    assert omnizarr.open(N5Store(store))[...].tolist() == [1, 2, 3, 4, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b'{"dimensions": null}',
+        b'{"dimensions": 3}',
+        b'{"dimensions": [-1], "blockSize": [1], "dataType": "uint8"}',
+        b'{"dimensions": [1.5], "blockSize": [1], "dataType": "uint8"}',
+        b'{"dimensions": [true], "blockSize": [1], "dataType": "uint8"}',
+        b'{"dimensions": [3], "blockSize": [0], "dataType": "uint8"}',
+        b'{"dimensions": [3], "blockSize": [1, 1], "dataType": "uint8"}',
+        b'{"dimensions": [3], "blockSize": "x", "dataType": "uint8"}',
+        b'{"dimensions": [3], "blockSize": [1], "dataType": {}}',
+        b'{"dimensions": [3], "blockSize": [1], "dataType": "uint8", "compression": {"type": []}}',
+        b'{"dimensions": [3], "blockSize": [1], "dataType": "uint8", "compression": {"type": "gzip", "level": {}}}',
+        b'{"dimensions": [3], "blockSize": [1], "dataType": "uint8", "compression": {"type": "blosc", "shuffle": 9}}',
+        b'{"dimensions": [3], "blockSize": [1], "dataType": "uint8", "compression": 7}',
+    ],
+)
+def test_broken_attributes(given):
+    store = N5Store(MemoryStore({"v/attributes.json": given, "attributes.json": b'{"n5": "4.0.0"}', "v/0": b"abc"}))
+    with pytest.raises(OmnizarrError) as caught:
+        omnizarr.open_array(store, path="v", mode="r")[...]
+    assert "v" in str(caught.value)
+    list(store.list()) if given[:1] == b"{" and given != b"{" else None
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        (about([3], [3], "string"), "n5.string"),
+        (about([3], [3], "uint8", {"type": "lzf"}), "n5.lzf"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(given, match, tmp_path, capsys):
+    (tmp_path / "x.n5" / "v").mkdir(parents=True)
+    (tmp_path / "x.n5" / "v" / "attributes.json").write_bytes(given)
+    (tmp_path / "x.n5" / "v" / "0").write_bytes(block([3], b"abc"))
+    with pytest.raises(OmnizarrError, match=match):
+        omnizarr.open(tmp_path / "x.n5")["v"][...]
+    main(["info", str(tmp_path / "x.n5" / "v")])
+    assert match in "".join(capsys.readouterr())
+
+
+def test_a_small_block_does_not_become_a_very_large_chunk():
+    given = about([2**31 - 1], [2**31 - 1], "float64", {"type": "gzip"})
+    store = MemoryStore({"attributes.json": given, "0": block([1], gzip.compress(bytes(8)))})
+    start = time.process_time()
+    with pytest.raises(ChunkError):
+        omnizarr.open(N5Store(store))[0:1]
+    assert time.process_time() - start < 5
+
+
+def test_a_bomb_in_a_block_is_stopped():
+    bomb = gzip.compress(bytes(1 << 26))
+    for shape in ([100], [50]):
+        store = MemoryStore(
+            {"attributes.json": about([100], [100], "uint8", {"type": "gzip"}), "0": block(shape, bomb)}
+        )
+        with pytest.raises(ChunkError):
+            omnizarr.open(N5Store(store))[...]
+
+
+def test_changed_bytes_give_errors_of_omnizarr():
+    rng = random.Random("n5")
+    whole = {
+        "attributes.json": b'{"n5": "4.0.0"}',
+        "v/attributes.json": about([6, 5], [4, 3], "uint16", {"type": "gzip", "level": -1}, axes=["x", "y"]),
+        "w/attributes.json": about([5], [4], "uint8", {"type": "lz4"}),
+        "v/0/0": block([4, 3], gzip.compress(bytes(24))),
+        "v/1/1": block([2, 2], gzip.compress(bytes(8))),
+        "w/0": block([4], frames(b"abcd")),
+        "w/1": block([1], frames(b"a"), mode=1, number=1),
+    }
+    refused = 0
+    for _ in range(1500):
+        key = rng.choice(sorted(whole))
+        raw = bytearray(whole[key])
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(raw))
+            raw[at : at + 1] = rng.choice([b"\xff", b"\0", b"9", b"", b'"', rng.randbytes(1), b"\xff" * 4])
+        store = N5Store(MemoryStore({**whole, key: bytes(raw)}))
+        try:
+            for _, node in omnizarr.open_group(store, mode="r").members(max_depth=None):
+                if isinstance(node, omnizarr.Array) and node.nbytes < 1 << 20:
+                    list(store.list())
+                    node[...]
+        except OmnizarrError:
+            refused += 1
+    assert refused > 100
+
+
+def test_kind_is_found_by_path():
+    for path, is_known in {
+        "a/x.n5": True, "x.n5/": True, "x.N5/a": True, "x.n5a": False, "x.n5/a.zarr": False, "x.n5/a.zarr/b": False,
+    }.items():  # fmt: skip
+        assert (kinds.of_folder(path) is not None) == is_known, path
+
+
+def test_the_module_is_not_imported_for_zarr():
+    code = (
+        "import sys, omnizarr; omnizarr.create_array({}, data=[1]); print('omnizarr.readers.n5.store' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_header_is_that_of_the_format():
+    assert blocks.header_size(3) == len(block([1, 2, 3], b""))
