@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Piece, Selection};
 use crate::scatter::{Layout, Memory};
 use crate::store::Value;
+use crate::threads::map_on_threads;
 use runs::{Runs, merged, runs_of};
 use shard::{Bytes, Shard};
 
@@ -714,19 +715,10 @@ fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> 
     };
     let size = out.len();
     let share = size.div_ceil(threads).max(LEAST_PART).next_multiple_of(part.max(1));
-    std::thread::scope(|scope| {
-        let tasks: Vec<_> = out
-            .chunks_mut(share)
-            .enumerate()
-            .map(|(number, out)| scope.spawn(move || codec.decode_part(data, size, number * share, out)))
-            .collect();
-        for task in tasks {
-            task.join()
-                .unwrap_or_else(|_| Some(Err(Error::broken("a thread failed"))))
-                .unwrap_or_else(|| Err(Error::refused("no parts")))?;
-        }
-        Ok(())
-    })
+    let decode = |(number, out): (usize, &mut [u8])| {
+        codec.decode_part(data, size, number * share, out).unwrap_or_else(|| Err(Error::refused("no parts")))
+    };
+    map_on_threads(threads, out.chunks_mut(share).enumerate(), decode).map(drop)
 }
 
 /// Return the first `size` bytes of a buffer, which becomes longer if necessary. They may hold anything.

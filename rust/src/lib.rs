@@ -13,9 +13,9 @@
 //! | [`numbers`] | types of numbers, and casts between them as NumPy does them |
 //! | [`plan`] | what of which chunk goes where |
 //! | [`convert`] | other types of elements, and what packed numbers mean |
-//! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries |
+//! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries and one lifetime |
 //! | [`codecs`] | bytes to bytes, elements to elements |
-//! | [`threads`] | threads that live as long as one call |
+//! | [`threads`] | threads that work for one call |
 //! | [`store`] | where chunks are kept |
 //! | [`cache`] | decoded chunks and indexes that are kept |
 //! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |

@@ -1212,6 +1212,12 @@ fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResul
     Err(unknown("files of this system"))
 }
 
+/// Wait for threads that came too late to do anything: before a fork.
+#[pyfunction]
+fn settle(py: Python<'_>) {
+    py.detach(crate::threads::settle);
+}
+
 /// Release resources that only the parent of a forked process may hold.
 #[pyfunction]
 fn forget_after_fork() {
@@ -1253,5 +1259,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers::join, module)?)?;
     module.add_function(wrap_pyfunction!(json::is_plain_json, module)?)?;
     module.add_function(wrap_pyfunction!(json::json_members, module)?)?;
+    module.add_function(wrap_pyfunction!(settle, module)?)?;
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

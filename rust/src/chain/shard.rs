@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Piece, Plan, Selection};
 use crate::scatter::Memory;
 use crate::store::Value;
-use crate::threads::{joined, on_threads};
+use crate::threads::{map_on_threads, on_threads};
 
 /// Chunks with at most this number of bytes between them are fetched together.
 const GAP: u64 = 16 * 1024;
@@ -464,16 +464,13 @@ impl Shard {
             self.encode_run(encode, 0..self.count, out, &mut entries, scratch)?;
         } else {
             let share = self.count.div_ceil(scratch.threads);
-            let runs = std::thread::scope(|scope| {
-                let run = |from: usize| {
-                    let (mut bytes, mut entries) = (Vec::new(), Vec::new());
-                    let places = from..(from + share).min(self.count);
-                    self.encode_run(encode, places, &mut bytes, &mut entries, &mut Scratch::default())?;
-                    Ok((bytes, entries))
-                };
-                let tasks: Vec<_> = (0..self.count).step_by(share).map(|from| scope.spawn(move || run(from))).collect();
-                tasks.into_iter().map(joined).collect::<Result<Vec<_>>>()
-            })?;
+            let run = |from: usize| {
+                let (mut bytes, mut entries) = (Vec::new(), Vec::new());
+                let places = from..(from + share).min(self.count);
+                self.encode_run(encode, places, &mut bytes, &mut entries, &mut Scratch::default())?;
+                Ok((bytes, entries))
+            };
+            let runs = map_on_threads(scratch.threads, (0..self.count).step_by(share), run)?;
             for (bytes, run) in runs {
                 let base = out.len() as u64;
                 entries.extend(run.into_iter().map(|entry| entry.map(|(offset, size)| (base + offset, size))));

@@ -27,7 +27,7 @@ def module() -> Any:
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         return None
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=native.forget_after_fork)
+        os.register_at_fork(before=native.settle, after_in_child=native.forget_after_fork)
     return native
 
 
