@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 
+import h5py
 import numpy as np
 import pytest
 
@@ -201,8 +202,15 @@ def test_no_dataset_is_an_error(run, tmp_path):
     assert "nothing.zarr" in err
 
 
-def test_missing_package_is_named_with_its_extra(run, tmp_path, monkeypatch):
+def test_files_are_printed_without_netcdf_c(run, tmp_path, monkeypatch):
     (tmp_path / "x.nc").write_bytes(b"CDF\x01" + bytes(28))
+    monkeypatch.setitem(sys.modules, "netCDF4", None)
+    assert run(tmp_path / "x.nc")[:2] == (0, "netcdf x {\n}\n")
+
+
+def test_missing_package_is_named_with_its_extra(run, tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "x.nc", "w") as file:
+        file["other"] = h5py.ExternalLink("elsewhere.h5", "/v")
     monkeypatch.setitem(sys.modules, "netCDF4", None)
     code, out, err = run(tmp_path / "x.nc")
     assert (code, out) == (1, "")

@@ -161,11 +161,28 @@ def test_a_directory_is_no_file(tmp_path):
 
 @pytest.mark.parametrize("module", ["netCDF4", "h5py"])
 def test_a_missing_library_is_reported_with_the_extra(monkeypatch, module, tmp_path):
+    with h5py.File(tmp_path / "link.h5", "w") as file:
+        file["other"] = h5py.ExternalLink("elsewhere.h5", "/v")
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r"omnizarr\[netcdf\]"), files.open_file(DATA / "classic.nc"):
+    with pytest.raises(MissingDependencyError, match=r"omnizarr\[netcdf\]"), files.open_file(tmp_path / "link.h5"):
         pass
     with pytest.raises(MissingDependencyError, match=module):
         files.write_file(tmp_path / "new.nc", dataset())
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_read_without_the_libraries(name):
+    program = (
+        "import sys\n"
+        "sys.modules['netCDF4'] = sys.modules['h5py'] = None\n"
+        "from omnizarr.netcdf.files import open_file\n"
+        "with open_file(sys.argv[1]) as source:\n"
+        "    sizes = source.root.sizes()\n"
+        "    for path, group in source.root.walk():\n"
+        "        for name, each in group.variables.items():\n"
+        "            source.read(f'{path}/{name}', tuple(slice(0, sizes[one].size) for one in each.dimensions))\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(DATA / name)], check=True)
 
 
 # Reading, as ncdump shows it

@@ -20,13 +20,13 @@ FORMATS = ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"]
 
 @pytest.mark.parametrize("name", FILES)
 def test_header_of_a_whole_file_is_right(name):
-    classic.check(DATA / name)
+    classic.opened(DATA / name)
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_file_without_anything_is_right(tmp_path, file_format):
     netCDF4.Dataset(tmp_path / "x.nc", "w", format=file_format).close()
-    classic.check(tmp_path / "x.nc")
+    classic.opened(tmp_path / "x.nc")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -34,7 +34,7 @@ def test_file_without_anything_is_right(tmp_path, file_format):
 def test_header_that_is_cut_off_is_refused(tmp_path, name, length):
     (tmp_path / "x.nc").write_bytes((DATA / name).read_bytes()[:length])
     with pytest.raises(MetadataError, match=r"cut off|not there"):
-        classic.check(tmp_path / "x.nc")
+        classic.opened(tmp_path / "x.nc")
 
 
 # An integer attribute "a" of one value, in the classic format; where its parts begin.
@@ -79,7 +79,7 @@ def test_dimension_that_does_not_exist_is_refused(tmp_path):
     raw[at : at + 4] = struct.pack(">I", 1)
     (tmp_path / "x.nc").write_bytes(raw)
     with pytest.raises(MetadataError, match="dimension 1, of 1"):
-        classic.check(tmp_path / "x.nc")
+        classic.opened(tmp_path / "x.nc")
 
 
 @settings(deadline=None, max_examples=200)
@@ -91,4 +91,4 @@ def test_damage_is_an_error_or_nothing(tmp_path_factory, name, where, noise, cut
     raw = (DATA / name).read_bytes()
     path.write_bytes(raw[:where] + noise + (b"" if cut else raw[where + len(noise) :]))
     with suppress(MetadataError):
-        classic.check(path)
+        classic.opened(path)

@@ -16,6 +16,7 @@ import numpy as np
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.netcdf import chars, types
+from omnizarr.netcdf.attributed import checked_name
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.session import Session
@@ -157,8 +158,11 @@ def _number(attribute: Attribute) -> int:
 
 def _define_groups(group: Group, header: GroupHeader) -> None:
     group._adopt(header)
+    for name in header.groups:
+        group._refuse(checked_name(name), group._variables, "variable")
+    group._add_groups([GroupHeader(name=name) for name in header.groups if name not in group._groups])
     for name, below in header.groups.items():
-        _define_groups(group.createGroup(name), below)
+        _define_groups(group._groups[name], below)
 
 
 def _copy(variable: Variable, source: Source, name: str, tick: Tick) -> bool:

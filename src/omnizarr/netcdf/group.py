@@ -349,14 +349,31 @@ class Group(Attributed):
         return group
 
     def _add_group(self, header: GroupHeader, new: Group | None = None) -> Group:
-        where = self._session.create_group(self._where / header.name, header)
-        with or_nothing(where):
-            self._change(lambda old: replace(old, groups={**old.groups, header.name: GroupHeader(name=header.name)}))
-        alone = Loaded(header, self._session.layout, groups={f"{self.full_name}/{header.name}": where})
-        group = Group.__new__(Group) if new is None else new
-        group._begin(self._session, self, replace(header, groups={}), alone)
-        self._groups[header.name] = group
+        (group,) = self._add_groups([header], new)
         return group
+
+    def _add_groups(self, headers: Sequence[GroupHeader], new: Group | None = None) -> list[Group]:
+        """Create groups directly below, without members, all or none, and list them in one change."""
+        made: dict[str, StorePath] = {}
+        listed = {each.name: GroupHeader(name=each.name) for each in headers}
+        try:
+            for each in headers:
+                made[each.name] = self._session.create_group(self._where / each.name, each)
+            if made:
+                self._change(lambda old: replace(old, groups={**old.groups, **listed}))
+        except BaseException:
+            for where in made.values():
+                with suppress(OmnizarrError):
+                    hierarchy.delete(where)
+            raise
+        found = []
+        for each in headers:
+            alone = Loaded(each, self._session.layout, groups={f"{self.full_name}/{each.name}": made[each.name]})
+            group = Group.__new__(Group) if new is None else new
+            group._begin(self._session, self, replace(each, groups={}), alone)
+            self._groups[each.name] = group
+            found.append(group)
+        return found
 
     def createVariable(  # noqa: N802 - netCDF4-python's name
         self,

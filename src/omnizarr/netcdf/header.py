@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from omnizarr.errors import MetadataError, UnknownDataTypeError
 from omnizarr.model import JSON, Note
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, NcType
+
+if TYPE_CHECKING:
+    from omnizarr.nodes.array import Array
 
 Selection: TypeAlias = tuple[slice, ...]
 
@@ -182,7 +185,11 @@ class Source(NamedTuple):
     and step 1. It returns the stored values, neither masked nor scaled, of the type's `dtype` in the byte order
     of the machine: ``S1`` for char, objects of str for string. If less is stored than an unlimited dimension has,
     the rest is fill values.
+
+    `array` takes the same name, and returns the array of Zarr that shows the stored elements of a variable, if it is
+    known; None if there is none. It may be shorter than the dimensions of the variable.
     """
 
     root: GroupHeader
     read: Callable[[str, Selection], NDArray[Any]]
+    array: Callable[[str], Array | None] = lambda _: None

@@ -53,13 +53,13 @@ class Attribute(NamedTuple):
 
     type: str
     value: Any
-    """Text, or an array of NumPy."""
+    """Text with all its NULs, or an array of NumPy."""
 
     @property
     def json(self) -> Any:
         """The value in JSON: one number by itself, several as a list."""
         if isinstance(self.value, str):
-            return self.value
+            return self.value.rstrip("\0")
         items = self.value.tolist()
         return items[0] if len(items) == 1 else items
 
@@ -82,9 +82,14 @@ class Variable(NamedTuple):
     begin: int
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of stored elements."""
+        return np.dtype(_TYPES[self.type][1])
+
+    @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return np.dtype(_TYPES[self.type][1]).itemsize
+        return self.dtype.itemsize
 
 
 class Header(NamedTuple):
@@ -326,7 +331,7 @@ class _Parser:
         count = self._number(self._wide)
         data = self._values(count, np.dtype(dtype).itemsize)
         if kind == "char":
-            return name, Attribute(kind, bytes(data).decode("utf-8", "surrogateescape").rstrip("\0"))
+            return name, Attribute(kind, bytes(data).decode("utf-8", "surrogateescape"))
         return name, Attribute(kind, np.frombuffer(data, dtype))
 
     def _variable(self, dimensions: int) -> Variable:

@@ -33,6 +33,7 @@ from omnizarr.errors import (
     MissingDependencyError,
     NodeExistsError,
     NodeNotFoundError,
+    OmnizarrError,
     Remedy,
     StoreError,
 )
@@ -89,8 +90,11 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
 
     You get everything that ``ncdump -s`` shows, with the exact types and bytes of attributes, and values in
     stored form. Variables of user-defined types are included, and attributes of types that netCDF lacks if they have
-    a form in JSON. Notes tell the rest. Only one thread at a time may read, because netCDF-C allows no more. A broken
-    netCDF-4 file can crash HDF5 and the process; read untrusted files in a process of their own.
+    a form in JSON. Notes tell the rest.
+
+    Neither netCDF-C nor HDF5 is needed, and several threads may read. Only files that lead to other files, and
+    datasets with filters that omnizarr has no codec for, are read by HDF5 and netCDF-C: by one thread at a time, and a
+    broken file can crash them and the process.
 
     Parameters
     ----------
@@ -110,20 +114,30 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
     MetadataError
         If it is not netCDF, or is broken.
     MissingDependencyError
-        If the extra ``netcdf`` is not installed.
+        If the file leads to other files, and the extra ``netcdf`` is not installed.
     """
     allowed = trust.of(references)
     place = Path(path).absolute()
     kind = _kind(place)
     if kind is None:
         raise _no_netcdf(place)
-    _require("netCDF4", "h5py")
-    from omnizarr.netcdf.files import classic, reading  # noqa: PLC0415 (only what reads files needs them)
+    from omnizarr.netcdf.files import classic, netcdf4  # noqa: PLC0415 (only what reads files needs them)
 
-    if kind == "classic":
-        classic.check(place)
-    with reading.opened(str(place), is_hdf5=kind == "hdf5", allowed=allowed) as source:
+    try:
+        source = classic.opened(place) if kind == "classic" else netcdf4.opened(place)
+    except netcdf4.ElsewhereError:
+        source = None
+    except OmnizarrError as error:
+        error.store = str(place)
+        raise
+    if source is not None:
         yield source
+        return
+    _require("netCDF4", "h5py")
+    from omnizarr.netcdf.files import reading  # noqa: PLC0415
+
+    with reading.opened(str(place), allowed=allowed) as read:
+        yield read
 
 
 def write_file(

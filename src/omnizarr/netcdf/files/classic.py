@@ -1,95 +1,91 @@
-"""Whether the header of a netCDF-3 file holds what it says: netCDF-C crashes or never ends on some that do not.
+"""netCDF-3 files as datasets, through omnizarr's own reader.
 
 Spec: NetCDF Classic Format, "The Format in Detail".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, Final
 
-from omnizarr.errors import MetadataError
+import numpy as np
+from numpy.typing import NDArray
 
-_SIZES: Final = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
-_DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
-_LEAST: Final = 8  # bytes of any dimension, variable or attribute
+from omnizarr.errors import ChunkError, MetadataError, NodeNotFoundError, OmnizarrError
+from omnizarr.netcdf import types
+from omnizarr.netcdf.files import values
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
+from omnizarr.nodes import detection
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.location import StorePath
+from omnizarr.readers import netcdf3
+from omnizarr.stores.manifests.file import File
+from omnizarr.stores.manifests.store import ManifestStore
+
+_FORMATS: Final = {1: "classic", 2: "64-bit offset", 5: "cdf5"}
 
 
-def check(path: Path) -> None:
-    """Raise MetadataError if a header counts more than the file has, or means types or dimensions that do not exist."""
-    with path.open("rb") as file:
-        _Header(file, path.stat().st_size, str(path)).check()
+def opened(path: Path) -> Source:
+    """Return a file as a dataset. Raises MetadataError if its header counts more than the file has, or is broken."""
+    file = File.at(path)
+    header, contents = netcdf3.read_header(file), netcdf3.read(file)
+    if header is None or contents is None:
+        raise MetadataError("this is not a netCDF-3 file", store=str(path))
+    root = GroupHeader(
+        dimensions={each.name: DimensionHeader(each.name, each.size, each.is_unlimited) for each in header.dimensions},
+        variables={each.name: _variable(header, each) for each in header.variables},
+        attributes=_attributes(header.attributes),
+        special={"_Format": Attribute.of(_FORMATS[header.version])},
+    )
+    reading = _Values(ManifestStore(contents.documents, contents.manifests, [file]), root)
+    return Source(root, reading.read, reading.array)
 
 
-class _Header:
-    def __init__(self, file: BinaryIO, size: int, name: str) -> None:
-        self._file = file
-        self._size = size
-        self._name = name
-        version = file.read(4)[3]
-        self._wide = 8 if version == 5 else 4  # bytes of a count
-        self._offset = 4 if version == 1 else 8
-        self._types = range(1, 12 if version == 5 else 7)
-        self._dimensions = 0
+def _variable(header: netcdf3.Header, variable: netcdf3.Variable) -> VariableHeader:
+    return VariableHeader(
+        name=variable.name,
+        type=types.of_dtype(variable.dtype),
+        dimensions=tuple(f"/{header.dimensions[number].name}" for number in variable.dimensions),
+        attributes=_attributes(variable.attributes),
+    )
 
-    def check(self) -> None:
-        self._number(self._wide)  # of records; all ones mean: as many as there are
-        self._dimensions = self._list(_DIMENSION, self._dimension)
-        self._list(_ATTRIBUTE, self._attribute)
-        self._list(_VARIABLE, self._variable)
 
-    def _number(self, size: int) -> int:
-        raw = self._file.read(size)
-        if len(raw) < size:
-            raise self._broken("the header is cut off")
-        return int.from_bytes(raw, "big")
+def _attributes(found: Mapping[str, netcdf3.Attribute]) -> dict[str, Attribute]:
+    made = {}
+    for name, each in found.items():
+        if isinstance(each.value, str):
+            made[name] = Attribute(types.CHAR, each.value)
+        else:
+            nc_type = types.of_dtype(each.value.dtype)
+            made[name] = Attribute(nc_type, each.value.astype(nc_type.dtype))
+    return made
 
-    def _skip(self, count: int, size: int) -> None:
-        """Skip `count` values of `size` bytes, padded to whole words."""
-        nbytes = -(-count * size // 4) * 4
-        if nbytes > self._size - self._file.tell():
-            raise self._broken(f"the header counts {count} values, which are not there")
-        self._file.seek(nbytes, 1)
 
-    def _list(self, tag: int, one: Callable[[], None]) -> int:
-        found, count = self._number(4), self._number(self._wide)
-        if found != tag and (found or count):
-            raise self._broken(f"the header has the tag {found}, not {tag}")
-        if count * _LEAST > self._size - self._file.tell():
-            raise self._broken(f"the header counts {count} parts, which are not there")
-        for _ in range(count):
-            one()
-        return count
+class _Values:
+    """What reads the variables of a file, by their full names."""
 
-    def _dimension(self) -> None:
-        self._skip(self._number(self._wide), 1)
-        self._number(self._wide)
+    def __init__(self, store: ManifestStore, root: GroupHeader) -> None:
+        self._store = store
+        self._root = root
+        self._arrays: dict[str, Array] = {}
 
-    def _attribute(self) -> None:
-        self._skip(self._number(self._wide), 1)
-        size = _SIZES[self._type()]
-        self._skip(self._number(self._wide), size)
-
-    def _variable(self) -> None:
-        self._skip(self._number(self._wide), 1)
-        count = self._number(self._wide)
-        if count * self._wide > self._size - self._file.tell():
-            raise self._broken(f"a variable has {count} dimensions, which are not there")
-        for _ in range(count):
-            number = self._number(self._wide)
-            if number >= self._dimensions:
-                raise self._broken(f"a variable has dimension {number}, of {self._dimensions}")
-        self._list(_ATTRIBUTE, self._attribute)
-        self._type()
-        self._number(self._wide)
-        self._number(self._offset)
-
-    def _type(self) -> int:
-        found = self._number(4)
-        if found not in self._types:
-            raise self._broken(f"the header has the type {found}, which does not exist")
+    def array(self, name: str) -> Array:
+        """Return the array of a variable."""
+        found = self._arrays.get(name)
+        if found is None:
+            where = StorePath(self._store, name[1:])
+            found = self._arrays[name] = Array(where, detection.open_array(where).metadata)
         return found
 
-    def _broken(self, why: str) -> MetadataError:
-        return MetadataError(why, store=self._name, found=f"at byte {self._file.tell()}", spec="NetCDF Classic Format")
+    def read(self, name: str, selection: Selection) -> NDArray[Any]:
+        """Return what is stored in a part of a variable."""
+        variable = self._root.variables.get(name[1:])
+        if variable is None:
+            raise NodeNotFoundError("there is no such variable", path=name.lstrip("/"))
+        array = self.array(name)
+        values.check_bounds(name, array.shape, selection)
+        try:
+            return np.asarray(array[selection]).astype(variable.type.dtype, copy=False)
+        except OmnizarrError as error:
+            raise ChunkError("values cannot be read", path=name[1:], found=str(error)) from error

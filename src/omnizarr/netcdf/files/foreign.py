@@ -40,43 +40,43 @@ def read(owner: Any, name: str, stored: Any) -> Attribute | None:
 
 def _read(owner: Any, h5_type: Any, values: NDArray[Any], shape: tuple[int, ...] | None) -> Attribute | None:
     if isinstance(h5_type, h5py.h5t.TypeEnumID) and values.dtype.kind == "b":
-        return _attribute(types.BYTE, values.ravel().astype("i1"), shape, "bool")
+        return formed(types.BYTE, values.ravel().astype("i1"), shape, "bool")
     if isinstance(h5_type, h5py.h5t.TypeEnumID):
         base = types.of_dtype(values.dtype)
         members = h5py.check_enum_dtype(h5_type.dtype) or {}
         labels: dict[str, JSON] = {name: int(each) for name, each in members.items()}
-        return _attribute(base, values.ravel().astype(base.dtype), shape, {"enum": labels})
+        return formed(base, values.ravel().astype(base.dtype), shape, {"enum": labels})
     if values.dtype == np.dtype("f2"):
-        return _attribute(types.FLOAT, values.ravel().astype("f4"), shape, "float16")
+        return formed(types.FLOAT, values.ravel().astype("f4"), shape, "float16")
     if values.dtype.kind == "c":
         part = types.of_dtype(np.dtype(f"f{values.dtype.itemsize // 2}"))
         native = np.ascontiguousarray(values.ravel(), values.dtype.newbyteorder("="))
-        return _attribute(part, native.view(part.dtype), shape, values.dtype.newbyteorder("=").name)
+        return formed(part, native.view(part.dtype), shape, values.dtype.newbyteorder("=").name)
     if isinstance(h5_type, h5py.h5t.TypeCompoundID):
         of_type: JSON = {"compound": forms.fields_of(values.dtype)}
-        return _json(forms.items_of(values.reshape(shape or values.shape)), shape, of_type)
+        return in_json(forms.items_of(values.reshape(shape or values.shape)), shape, of_type)
     if isinstance(h5_type, h5py.h5t.TypeOpaqueID):
         of_type = {"opaque": h5_type.get_size(), "tag": h5_type.get_tag().decode("ascii")}
-        return _attribute(types.CHAR, base64.b64encode(values.tobytes()).decode(), shape, of_type)
+        return formed(types.CHAR, base64.b64encode(values.tobytes()).decode(), shape, of_type)
     if isinstance(h5_type, h5py.h5t.TypeVlenID) and isinstance(
         h5_type.get_super(), (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
     ):
         inner = types.of_dtype(h5_type.get_super().dtype).dtype
         of_type = {"vlen": inner.newbyteorder("<").str}
-        return _json(_lists(values if shape == () else values.reshape(shape or (0,)), shape), shape, of_type)
+        return in_json(lists(values if shape == () else values.reshape(shape or (0,)), shape), shape, of_type)
     if isinstance(h5_type, h5py.h5t.TypeReferenceID) and h5_type.equal(h5py.h5t.STD_REF_OBJ):
         paths = np.empty(values.size, object)
         paths[:] = [_path(owner, each) for each in values.ravel()]
-        return _attribute(types.STRING, paths, shape, "reference")
+        return formed(types.STRING, paths, shape, "reference")
     return None
 
 
-def _lists(values: Any, shape: tuple[int, ...] | None) -> JSON:
+def lists(values: Any, shape: tuple[int, ...] | None) -> JSON:
     """Return sequences as lists, in lists for each dimension."""
     if shape == ():  # h5py gives the numbers themselves
         each = values[()] if values.dtype == object else values
         return list(each.tolist())
-    return [_lists(np.asarray(each), shape[1:] if shape else ()) for each in values]
+    return [lists(np.asarray(each), shape[1:] if shape else ()) for each in values]
 
 
 def _path(owner: Any, reference: Any) -> str:
@@ -89,14 +89,16 @@ def _path(owner: Any, reference: Any) -> str:
     return str(name)
 
 
-def _attribute(nc_type: types.NcType, value: Any, shape: tuple[int, ...] | None, of_type: JSON) -> Attribute | None:
+def formed(nc_type: types.NcType, value: Any, shape: tuple[int, ...] | None, of_type: JSON) -> Attribute | None:
+    """Return an attribute in a form; None if it does not fit."""
     form: Form = {**({} if shape is None else {"shape": list(map(int, shape))}), "type": of_type}
     made = forms.formed(Attribute(nc_type, value), form)
     return made if made.form is not None else None
 
 
-def _json(items: JSON, shape: tuple[int, ...] | None, of_type: JSON) -> Attribute | None:
-    return _attribute(types.CHAR, unparse([] if shape is None else items), shape, of_type)
+def in_json(items: JSON, shape: tuple[int, ...] | None, of_type: JSON) -> Attribute | None:
+    """Return an attribute whose text is JSON, in a form; None if it does not fit."""
+    return formed(types.CHAR, unparse([] if shape is None else items), shape, of_type)
 
 
 def shaped(attribute: Attribute, shape: tuple[int, ...] | None, *, is_netcdf: bool) -> Attribute:

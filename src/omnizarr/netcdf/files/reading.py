@@ -1,11 +1,12 @@
-"""Reading netCDF-3 and netCDF-4 files: structure and numbers from netCDF-C, the rest from HDF5.
+"""Reading HDF5 files that lead to other files: structure and numbers from netCDF-C, the rest from HDF5.
+
+Other files are read by `classic` and `netcdf4`.
 
 Spec: NetCDF Classic Format; NetCDF-4 Format.
 """
 
 from __future__ import annotations
 
-import codecs
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -26,9 +27,6 @@ from omnizarr.netcdf.types import AnyType, NcType, UserType
 from omnizarr.stores.trust import Trust
 
 _FORMATS: Final = {
-    "NETCDF3_CLASSIC": "classic",
-    "NETCDF3_64BIT_OFFSET": "64-bit offset",
-    "NETCDF3_64BIT_DATA": "cdf5",
     "NETCDF4_CLASSIC": "netCDF-4 classic model",
     "NETCDF4": "netCDF-4",
 }
@@ -41,36 +39,14 @@ _FAILURES: Final = (OSError, RuntimeError, ValueError, KeyError, AttributeError,
 """Errors of netCDF4-python and h5py for broken files."""
 
 
-# netCDF4-python takes NULs out of text after decoding it. This codec decodes no byte to a NUL: one character per byte.
-_EXACT: Final = "omnizarr_bytes"
-_TABLE: Final = "".join(map(chr, range(0x100, 0x200)))
-
-
-def _find_codec(name: str) -> codecs.CodecInfo | None:
-    if name != _EXACT:
-        return None
-
-    def encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
-        return codecs.charmap_encode(text, errors, codecs.charmap_build(_TABLE))
-
-    def decode(raw: Any, errors: str = "strict") -> tuple[str, int]:
-        return codecs.charmap_decode(raw, errors, _TABLE)
-
-    return codecs.CodecInfo(encode, decode, name=_EXACT)
-
-
-codecs.register(_find_codec)
-
-
 @contextmanager
-def opened(path: str, *, is_hdf5: bool, allowed: Trust) -> Iterator[Source]:
-    """Open a netCDF file that exists. `allowed`: other files that it may refer to."""
+def opened(path: str, *, allowed: Trust) -> Iterator[Source]:
+    """Open an HDF5 file that exists. `allowed`: other files that it may refer to."""
     with ExitStack() as stack:
         try:
-            found = outside.check(path, allowed) if is_hdf5 else outside.Found({}, {})
-            hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
-            if hdf5 is not None:
-                files_hdf5.check_properties(hdf5)
+            found = outside.check(path, allowed)
+            hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort"))
+            files_hdf5.check_properties(hdf5)
             file = _opened(path, hdf5, found, stack)
         except OmnizarrError as error:
             raise error.add(store=path)
@@ -85,8 +61,7 @@ def _opened(path: str, hdf5: Any, found: outside.Found, stack: ExitStack) -> _Fi
         try:
             return _File(_dataset(stack, path), hdf5, found)
         except _FAILURES:
-            if hdf5 is None:
-                raise
+            pass
     image = skeleton.image(hdf5, found.left_out)
     return _File(_dataset(stack, path, memory=image), hdf5, found, is_skeleton=True)
 
@@ -113,7 +88,7 @@ class _File:
         self._readers: dict[str, tuple[tuple[int, ...], Read]] = {}
         self._named_types: list[tuple[Any, UserType]] = []
         self._sizes: dict[str, int] = {}
-        self._is_netcdf = hdf5 is None or files_hdf5.is_of_netcdf(hdf5)
+        self._is_netcdf = files_hdf5.is_of_netcdf(hdf5)
         self.root = self._group(dataset, hdf5, "", _global_special(dataset, hdf5))
 
     def read(self, name: str, selection: Selection) -> NDArray[Any]:
@@ -135,9 +110,9 @@ class _File:
             name: DimensionHeader(name, each.size, each.isunlimited()) for name, each in group.dimensions.items()
         }
         self._sizes |= {f"{path}/{name}": each.size for name, each in dimensions.items()}
-        defined = files_hdf5.named_types(hdf5) if hdf5 is not None else {}
+        defined = files_hdf5.named_types(hdf5)
         self._named_types = [*defined.values(), *self._named_types]
-        attributes, notes = self._attributes(group, hdf5)
+        attributes, notes = self._attributes(hdf5)
         return GroupHeader(
             name=path.rpartition("/")[2],
             dimensions=dimensions,
@@ -145,16 +120,11 @@ class _File:
             variables=self._variables(group, hdf5, path, notes),
             attributes=attributes,
             special=special,
-            groups={
-                name: self._group(each, None if hdf5 is None else hdf5[name], f"{path}/{name}", {})
-                for name, each in group.groups.items()
-            },
+            groups={name: self._group(each, hdf5[name], f"{path}/{name}", {}) for name, each in group.groups.items()},
             notes=tuple(notes),
         )
 
     def _variables(self, group: Any, hdf5: Any, path: str, notes: list[Note]) -> dict[str, VariableHeader]:
-        if hdf5 is None:
-            return {name: self._classic_variable(each, path) for name, each in group.variables.items()}
         left_out = {name: f"{path}/{name}" for name in hdf5 if f"{path}/{name}" in self._left_out}
         notes += [Note(f"/variables/{name}", f"left out: {self._left_out[each]}") for name, each in left_out.items()]
         objects = {name: each for name, each in files_hdf5.members(hdf5).items() if name not in left_out}
@@ -201,22 +171,10 @@ class _File:
             names.append(same[0] if same else "")
         return tuple(names) if all(each in self._sizes for each in names) else None
 
-    def _classic_variable(self, variable: Any, path: str) -> VariableHeader:
-        attributes, notes = self._attributes(variable, None)
-        header = VariableHeader(
-            name=variable.name,
-            type=types.of_dtype(variable.dtype),
-            dimensions=_dimension_names(variable),
-            attributes=attributes,
-            notes=tuple(notes),
-        )
-        self._readers[f"{path}/{variable.name}"] = variable.shape, _numbers(variable, header.type)
-        return header
-
     def _variable(
         self, variable: Any, dataset: Any, name: str, path: str, dimensions: tuple[str, ...]
     ) -> VariableHeader:
-        attributes, notes = self._attributes(variable, dataset)
+        attributes, notes = self._attributes(dataset)
         if f"{path}/{name}" in self._missing:
             file = self._missing[f"{path}/{name}"]
             notes.append(
@@ -253,10 +211,8 @@ class _File:
             notes=tuple(notes),
         )
 
-    def _attributes(self, owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
+    def _attributes(self, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
         """Return the attributes of a variable or group, and notes on those of types that netCDF does not have."""
-        if hdf5 is None:
-            return {name: _classic_attribute(owner, name) for name in owner.ncattrs()}, []
         found, notes = {}, []
         for name in hdf5.attrs:  # netCDF-C skips those of unknown types, and lists none beside numbers in a table
             if files_hdf5.is_hidden(hdf5, name):
@@ -303,24 +259,13 @@ def _numbers(variable: Any, nc_type: AnyType) -> Read:
     return read
 
 
-def _classic_attribute(owner: Any, name: str) -> Attribute:
-    value = owner.getncattr(name, encoding=_EXACT)
-    if isinstance(value, str):
-        value = value.encode(_EXACT)
-    if isinstance(value, bytes):  # as netCDF4-python gives the fill value of a char variable, of whatever length
-        return Attribute(types.CHAR, files_hdf5.decode(value))
-    array = np.atleast_1d(np.asarray(value))
-    return Attribute(types.of_dtype(array.dtype), array)
-
-
 def _global_special(dataset: Any, hdf5: Any) -> dict[str, Attribute]:
     special: dict[str, Any] = {}
-    if hdf5 is not None:
-        if files_hdf5.PROPERTIES in hdf5.attrs:  # netCDF4-python writes beyond its memory for those of version 1
-            properties = files_hdf5.read_attribute(hdf5, files_hdf5.PROPERTIES)
-            if properties is not None and isinstance(properties.python, str):
-                special[files_hdf5.PROPERTIES] = properties.python.rstrip("\0")
-        special["_SuperblockVersion"] = np.array([hdf5.file.id.get_create_plist().get_version()[0]], "i4")
-        special["_IsNetcdf4"] = np.array([dataset.getncattr("_IsNetcdf4")], "i4")
+    if files_hdf5.PROPERTIES in hdf5.attrs:  # netCDF4-python writes beyond its memory for those of version 1
+        properties = files_hdf5.read_attribute(hdf5, files_hdf5.PROPERTIES)
+        if properties is not None and isinstance(properties.python, str):
+            special[files_hdf5.PROPERTIES] = properties.python.rstrip("\0")
+    special["_SuperblockVersion"] = np.array([hdf5.file.id.get_create_plist().get_version()[0]], "i4")
+    special["_IsNetcdf4"] = np.array([dataset.getncattr("_IsNetcdf4")], "i4")
     special["_Format"] = _FORMATS[dataset.data_model]
     return {name: Attribute.of(value) for name, value in special.items()}

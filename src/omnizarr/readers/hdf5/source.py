@@ -35,6 +35,8 @@ class Source:
         Its size in bytes.
     base : int
         The byte at which the superblock is, and addresses begin.
+    version : int
+        The version of its superblock.
     offset_size, length_size : int
         Bytes of an address, and of a length.
     chunk_rank : int
@@ -49,7 +51,7 @@ class Source:
         if size is None:
             raise NodeNotFoundError("there is no such file", store=repr(self.store), key=self.key)
         self.size = file.size = size
-        self.base = 0
+        self.base = self.version = 0
         self.offset_size = self.length_size = 8
         self.chunk_rank = 32
         self.shared: int | None = None

@@ -255,12 +255,12 @@ def _clean(value: JSON) -> JSON:
     return value
 
 
-class _Documents(Mapping[str, Buffer]):
-    """Documents, and chunks that the reader makes when they are requested."""
+class Documents(Mapping[str, Buffer]):
+    """Documents by key, and chunks of arrays by path that the reader makes when they are requested."""
 
-    def __init__(self, contents: _Contents) -> None:
-        self._documents = contents.documents
-        self._made = contents.made
+    def __init__(self, documents: Mapping[str, bytes], made: Mapping[str, Shown]) -> None:
+        self._documents = documents
+        self._made = made
         self._numbers: dict[str, frozenset[int]] = {}
 
     def __getitem__(self, key: str) -> Buffer:
@@ -345,7 +345,7 @@ class HDF5Store(ManifestStore):
     def __init__(self, store: Store, key: str, file: files.File | None = None) -> None:
         contents = _Contents(File(store, key, file))
         # What read the documents reads the chunks, so both are of one version.
-        super().__init__(_Documents(contents), contents.manifests, [contents.file.source.file])
+        super().__init__(Documents(contents.documents, contents.made), contents.manifests, [contents.file.source.file])
         self._typed = contents.typed
         self.notes = tuple(contents.notes)
 

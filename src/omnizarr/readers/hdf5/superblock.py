@@ -27,7 +27,7 @@ def read(source: Source) -> tuple[int, int | None]:
     source.base = _position(source)
     cursor = source.head(0, 256)
     cursor.signature(SIGNATURE)
-    version = cursor.version("the superblock", 0, 1, 2, 3)
+    source.version = version = cursor.version("the superblock", 0, 1, 2, 3)
     return _old(cursor, version) if version < 2 else _new(cursor)
 
 
