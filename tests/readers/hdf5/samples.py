@@ -108,3 +108,65 @@ def _types(file):
     file.create_dataset("compact", data=np.arange(4, dtype="u1"))
     lists = file.create_dataset("lists", (3,), h5py.vlen_dtype("i2"))
     lists[0], lists[1] = [1, 2, 3], [4]
+
+
+def write_elsewhere(folder, version):
+    """Write x.h5, whose elements are in other files and datasets, in every way."""
+    for number in range(3):
+        with h5py.File(folder / f"part{number}.h5", "w", libver=version) as file:
+            data = np.arange(100).reshape(10, 10) + 1000 * number
+            file["whole"] = data
+            file.create_dataset("chunks", data=data, chunks=(3, 4), compression="gzip", maxshape=(None, 10))
+            file.create_dataset("lzf", data=np.arange(10, dtype="f4") * 1.7 + number, compression="lzf")
+    with h5py.File(folder / "x.h5", "w", libver=version) as file:
+        _virtual(file)
+        numbers = np.arange(50).reshape(5, 10)
+        for name, dtype, files in (
+            ("one file", "i4", [("raw.bin", 12, 200)]),
+            ("two files", ">i4", [("raw1.bin", 3, 77), ("raw2.bin", 0, h5py.h5f.UNLIMITED)]),
+        ):
+            file.create_dataset(name, (5, 10), dtype, external=files)[...] = numbers
+        records = np.zeros(5, [("a", "i2"), ("b", ">f8")])
+        records["a"] = range(5)
+        file.create_dataset("records", (5,), records.dtype, external=[("raw3.bin", 0, 200)])[...] = records
+        file.create_dataset("not there", (5,), "i4", external=[("missing.bin", 0, 200)])
+        file.create_dataset("outside", (5,), "i4", external=[("/etc/passwd", 0, 200)])
+
+
+def _virtual(file):
+    def part(number, name, shape=(10, 10)):
+        return h5py.VirtualSource(f"part{number}.h5", name, shape)
+
+    def write(name, shape, places, dtype="i8", **options):
+        layout = h5py.VirtualLayout(shape, dtype)
+        for place, source in places:
+            layout[place] = source
+        file.create_virtual_dataset(name, layout, **options)
+
+    write("stack", (4, 10, 10), [(number, part(number, "whole")) for number in range(3)], fillvalue=-1)
+    rows = [slice(10 * number, 10 * number + 10) for number in range(3)]
+    write("rows", (30, 10), [(rows[number], part(number, "chunks")) for number in range(3)])
+    turns = [(slice(number, None, 3), part(number, "chunks")[:, ::2]) for number in range(3)]
+    write("in turns", (30, 5), turns, fillvalue=5)
+    for dtype in ("f8", "i2", "f4"):
+        write(f"as {dtype}", (30,), [(rows[number], part(number, "lzf", (10,))) for number in range(3)], dtype)
+    missing = h5py.VirtualSource("missing.h5", "whole", (10,))
+    write("missing", (20,), [(rows[0], missing), (rows[1], part(1, "whole")[:, 3])], fillvalue=9)
+    write("window", (5, 3), [(slice(None), part(2, "whole")[1::2, 2:8:2])])
+    write("of itself", (5, 3), [(slice(None), h5py.VirtualSource(file["window"]))])
+    write("scalar", (1,), [(slice(None), part(2, "whole")[5:6, 3:4])])
+    write("up", (5, 3), [(slice(None), h5py.VirtualSource("../outside.h5", "x", (5, 3)))])
+    endless = h5py.h5s.UNLIMITED
+    for name, source, shape, start, block, own in (
+        ("growing", b"part1.h5", (4, 10), (2, 0), (1, 10), ((4, 10), (endless, 10))),
+        ("numbered", b"part%b.h5", (1, 10, 10), (0, 0, 0), (1, 10, 10), None),
+    ):
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        ones = (1,) * len(shape)
+        target = h5py.h5s.create_simple(shape, (endless, *shape[1:]))
+        target.select_hyperslab(start, (endless, *ones[1:]), ones, block)
+        from_space = h5py.h5s.create_simple(*(own or ((10, 10),)))
+        if own:
+            from_space.select_hyperslab((0, 0), (endless, 1), (1, 1), (1, 10))
+        properties.set_virtual(target, source, b"chunks", from_space)
+        h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_I64LE, target, properties)

@@ -469,7 +469,7 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     if masks is None:
         masks = array.zarr_format == 2 or (array.zarr_format != 3 and array.dimension_names is not None)
     if masks:
-        if fill is not None:
+        if fill is not None and not _has_arrays(array.dtype):  # xarray compares fill values by their hashes
             attributes[_FILL_VALUE] = fill
     elif array.zarr_format == 3:
         encoding["fill_value"] = fill
@@ -485,6 +485,11 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     if wrapped.dtype.kind == "T":
         encoding["dtype"] = wrapped.dtype
     return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)
+
+
+def _has_arrays(dtype: np.dtype[Any]) -> bool:
+    """Return whether records have arrays in them."""
+    return any(each[0].shape or _has_arrays(each[0]) for each in (dtype.fields or {}).values())
 
 
 def _is_handy(array: Array) -> bool:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omnizarr.errors import ChunkError, OmnizarrError
 from omnizarr.model import JSON
-from omnizarr.readers.hdf5 import chunks, elements, filters, forms
+from omnizarr.readers.hdf5 import blocks, chunks, elements, filters, forms, jsonform, outside
+from omnizarr.readers.hdf5.blocks import Blocks
 from omnizarr.readers.hdf5.datasets import Dataset
+from omnizarr.readers.hdf5.datatypes import Datatype
 from omnizarr.readers.hdf5.forms import Form, Unshown
+from omnizarr.readers.hdf5.outside import Files, Outside
+from omnizarr.readers.hdf5.virtual import Unsupported
 from omnizarr.stores.manifests.manifest import NOT_STORED, AnyManifest, Manifest, strided
 
 _MOST_BYTES: Final = 1 << 22  # of stored elements from which the reader makes one chunk
@@ -37,9 +43,14 @@ class Shown:
         Returns the numbers of the chunks that the reader makes.
     make : callable
         Returns the bytes of a chunk, by its number.
+    has : callable or None
+        Returns whether it may make a chunk. None: those of `numbers`.
     grid : tuple of int
         The number of chunks along each dimension.
-    notes : list of str
+    is_v2 : bool
+        Whether the document is one of Zarr v2.
+    is_json : bool
+        Whether its elements are texts of JSON.
     """
 
     document: dict[str, JSON]
@@ -48,10 +59,12 @@ class Shown:
     manifest: Callable[[], AnyManifest] | None = None
     numbers: Callable[[], range | list[int]] = list
     make: Callable[[int], bytes] = lambda _: b""
-    notes: list[str] = field(default_factory=list)
+    has: Callable[[int], bool] | None = None
+    is_v2: bool = False
+    is_json: bool = False
 
 
-def show(dataset: Dataset, name_of: Callable[[int], str]) -> Shown | Unshown:
+def show(dataset: Dataset, name_of: Callable[[int], str], files: Files | None = None) -> Shown | Unshown:
     """Return a dataset as an array, or why it is not shown.
 
     Parameters
@@ -59,30 +72,27 @@ def show(dataset: Dataset, name_of: Callable[[int], str]) -> Shown | Unshown:
     dataset : Dataset
     name_of : callable
         Returns the path of an object by its address, for references.
+    files : Files, optional
+        What the file may lead to. None: nothing, and elements are those of Zarr v3, not of v2 or JSON.
     """
     form = _checked(dataset)
-    if isinstance(form, Unshown):
-        return form
-    codecs: list[JSON] = []
-    is_made = form.made != ""
-    size = dataset.datatype.size
-    if dataset.layout.storage == "chunked":
-        found = [filters.codec(each, size) for each in dataset.filters]
-        if any(each is None for each in found):
-            is_made = True
-            if not filters.can_decode(dataset.filters, size):
-                names = [filters.title(each) for each in dataset.filters if filters.codec(each, size) is None]
-                return Unshown(f"no codec is known for the filter {', '.join(names)}")
-            if package := filters.lacking(dataset.filters):
-                return Unshown(f"its filters need the package {package}")
-        elif not is_made:
-            codecs = [
-                {"name": each.name, "configuration": dict(each.configuration)} for each in found if each is not None
-            ]
+    if files is None and isinstance(form, Form) and (form.is_v2 or form.made == "json"):
+        form = Unshown("Zarr v3 has no such data type")
+    elsewhere = _elsewhere(dataset, files)
+    codecs = _codecs(dataset, form)
+    for each in (form, elsewhere, codecs):
+        if isinstance(each, Unshown):
+            return each
+    assert isinstance(form, Form)  # noqa: S101 - as all are shown
+    assert not isinstance(elsewhere, Unshown)  # noqa: S101
+    assert not isinstance(codecs, Unshown)  # noqa: S101
+    is_made = codecs is None
     serializer: JSON = {"name": "bytes", "configuration": {"endian": form.order}} if form.order else {"name": "bytes"}
-    if form.made == "text":
+    if form.made in {"text", "json"}:
         serializer = {"name": "vlen-utf8"}
     shape, chunk_shape, made = _places(dataset, form, is_made=is_made)
+    if elsewhere is not None and files is not None:
+        shape, chunk_shape, made = _places_elsewhere(dataset, form, elsewhere, files)
     document: dict[str, JSON] = {
         "zarr_format": 3,
         "node_type": "array",
@@ -91,12 +101,17 @@ def show(dataset: Dataset, name_of: Callable[[int], str]) -> Shown | Unshown:
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": _fill(dataset, form, name_of),
-        "codecs": [serializer, *codecs],
+        "codecs": [serializer, *(codecs or [])],
     }
+    if form.is_v2:
+        document = _document_v2(dataset, form, shape, chunk_shape)
     grid = tuple(-(-length // step) for length, step in zip(shape, chunk_shape, strict=True))
-    shown = Shown(document, None if form.dtype is None else form.dtype.base, grid)
+    dtype = None if form.dtype is None or form.made == "ragged" else form.dtype.base
+    shown = Shown(document, dtype, grid, is_v2=form.is_v2, is_json=form.made == "json")
     if made is not None:
         shown.manifest = made
+    elif elsewhere is not None:
+        _of_blocks(shown, dataset, form, name_of, elsewhere)
     elif dataset.layout.storage == "chunked":
         _chunked(shown, dataset, form, name_of, is_made=is_made)
     else:
@@ -104,24 +119,96 @@ def show(dataset: Dataset, name_of: Callable[[int], str]) -> Shown | Unshown:
     return shown
 
 
+def _elsewhere(dataset: Dataset, files: Files | None) -> Blocks | Unshown | None:
+    """Return the elements if they are in other files or datasets; None if they are not."""
+    if not dataset.is_external and dataset.layout.storage != "virtual":
+        return None
+    if files is None:
+        return Unshown("its elements are in other files or datasets")
+    try:
+        return blocks.of(dataset, files)
+    except Unsupported as error:
+        return Unshown(str(error))
+    except Outside as error:
+        return Unshown(f"it leads to {str(error)!r}, which is not in the directory of the file")
+
+
+def _codecs(dataset: Dataset, form: Form | Unshown) -> list[JSON] | Unshown | None:
+    """Return the codecs of chunks; None if the reader makes the chunks."""
+    is_made = isinstance(form, Form) and form.made != ""
+    if dataset.layout.storage != "chunked":
+        return None if is_made else []
+    size = dataset.datatype.size
+    found = [filters.codec(each, size) for each in dataset.filters]
+    if all(each is not None for each in found):
+        named = [each for each in found if each is not None and not is_made]
+        return None if is_made else [{"name": each.name, "configuration": dict(each.configuration)} for each in named]
+    if not filters.can_decode(dataset.filters, size):
+        names = [filters.title(each) for each in dataset.filters if filters.codec(each, size) is None]
+        return Unshown(f"no codec is known for the filter {', '.join(names)}")
+    package = filters.lacking(dataset.filters)
+    return Unshown(f"its filters need the package {package}") if package else None
+
+
 def _checked(dataset: Dataset) -> Form | Unshown:
     source, layout = dataset.header.source, dataset.layout
     if dataset.dataspace.shape is None:
         return Unshown("it has no elements, not even a shape (a null dataspace)")
-    if dataset.is_external:
-        return Unshown("its elements are in other files (external storage)")
-    if layout.storage == "virtual":
-        return Unshown("its elements are in other datasets (a virtual dataset)")
     size = dataset.dataspace.count * dataset.datatype.size
     if layout.storage == "compact" and len(layout.data) < size:
         return Unshown("its elements are fewer than its shape says")
     if (
         layout.storage == "contiguous"
+        and not dataset.is_external
         and layout.address is not None
         and layout.address + source.base + size > source.size
     ):
         return Unshown("its elements end after the file")
-    return forms.of(dataset.datatype)
+    form = forms.of(dataset.datatype)
+    if isinstance(form, Form) and form.made == "ragged" and any(dataset.fill.raw or b""):
+        return Unshown("its fill value is a list, and Zarr has none such")
+    return form
+
+
+def _document_v2(dataset: Dataset, form: Form, shape: tuple[int, ...], chunk_shape: tuple[int, ...]) -> dict[str, JSON]:
+    """Return the document of elements that only Zarr v2 has, which the reader makes."""
+    assert form.dtype is not None  # noqa: S101 - texts are in v3
+    dtype: JSON = "|O"
+    fill: JSON = None
+    filters_: list[JSON] | None = [{"id": "vlen-array", "dtype": form.dtype.str}]
+    if form.made == "packed":
+        dtype, filters_ = _typestr(form.dtype), None
+        raw = dataset.fill.raw or bytes(dataset.datatype.size)
+        # Without a fill value there is none in the document: what is not stored reads as zeros.
+        fill = (
+            None
+            if not any(raw)
+            else base64.b64encode(elements.packed(_element(dataset, form), raw, form.dtype)[:1].tobytes()).decode(
+                "ascii"
+            )
+        )
+    return {
+        "zarr_format": 2,
+        "shape": list(shape),
+        "chunks": list(chunk_shape),
+        "dtype": dtype,
+        "fill_value": fill,
+        "order": "C",
+        "compressor": None,
+        "filters": filters_,
+        "dimension_separator": "/",
+    }
+
+
+def _typestr(dtype: np.dtype[Any]) -> JSON:
+    """Return a type as in documents of Zarr v2."""
+    if dtype.fields is None or dtype.names is None:
+        return dtype.str
+    found: list[JSON] = []
+    for name in dtype.names:
+        each = dtype.fields[name][0]
+        found.append([name, _typestr(each.base), *([list(each.shape)] if each.shape else [])])
+    return found
 
 
 def _places(
@@ -147,8 +234,39 @@ def _places(
     return shape, chunk_shape, lambda: manifest
 
 
+def _places_elsewhere(
+    dataset: Dataset, form: Form, elsewhere: Blocks, files: Files
+) -> tuple[tuple[int, ...], tuple[int, ...], Callable[[], AnyManifest] | None]:
+    """Return the shape, the shape of chunks, and where they lie, if they are all in one other file."""
+    shape, chunk_shape = (*elsewhere.shape, *form.shape), (*elsewhere.chunk_shape, *form.shape)
+    parts = outside.pieces(dataset)
+    if form.made or len(parts) != 1 or not prod(shape):
+        return shape, chunk_shape, None
+    file = files.raw(parts[0].name)
+    if file is None:
+        return shape, chunk_shape, None
+    item = dataset.datatype.size // prod(form.shape)
+    chunk_shape, manifest = strided(shape, item, parts[0].offset, file=files.place_of(file))
+    return shape, chunk_shape, lambda: manifest
+
+
+def _of_blocks(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[int], str], elsewhere: Blocks) -> None:
+    def make(number: int) -> bytes:
+        raw = elsewhere.fetch(number)
+        if raw is None:
+            raise KeyError(number)
+        return _made(dataset, form, raw, name_of)
+
+    shown.make, shown.numbers, shown.has = make, elsewhere.numbers, elsewhere.has
+
+
 def _fill(dataset: Dataset, form: Form, name_of: Callable[[int], str]) -> JSON:
     raw = dataset.fill.raw
+    if form.made == "json":
+        element = _element(dataset, form)
+        return _json(elements.values(dataset.header.source, element, raw or bytes(element.size), name_of), element)[0]
+    if form.is_v2:
+        return None
     if raw is None:
         return forms.fill(form, None)
     if form.made == "text":
@@ -156,9 +274,20 @@ def _fill(dataset: Dataset, form: Form, name_of: Callable[[int], str]) -> JSON:
             return str(elements.values(dataset.header.source, dataset.datatype, raw, name_of).ravel()[0])
         except OmnizarrError:
             return ""
-    if form.made == "packed" or form.shape:
-        return forms.fill(form, None if form.made else raw)
+    if form.made == "packed":
+        return forms.fill(form, elements.packed(_element(dataset, form), raw, _dtype(form))[:1].tobytes())
     return forms.fill(form, raw)
+
+
+def _element(dataset: Dataset, form: Form) -> Datatype:
+    """Return the datatype of an element, without the dimensions in it."""
+    base = dataset.datatype.base
+    return base if form.shape and base is not None else dataset.datatype
+
+
+def _dtype(form: Form) -> np.dtype[Any]:
+    assert form.dtype is not None  # noqa: S101 - callers ask for numbers
+    return form.dtype
 
 
 # -- chunks -------------------------------------------------------------------------
@@ -241,16 +370,26 @@ def _whole(
 def _made(dataset: Dataset, form: Form, raw: bytes, name_of: Callable[[int], str]) -> bytes:
     if not form.made:
         return raw
+    element = _element(dataset, form)
     if form.made == "packed":
-        stored = dataset.datatype if not form.shape else dataset.datatype.base
-        dtype = None if stored is None else stored.dtype()
-        return np.frombuffer(raw, dtype).astype(form.dtype).tobytes()
-    texts = elements.values(dataset.header.source, dataset.datatype, raw, name_of).ravel().tolist()
-    parts = [len(texts).to_bytes(4, "little")]
-    for each in texts:
-        encoded = str(each).encode("utf-8", "replace")
-        parts += (len(encoded).to_bytes(4, "little"), encoded)
+        return elements.packed(element, raw, _dtype(form)).tobytes()
+    found = elements.values(dataset.header.source, element, raw, name_of)
+    items: Iterable[bytes]
+    if form.made == "ragged":
+        items = (np.asarray(each).astype(form.dtype, copy=False).tobytes() for each in found)
+    elif form.made == "json":
+        items = (each.encode("utf-8", "replace") for each in _json(found, element))
+    else:
+        items = (str(each).encode("utf-8", "replace") for each in found)
+    parts = [len(found).to_bytes(4, "little")]
+    for each in items:
+        parts += (len(each).to_bytes(4, "little"), each)
     return b"".join(parts)
+
+
+def _json(found: NDArray[Any], datatype: Datatype) -> list[str]:
+    """Return the JSON of elements. What is no number there, such as infinity, is as Python writes it."""
+    return [json.dumps(jsonform.of_element(each, datatype), ensure_ascii=False) for each in found]
 
 
 def rendered(document: dict[str, JSON]) -> bytes:

@@ -52,6 +52,8 @@ class Layout:
         Whether chunks that the edge of the array cuts are not filtered.
     single : tuple of int or None
         Bytes and filter mask of a single filtered chunk.
+    number : int
+        The number of the mappings in the global heap, if the dataset is virtual.
     """
 
     storage: Storage
@@ -62,6 +64,7 @@ class Layout:
     index: Index = "tree"
     has_raw_edges: bool = False
     single: tuple[int, int] | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def _layout(cursor: Cursor, space: Dataspace, datatype: Datatype) -> Layout:
     if storage == "contiguous":
         return Layout(storage, cursor.address_or_none(), cursor.length())
     if storage == "virtual":
-        return Layout(storage, cursor.address_or_none())
+        return Layout(storage, cursor.address_or_none(), number=cursor.uint(4))
     if version == 3:
         rank = cursor.uint(1)
         address = cursor.address_or_none()

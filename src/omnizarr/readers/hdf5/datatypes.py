@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,7 @@ _KINDS: Final[tuple[Kind, ...]] = (
 _DEPTH: Final = 32  # datatypes within datatypes
 _RANK: Final = 32
 _UNLIMITED: Final = (1 << 64) - 1
+_WIDEST_NUMBER: Final = 8  # bytes of a number whose bits the reader moves
 
 # size, position and bits of exponent, position and bits of mantissa, bias
 _FLOATS: Final = {
@@ -43,11 +44,53 @@ _FLOATS: Final = {
     (4, 23, 8, 0, 23, 127): "f4",
     (8, 52, 11, 0, 52, 1023): "f8",
 }
+_ORDERS: Final[dict[int, Literal["<", ">"]]] = {0: "<", 1: ">"}
 _OTHER_FLOATS: Final = {
     (2, 7, 8, 0, 7, 127): "bfloat16",
     (1, 3, 4, 0, 3, 7): "float8_e4m3",
     (1, 2, 5, 0, 2, 15): "float8_e5m2",
 }
+
+
+class Bits(NamedTuple):
+    """Where the bits of a number are in its bytes, counted from the least significant.
+
+    Attributes
+    ----------
+    order : {"<", ">"}
+    offset, precision : int
+        The first bit that belongs to the number, and how many do.
+    is_signed : bool
+        Of integers.
+    sign, exponent, exponent_bits, mantissa, mantissa_bits, bias : int
+        Of floats; the positions count from bit 0 of the bytes.
+    is_implied : bool
+        Of floats: whether the highest bit of the mantissa is not stored.
+    """
+
+    order: Literal["<", ">"]
+    offset: int
+    precision: int
+    is_signed: bool = False
+    sign: int = 0
+    exponent: int = 0
+    exponent_bits: int = 0
+    mantissa: int = 0
+    mantissa_bits: int = 0
+    bias: int = 0
+    is_implied: bool = True
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The NumPy type that has all such numbers; None if none has."""
+        if self.exponent_bits:
+            most = (1 << self.exponent_bits) - 2 - self.bias
+            for code, exponent, mantissa in (("f4", 127, 23), ("f8", 1023, 52)):
+                if self.bias <= exponent and most <= exponent and self.mantissa_bits <= mantissa:
+                    return np.dtype(code)
+            return None
+        size = next((each for each in (1, 2, 4, 8) if self.precision <= 8 * each), 0)
+        return np.dtype(f"{'i' if self.is_signed else 'u'}{size}") if size else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +120,8 @@ class Datatype:
         Of texts.
     padding : int
         Of texts: 0 if a NUL ends them, 1 if NULs fill them, 2 if spaces do.
+    bits : Bits or None
+        Of numbers that NumPy does not have: where their bits are.
     """
 
     kind: Kind
@@ -90,6 +135,7 @@ class Datatype:
     is_text: bool = False
     is_utf8: bool = False
     padding: int = 0
+    bits: Bits | None = None
 
     @property
     def is_bool(self) -> bool:
@@ -242,29 +288,49 @@ def _reference(bits: int) -> str:
 
 
 def _integer(cursor: Cursor, kind: Kind, bits: int, size: int) -> Datatype:
-    order = ">" if bits & 1 else "<"
+    order: Literal["<", ">"] = ">" if bits & 1 else "<"
     is_signed = kind == "integer" and bool(bits & 8)
     offset, precision = cursor.uint(2), cursor.uint(2)
     letter = "i" if is_signed else "u"
     if size in {1, 2, 4, 8} and not offset and precision == 8 * size:
         return Datatype(kind, size, f"{order if size > 1 else '|'}{letter}{size}")
     sign = "signed" if is_signed else "unsigned"
-    return Datatype(kind, size, name=f"{sign} integer of {precision} bits from bit {offset} of {size} bytes")
+    fits = size <= _WIDEST_NUMBER and 0 < precision <= 8 * size - offset
+    return Datatype(
+        kind,
+        size,
+        name=f"{sign} integer of {precision} bits from bit {offset} of {size} bytes",
+        bits=Bits(order, offset, precision, is_signed) if fits else None,
+    )
 
 
 def _float(cursor: Cursor, bits: int, size: int) -> Datatype:
-    order = {0: "<", 1: ">"}.get(bits & 0x41)
+    order: Literal["<", ">"] | None = _ORDERS.get(bits & 0x41)
     sign = bits >> 8 & 255
     offset, precision = cursor.uint(2), cursor.uint(2)
     exponent, exponent_bits, mantissa, mantissa_bits = (cursor.uint(1) for _ in range(4))
     form = (size, exponent, exponent_bits, mantissa, mantissa_bits, cursor.uint(4))
     is_whole = not offset and precision == 8 * size and sign == 8 * size - 1 and bits >> 4 & 3 == 2
-    if is_whole and order is not None:
-        if code := _FLOATS.get(form):
-            return Datatype("float", size, order + code)
-        if name := _OTHER_FLOATS.get(form):
-            return Datatype("float", size, name=name if order == "<" or size == 1 else f"big-endian {name}")
-    return Datatype("float", size, name=f"float of {precision} bits in {size} bytes")
+    if is_whole and order is not None and (code := _FLOATS.get(form)):
+        return Datatype("float", size, order + code)
+    name = _OTHER_FLOATS.get(form, "") if is_whole else ""
+    if name and order == ">" and size > 1:
+        name = f"big-endian {name}"
+    name = name or f"float of {precision} bits in {size} bytes"
+    has_bits = (
+        size <= _WIDEST_NUMBER
+        and bits >> 4 & 3 in {0, 2}
+        and 0 < exponent_bits <= 8 * size - exponent
+        and 0 < mantissa_bits <= 8 * size - mantissa
+        and sign < 8 * size
+    )
+    if not has_bits or order is None:
+        return Datatype("float", size, name=name)
+    is_implied = bits >> 4 & 3 == 2
+    places = Bits(order, offset, precision, sign=sign, is_implied=is_implied)
+    places = places._replace(exponent=exponent, exponent_bits=exponent_bits, bias=form[-1])
+    places = places._replace(mantissa=mantissa, mantissa_bits=mantissa_bits)
+    return Datatype("float", size, name=name, bits=places)
 
 
 def _compound(cursor: Cursor, version: int, count: int, size: int, depth: int) -> Datatype:

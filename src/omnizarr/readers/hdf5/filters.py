@@ -1,8 +1,8 @@
 """Filters of HDF5 as codecs of Zarr, and their inverse for chunks that the reader decodes itself.
 
-A filter whose bytes equal those of a codec becomes that codec, whose record knows its parameters. LZF, LZ4 and
-bitshuffle frame their data in their own ways, and scaleoffset has no codec: chunks with these are decoded here, all but
-the last with the package imagecodecs.
+A filter whose bytes equal those of a codec becomes that codec, whose record knows its parameters. LZF, LZ4, bitshuffle,
+ZFP and Blosc 2 frame their data in their own ways, nbit and scaleoffset have no codec: chunks with these are decoded
+here, with the packages of `_PACKAGES`.
 
 Spec: HDF5, "The Filter Pipeline Message"; the registered filters of the HDF Group.
 """
@@ -14,6 +14,7 @@ import importlib.util
 import zlib
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ArraySpec, Buffer
 from omnizarr.codecs.record import Record
+from omnizarr.codecs.zfpy import padded, padded_size
 from omnizarr.errors import ChunkError, CodecError, MissingDependencyError, OmnizarrError
 from omnizarr.formats.filters import load_codec
 from omnizarr.model import JSON, Named, datatypes
@@ -30,7 +32,8 @@ from omnizarr.readers.hdf5.datasets import Filter
 _SHUFFLE: Final = 2
 _SZIP: Final = 4
 _BLOSC: Final = 32001
-_LZF, _LZ4, _BITSHUFFLE, _SCALEOFFSET = 32000, 32004, 32008, 6
+_NBIT, _SCALEOFFSET = 5, 6
+_LZF, _LZ4, _BITSHUFFLE, _ZFP, _BLOSC2 = 32000, 32004, 32008, 32013, 32026
 _SCALEOFFSET_HEAD: Final = 21
 _SLACK: Final = 64  # bytes of which filters make a chunk longer
 
@@ -44,6 +47,10 @@ _NAMES: Final = {
     32026: "blosc2",
 }
 _SMALLEST_BLOCK: Final = 8  # elements that bitshuffle takes at once
+_RANK: Final = 8  # of arrays in Blosc 2
+_BITS: Final = 1 << 24  # bits of elements that are put together at once
+_LARGEST_ELEMENT: Final = 1 << 16  # bytes of an element with the filter nbit
+_ZFP_HEAD, _ZFP_LONG_HEAD = 96, 148  # bits of the header of a stream of zfp
 _BITSHUFFLE_BLOCK: Final = 8192  # bytes of a block of bitshuffle, unless its parameters say otherwise
 
 
@@ -101,12 +108,8 @@ def can_decode(chain: Sequence[Filter], size: int) -> bool:
 
 def lacking(chain: Sequence[Filter]) -> str:
     """Return the package that is missing to decode chunks; "" if none is."""
-    if (
-        any(each.number in _OWN and each.number != _SCALEOFFSET for each in chain)
-        and importlib.util.find_spec("imagecodecs") is None
-    ):
-        return "imagecodecs"
-    return ""
+    packages = (_PACKAGES.get(each.number, "") for each in chain)
+    return next((each for each in packages if each and importlib.util.find_spec(each) is None), "")
 
 
 def decode(chain: Sequence[Filter], skipped: int, data: Buffer, size: int, length: int) -> Buffer:
@@ -136,8 +139,9 @@ def decode(chain: Sequence[Filter], skipped: int, data: Buffer, size: int, lengt
         try:
             data = (_OWN | _STEPS)[last.number](last, bytes(data), size, length)
         except ImportError as error:
+            package = _PACKAGES.get(last.number, "imagecodecs")
             raise MissingDependencyError(
-                f"the filter {title(last)} needs the package imagecodecs", remedy="pip install imagecodecs"
+                f"the filter {title(last)} needs the package {package}", remedy=f"pip install {package}"
             ) from error
         except (ValueError, RuntimeError, OverflowError, MemoryError, KeyError, IndexError, zlib.error) as error:
             if isinstance(error, OmnizarrError):
@@ -257,6 +261,170 @@ def _scaleoffset(one: Filter, data: bytes, size: int, length: int) -> bytes:
     return raw
 
 
+def _nbit(one: Filter, data: bytes, size: int, length: int) -> bytes:
+    """Decode elements of which only the bits that their datatype uses are stored, the most significant first."""
+    given = one.parameters
+    if len(given) > 1 and given[1]:  # all bits are used
+        return data[:length]
+    places, at = _places(given, 3, 0)
+    if at > len(given) or len(places) > 8 * size or (len(places) and not 0 <= min(places) <= max(places) < 8 * size):
+        raise ValueError("the parameters do not fit the elements")
+    count, width = length // size, len(places)
+    if len(data) * 8 < count * width:
+        raise ValueError(f"{len(data)} bytes, expected {(count * width + 7) // 8}")
+    packed, to, parts = np.frombuffer(data, np.uint8), np.asarray(places, np.intp), []
+    step = max(8, _BITS // (8 * size) // 8 * 8)
+    for first in range(0, count, step):
+        own = min(step, count - first)
+        start = first * width // 8
+        bits = np.unpackbits(packed[start : start + (own * width + 7) // 8])[: own * width]
+        wide = np.zeros((own, 8 * size), np.uint8)
+        wide[:, to] = bits.reshape(own, width)
+        parts.append(np.packbits(wide, axis=1).tobytes())
+    return b"".join(parts)
+
+
+def _places(given: Sequence[int], at: int, start: int) -> tuple[list[int], int]:
+    """Return to which bits of an element its stored bits belong, and the next parameter.
+
+    Bits count through the bytes of the element, the most significant bit of each first.
+    """
+    kind, size = given[at], given[at + 1]
+    if size > _LARGEST_ELEMENT:
+        raise ValueError(f"elements of {size} bytes")
+    if kind == 1:
+        is_big, precision, offset = given[at + 2], given[at + 3], given[at + 4]
+        if precision + offset > 8 * size:
+            raise ValueError(f"{precision} bits from bit {offset} of {size} bytes")
+        found = []
+        for bit in range(offset + precision - 1, offset - 1, -1):
+            byte = size - 1 - bit // 8 if is_big else bit // 8
+            found.append(8 * (start + byte) + 7 - bit % 8)
+        return found, at + 5
+    if kind == 2:
+        inner, behind = _places(given, at + 2, 0)
+        each = given[at + 3]
+        if not each or size % each or size // each * len(inner) > 8 * size:
+            raise ValueError(f"arrays of {size} bytes of elements of {each}")
+        return [8 * (start + number * each) + bit for number in range(size // each) for bit in inner], behind
+    if kind == 3:
+        members, found, at = given[at + 2], [], at + 3
+        for _ in range(members):
+            inner, behind = _places(given, at + 1, start + given[at])
+            found, at = found + inner, behind
+            if len(found) > 8 * size:
+                raise ValueError("the members of a compound overlap")
+        return found, at
+    return list(range(8 * start, 8 * (start + size))), at + 2
+
+
+def _blosc2(_one: Filter, data: bytes, _size: int, length: int) -> bytes:
+    """Decode a contiguous frame of Blosc 2: a header of MessagePack with fixed places, chunks, and their offsets."""
+    if data[2:10] != b"b2frame\0":
+        raise ValueError("this is no frame of Blosc 2")
+    head, whole = _signed(data, 11, 4), _signed(data, 30, 8)
+    packed, chunk = _signed(data, 39, 8), _signed(data, 58, 4)
+    shapes = _shapes_of_b2nd(data[:head])
+    if not 0 < head <= len(data) or not 0 <= packed <= len(data) - head or chunk <= 0:
+        raise ValueError("the header of the frame is not valid")
+    if shapes is not None and length % prod(shapes[1]):
+        raise ValueError(f"an array of shape {shapes[1]}, expected {length} bytes")
+    expected = length if shapes is None else length // prod(shapes[1]) * prod(shapes[2])
+    if whole != expected:
+        raise ValueError(f"{whole} bytes, expected {expected}")
+    count = -(-whole // chunk)
+    offsets = np.frombuffer(_blosc2_chunk(data, head + packed, 8 * count), "<i8")
+    parts = []
+    for number, offset in enumerate(offsets.tolist()):
+        own = min(chunk, whole - number * chunk)
+        if offset >= 0:
+            parts.append(_blosc2_chunk(data, head + offset, own))
+        elif offset >> 56 & 7 in {1, 4}:  # zeros, or bytes without a value
+            parts.append(bytes(own))
+        else:
+            raise ValueError("a chunk of the frame has a special value that is not known")
+    found = b"".join(parts)
+    return found if shapes is None else _from_blocks(found, *shapes, length)
+
+
+def _signed(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "big", signed=True)
+
+
+def _blosc2_chunk(data: bytes, start: int, length: int) -> bytes:
+    """Decode a chunk within a frame, whose header says how many bytes it has, and how many it decodes to."""
+    stated, packed = (int.from_bytes(data[start + at : start + at + 4], "little") for at in (4, 12))
+    if stated != length or not 0 < packed <= len(data) - start:
+        raise ValueError(f"a chunk of {packed} bytes with {stated}, expected {length}")
+    return bytes(_imagecodecs().blosc2_decode(data[start : start + packed], out=length)) if length else b""
+
+
+_Shapes = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def _shapes_of_b2nd(head: bytes) -> _Shapes | None:
+    """Return the shapes of a block, of the array, and of the array in whole blocks; None for data without a shape.
+
+    The metadata "b2nd" have three vectors of MessagePack: shape and chunk shape, which are equal, and block shape.
+    """
+    at = head.find(b"b2nd")
+    if at < 0:
+        return None
+    at = int.from_bytes(head[at + 5 : at + 9], "big") + 5  # behind the type and the length of the metadata
+    rank = head[at + 2] if head[at + 1 : at + 2] == b"\x00" else 0
+    if not 0 < rank <= _RANK:
+        raise ValueError("the metadata b2nd are not valid")
+    at += 3
+    shape = _integers(head, at, rank, 8)
+    at += 1 + 9 * rank
+    chunk = _integers(head, at, rank, 4)
+    at += 1 + 5 * rank
+    block = _integers(head, at, rank, 4)
+    if shape != chunk or any(not 0 < step <= size for step, size in zip(block, shape, strict=True)):
+        raise ValueError(f"an array of shape {shape} in chunks of {chunk} and blocks of {block}")
+    return block, shape, tuple(-(-length // step) * step for length, step in zip(shape, block, strict=True))
+
+
+def _integers(head: bytes, at: int, rank: int, size: int) -> tuple[int, ...]:
+    return tuple(_signed(head, at + 2 + number * (1 + size), size) for number in range(rank))
+
+
+def _from_blocks(
+    data: bytes, block: tuple[int, ...], shape: tuple[int, ...], whole: tuple[int, ...], length: int
+) -> bytes:
+    """Return the elements of an array, which lie in blocks."""
+    item = length // prod(shape)
+    rank = len(shape)
+    counts = tuple(size // step for size, step in zip(whole, block, strict=True))
+    order = [axis for pair in zip(range(rank), range(rank, 2 * rank), strict=True) for axis in pair]
+    rows = np.frombuffer(data, f"V{item}").reshape(*counts, *block).transpose(order).reshape(whole)
+    found: bytes = rows[tuple(slice(0, size) for size in shape)].tobytes()
+    return found
+
+
+def _zfp(one: Filter, data: bytes, size: int, length: int) -> bytes:
+    """Decode a stream whose header is among the parameters, after the version of the filter."""
+    zfpy = importlib.import_module("zfpy")
+    head = b"".join(each.to_bytes(4, "little") for each in one.parameters[1:])
+    words = int.from_bytes(head, "little")
+    if head[:3] != b"zfp":
+        raise ValueError("the parameters have no header of zfp")
+    mode = words >> _ZFP_HEAD - 12 & 0xFFF
+    bits = _ZFP_LONG_HEAD if mode == 0xFFF else _ZFP_HEAD
+    axes = (words >> 34 & 3) + 1
+    wide = 48 // axes
+    shape = tuple((words >> 36 + wide * axis & (1 << wide) - 1) + 1 for axis in reversed(range(axes)))
+    item = (4, 8)[words >> 32 & 1]
+    if item != size or prod(shape) * item != length:
+        raise ValueError(f"numbers of {item} bytes in the shape {shape}, expected {length} bytes")
+    stream = (words & (1 << bits) - 1) | int.from_bytes(data[: padded_size(shape, item)], "little") << bits
+    whole = stream.to_bytes((stream.bit_length() + 7) // 8, "little")
+    found: bytes = np.ascontiguousarray(zfpy.decompress_numpy(padded(whole, shape, item) + bytes(32))).tobytes()
+    if len(found) != length:
+        raise ValueError(f"{len(found)} bytes, expected {length}")
+    return found
+
+
 def _deflate(_one: Filter, data: bytes, _size: int, length: int) -> bytes:
     """Decode data of at most as many bytes as own filters need for a chunk."""
     most = length + length // 8 + 1024
@@ -275,6 +443,21 @@ def _check(_one: Filter, data: bytes, _size: int, _length: int) -> bytes:
     return bytes(_undone([Named("numcodecs.fletcher32")], data, max(0, len(data) - 4)))
 
 
-_OWN: Final = {_LZF: _lzf, _LZ4: _lz4, _BITSHUFFLE: _bitshuffle, _SCALEOFFSET: _scaleoffset}
+_OWN: Final = {
+    _NBIT: _nbit,
+    _SCALEOFFSET: _scaleoffset,
+    _LZF: _lzf,
+    _LZ4: _lz4,
+    _BITSHUFFLE: _bitshuffle,
+    _ZFP: _zfp,
+    _BLOSC2: _blosc2,
+}
+_PACKAGES: Final = {
+    _LZF: "imagecodecs",
+    _LZ4: "imagecodecs",
+    _BITSHUFFLE: "imagecodecs",
+    _ZFP: "zfpy",
+    _BLOSC2: "imagecodecs",
+}
 _STEPS: Final = {1: _deflate, _SHUFFLE: _unshuffle, 3: _check}
 """Filters that may come after those of `_OWN`, where the number of decoded bytes is not known."""

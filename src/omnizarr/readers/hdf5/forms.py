@@ -6,7 +6,7 @@ Spec: Zarr v3 core, "Core data types"; zarr-extensions for ``struct``, ``string`
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -28,19 +28,23 @@ class Form:
         The data type in a document.
     order : {"little", "big", ""}
         Byte order of the stored elements; "" if they have none.
-    made : {"", "text", "packed"}
-        What the reader makes of stored elements: nothing, texts, or compounds without gaps.
+    made : {"", "text", "packed", "ragged", "json"}
+        What the reader makes of stored elements: nothing, texts, numbers and compounds without gaps, vectors of
+        different lengths, or JSON as text.
     dtype : dtype or None
-        What the stored bytes are, or the packed elements; None for texts.
+        What the stored bytes are, the packed elements, or the items of vectors; None for texts.
     shape : tuple of int
         Dimensions within each element.
+    is_v2 : bool
+        Whether only Zarr v2 has a data type for these elements. The array has then a document of v2.
     """
 
     data_type: JSON
     order: Literal["little", "big", ""] = ""
-    made: Literal["", "text", "packed"] = ""
+    made: Literal["", "text", "packed", "ragged", "json"] = ""
     dtype: np.dtype[Any] | None = None
     shape: tuple[int, ...] = ()
+    is_v2: bool = False
 
 
 class Unshown(NamedTuple):
@@ -53,20 +57,38 @@ def of(datatype: Datatype) -> Form | Unshown:
     """Return how elements are shown, or why they are not."""
     if datatype.kind == "array" and datatype.base is not None and not datatype.base.shape:
         inner = of(datatype.base)
-        if isinstance(inner, Unshown):
-            return inner
-        return Form(inner.data_type, inner.order, inner.made, inner.dtype, datatype.shape)
+        return inner if isinstance(inner, Unshown) else replace(inner, shape=datatype.shape)
     if datatype.kind == "vlen" and datatype.is_text:
         return Form("string", made="text")
+    if datatype.kind == "vlen" and datatype.base is not None:
+        return _ragged(datatype.base)
     if datatype.kind == "reference" and datatype.name == "object reference":
         return Form("string", made="text")
     if datatype.kind == "compound" and not datatype.is_complex:
         return _compound(datatype)
     plain = _plain(datatype)
-    if plain is None:
+    if plain is not None:
+        name, dtype = plain
+        return Form(name, _order(dtype), dtype=dtype)
+    packed = _packed(datatype)
+    if packed is None:
         return Unshown(f"Zarr has no data type for {_title(datatype)}")
-    name, dtype = plain
-    return Form(name, _order(dtype), dtype=dtype)
+    return Form(packed[0], "little" if packed[1].itemsize > 1 else "", "packed", packed[1])
+
+
+def _ragged(base: Datatype) -> Form:
+    """Return the form of vectors of different lengths: of JSON, if their items are no numbers."""
+    plain = _plain(base) or _packed(base)
+    if plain is None or plain[1].kind not in "biufc":
+        return Form("string", made="json")
+    return Form("omnizarr.vlen_array", made="ragged", dtype=plain[1].newbyteorder("<"), is_v2=True)
+
+
+def _packed(datatype: Datatype) -> tuple[JSON, np.dtype[Any]] | None:
+    """Return the data type for numbers whose bits must be moved, and that of NumPy."""
+    bits = datatype.bits if datatype.kind != "enum" or datatype.base is None else datatype.base.bits
+    dtype = None if bits is None else bits.dtype
+    return None if dtype is None else (f"{_NUMBERS[dtype.kind]}{8 * dtype.itemsize}", dtype.newbyteorder("<"))
 
 
 def _title(datatype: Datatype) -> str:
@@ -129,39 +151,70 @@ def _compound(datatype: Datatype) -> Form | Unshown:
     found = _record(datatype)
     if isinstance(found, str):
         return Unshown(f"a compound has the member {found}")
-    data_type, packed, orders = found
-    stored = datatype.dtype()
-    assert stored is not None  # noqa: S101 - all members have types
-    order: Literal["little", "big", ""] = "big" if orders == {"big"} else "little" if orders else ""
-    if len(orders) > 1 or stored.itemsize != packed.itemsize or not _same_places(stored, packed):
-        return Form(data_type, "little", "packed", packed.newbyteorder("<"))
-    return Form(data_type, order, dtype=stored)
+    if found is None:
+        return Form("string", made="json")
+    stored, packed = datatype.dtype(), found.dtype
+    if found.has_arrays:
+        return Form(found.data_type, "little", "packed", packed.newbyteorder("<"), is_v2=True)
+    order: Literal["little", "big", ""] = "big" if found.orders == {"big"} else "little" if found.orders else ""
+    if (
+        stored is None
+        or len(found.orders) > 1
+        or stored.itemsize != packed.itemsize
+        or not _same_places(stored, packed)
+    ):
+        return Form(found.data_type, "little", "packed", packed.newbyteorder("<"))
+    return Form(found.data_type, order, dtype=stored)
 
 
-def _record(datatype: Datatype) -> tuple[JSON, np.dtype[Any], set[str]] | str:
-    """Return the data type of a compound, its packed type, its byte orders; or the name of a member that has none."""
+class _Record(NamedTuple):
+    """A compound of numbers and bytes: its data type, its packed type, its byte orders."""
+
+    data_type: JSON
+    dtype: np.dtype[Any]
+    orders: set[str]
+    has_arrays: bool
+
+
+def _record(datatype: Datatype) -> _Record | str | None:
+    """Return a compound; None if JSON must show it, or the name of a member that nothing shows."""
     fields: list[JSON] = []
-    types: list[tuple[str, np.dtype[Any]]] = []
+    types: list[Any] = []
     orders: set[str] = set()
+    has_arrays = False
+    is_plain = True
     for name, _, each in datatype.fields:
-        data_type: JSON
-        if each.kind == "compound" and not each.is_complex:
-            inner = _record(each)
+        one, shape = each, ()
+        while one.kind == "array" and one.base is not None:
+            one, shape = one.base, shape + one.shape
+        if one.kind == "compound" and not one.is_complex:
+            inner = _record(one)
             if isinstance(inner, str):
                 return f"{name}/{inner}"
-            data_type, dtype, below = inner
-            orders |= below
+            if inner is None:
+                is_plain = False
+                continue
+            data_type, dtype = inner.data_type, inner.dtype
+            orders |= inner.orders
+            has_arrays |= inner.has_arrays
+        elif one.kind in {"vlen", "reference"} or not name:
+            is_plain = False
+            continue
         else:
-            plain = _plain(each)
-            if plain is None or not name or each.name == "bfloat16":
-                return f"{name!r}: {_title(each)}"
+            plain = _plain(one) if one.name != "bfloat16" else None
+            plain = plain or _packed(one)
+            if plain is None:
+                return f"{name!r}: {_title(one)}"
             data_type, dtype = plain
             orders |= {_order(dtype)} - {""}
+        has_arrays |= bool(shape)
         fields.append({"name": name, "data_type": data_type})
-        types.append((name, dtype))
+        types.append((name, dtype, shape))
+    if not is_plain:
+        return None
     if not types:
         return "that is missing: it has none"
-    return {"name": "struct", "configuration": {"fields": fields}}, np.dtype(types), orders
+    return _Record({"name": "struct", "configuration": {"fields": fields}}, np.dtype(types), orders, has_arrays)
 
 
 def _same_places(first: np.dtype[Any], second: np.dtype[Any]) -> bool:
@@ -180,11 +233,11 @@ def fill(form: Form, raw: bytes | None) -> JSON:
 
     Texts have the empty text: see the caller for theirs.
     """
-    if form.made == "text" or form.dtype is None:
+    if form.dtype is None:
         return ""
     named = Named(form.data_type) if isinstance(form.data_type, str) else _named(form.data_type)
     bound = datatypes.bind(named)
-    if raw is None or form.made:
+    if raw is None:
         return bound.fill_to_json(bound.default_fill_value)
     value = np.frombuffer(raw, form.dtype.base, 1)
     return bound.fill_to_json(value.astype(bound.dtype)[0])

@@ -86,6 +86,14 @@ class GlobalHeap:
         return found
 
 
+def global_heap(source: Source) -> GlobalHeap:
+    """Return the global heap of a file."""
+    heap: GlobalHeap | None = source.memo.get("global heap")
+    if heap is None:
+        heap = source.memo["global heap"] = GlobalHeap(source)
+    return heap
+
+
 # -- fractal ------------------------------------------------------------------------
 
 

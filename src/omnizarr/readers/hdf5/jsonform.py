@@ -54,6 +54,13 @@ def of_attribute(value: Any, attribute: Attribute, *, is_netcdf: bool, dtype: np
     return _json(value, datatype, 0)
 
 
+def of_element(value: Any, datatype: Datatype) -> JSON:
+    """Return the JSON of an element, whose texts are all Unicode."""
+    if datatype.kind == "vlen" and not datatype.is_text and datatype.base is not None:
+        return [_json(each, datatype.base, 1) for each in value]
+    return _json(value, datatype, 0)
+
+
 def _json(value: Any, datatype: Datatype, depth: int) -> JSON:
     if depth > _DEPTH:
         return None

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import MetadataError, NodeNotFoundError
+from omnizarr.errors import MetadataError, NodeNotFoundError, Remedy
 from omnizarr.stores.manifests.file import File
 
 SPEC: Final = "HDF5 File Format Specification"
@@ -101,7 +101,13 @@ class Source:
         return Walk(self, title)
 
     def broken(
-        self, address: int, message: str, *, found: object = None, expected: object = None, remedy: str | None = None
+        self,
+        address: int,
+        message: str,
+        *,
+        found: object = None,
+        expected: object = None,
+        remedy: str | Remedy | None = None,
     ) -> MetadataError:
         """Return the error that something at an address breaks the format."""
         return MetadataError(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import MetadataError, OmnizarrError, ReadOnlyError
-from omnizarr.model import JSON
+from omnizarr.model import JSON, dimensions
 from omnizarr.readers.hdf5 import arrays, datasets, elements, groups, jsonform, naming
 from omnizarr.readers.hdf5.arrays import Shown
 from omnizarr.readers.hdf5.attributes import Attribute
@@ -22,6 +22,7 @@ from omnizarr.readers.hdf5.file import File
 from omnizarr.readers.hdf5.forms import Unshown
 from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.naming import Marks
+from omnizarr.readers.hdf5.outside import Files
 from omnizarr.readers.hdf5.superblock import SIGNATURE
 from omnizarr.stores import verbs
 from omnizarr.stores.base import Buffer, Store, is_key
@@ -56,14 +57,15 @@ class _Node:
 class _Contents:
     """What a file contains, as documents and manifests."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, known: dict[str, files.File] | None) -> None:
         self.file = file
+        self.outside = Files(file, known)
         self.notes: list[str] = []
         self.documents: dict[str, bytes] = {}
         self.manifests: dict[str, Any] = {}
         self.made: dict[str, Shown] = {}
         self.typed: dict[str, dict[str, Any]] = {}
-        self._known: dict[int, tuple[bytes, Shown, dict[str, Any]] | None] = {}
+        self._known: dict[int, tuple[dict[str, bytes], Shown, dict[str, Any]] | None] = {}
         if not groups.is_group(file.root):
             raise file.source.broken(file.root.address, "the root of the file is not a group")
         paths = file.paths()
@@ -167,17 +169,17 @@ class _Contents:
         known = self._known[address]
         if known is None:
             return
-        text, shown, self.typed[shown_path] = known
-        self.documents[f"{shown_path}/{DOCUMENT}"] = text
+        documents, shown, self.typed[shown_path] = known
+        self.documents |= {f"{shown_path}/{name}": text for name, text in documents.items()}
         if shown.manifest is not None:
             self.manifests[shown_path] = shown.manifest
         else:
             self.made[shown_path] = shown
 
-    def _array(self, node: _Node) -> tuple[bytes, Shown, dict[str, Any]] | None:
+    def _array(self, node: _Node) -> tuple[dict[str, bytes], Shown, dict[str, Any]] | None:
         try:
             dataset = self.file.dataset(node.header)
-            shown = arrays.show(dataset, self.name_of)
+            shown = arrays.show(dataset, self.name_of, self.outside)
         except (OmnizarrError, ValueError, TypeError) as error:
             said = error.message if isinstance(error, OmnizarrError) else str(error)
             shown = Unshown(f"it cannot be read: {said}")
@@ -188,12 +190,19 @@ class _Contents:
         if labels and not dataset.datatype.is_bool:
             listed = ", ".join(f"{name} = {value}" for name, value in list(labels.items())[:20])
             self.notes.append(f"/{node.path}: shown as numbers, of which the file names some: {listed}")
+        if shown.is_json:
+            self.notes.append(f"/{node.path}: shown as JSON texts, because Zarr has no such data type")
         document = shown.document
-        document["attributes"], typed = self._attributes(node, shown.dtype)
+        attributes, typed = self._attributes(node, shown.dtype)
         names = self._dimensions(node, len(shown.grid))
+        if shown.is_v2:
+            if all(name is not None for name in names):
+                attributes[dimensions.ATTRIBUTE] = names
+            return {".zarray": arrays.rendered(document), ".zattrs": arrays.rendered(attributes)}, shown, typed
+        document["attributes"] = attributes
         if any(name is not None for name in names):
             document["dimension_names"] = names
-        return arrays.rendered(document), shown, typed
+        return {DOCUMENT: arrays.rendered(document)}, shown, typed
 
     def _dimensions(self, node: _Node, rank: int) -> list[JSON]:
         marks = node.marks
@@ -277,9 +286,11 @@ class Documents(Mapping[str, Buffer]):
             return False
 
     def _find(self, key: str) -> tuple[str, int]:
-        path, mark, coords = key.rpartition("/c/") if "/c/" in key else (key.removesuffix("/c"), "", "")
+        path, _, coords = key.rpartition("/c/") if "/c/" in key else (key.removesuffix("/c"), "", "")
         shown = self._made.get(path)
-        if shown is None or (not mark and key != f"{path}/c"):
+        if shown is None or shown.is_v2:
+            path, coords, shown = self._find_v2(key)
+        elif not coords and key != f"{path}/c":
             raise KeyError(key)
         parts = coords.split("/") if coords else []
         if len(parts) != len(shown.grid):
@@ -289,9 +300,24 @@ class Documents(Mapping[str, Buffer]):
             if not (part.isascii() and part.isdigit()) or (len(part) > 1 and part[0] == "0") or int(part) >= count:
                 raise KeyError(key)
             number = number * count + int(part)
-        if number not in self._stored(path):
+        if not (shown.has(number) if shown.has is not None else number in self._stored(path)):
             raise KeyError(key)
         return path, number
+
+    def _find_v2(self, key: str) -> tuple[str, str, Shown]:
+        """Return the array of Zarr v2 to which a key of a chunk belongs, and the coordinates in it."""
+        path, coords = key, ""
+        while path:
+            path, _, last = path.rpartition("/")
+            coords = f"{last}/{coords}" if coords else last
+            shown = self._made.get(path)
+            if shown is not None and shown.is_v2:
+                if not shown.grid and coords == "0":
+                    coords = ""
+                return path, coords, shown
+            if not (last.isascii() and last.isdigit()):
+                break
+        raise KeyError(key)
 
     def _stored(self, path: str) -> frozenset[int] | range:
         found = self._numbers.get(path)
@@ -311,7 +337,10 @@ class Documents(Mapping[str, Buffer]):
                 for count in reversed(shown.grid):
                     left, at = divmod(left, count)
                     coords.append(str(at))
-                yield "/".join((path, "c", *reversed(coords)))
+                if shown.is_v2:
+                    yield "/".join((path, *(reversed(coords) if coords else "0")))
+                else:
+                    yield "/".join((path, "c", *reversed(coords)))
 
     def __len__(self) -> int:
         return len(self._documents) + sum(len(self._stored(path)) for path in self._made)
@@ -328,6 +357,8 @@ class HDF5Store(ManifestStore):
         Its key there.
     file : File, optional
         What reads it, if a certain version of it is wanted.
+    known : dict of str to File, optional
+        The same for the files that it leads to, by key.
 
     Attributes
     ----------
@@ -342,10 +373,13 @@ class HDF5Store(ManifestStore):
         If it is not HDF5, or is broken.
     """
 
-    def __init__(self, store: Store, key: str, file: files.File | None = None) -> None:
-        contents = _Contents(File(store, key, file))
+    def __init__(
+        self, store: Store, key: str, file: files.File | None = None, known: dict[str, files.File] | None = None
+    ) -> None:
+        contents = _Contents(File(store, key, file), known)
         # What read the documents reads the chunks, so both are of one version.
-        super().__init__(Documents(contents.documents, contents.made), contents.manifests, [contents.file.source.file])
+        super().__init__(Documents(contents.documents, contents.made), contents.manifests, contents.outside.listed)
+        self._outside = contents.outside
         self._typed = contents.typed
         self.notes = tuple(contents.notes)
 
@@ -354,8 +388,8 @@ class HDF5Store(ManifestStore):
         return self._typed.get(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        (file,) = self._files
-        return HDF5Store, (file.store, file.key, file)
+        file = self._files[0]
+        return HDF5Store, (file.store, file.key, file, self._outside.known)
 
     def __repr__(self) -> str:
         return f"HDF5Store({self.place!r})"
