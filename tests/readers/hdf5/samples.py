@@ -153,7 +153,7 @@ def _virtual(file):
     missing = h5py.VirtualSource("missing.h5", "whole", (10,))
     write("missing", (20,), [(rows[0], missing), (rows[1], part(1, "whole")[:, 3])], fillvalue=9)
     write("window", (5, 3), [(slice(None), part(2, "whole")[1::2, 2:8:2])])
-    write("of itself", (5, 3), [(slice(None), h5py.VirtualSource(file["window"]))])
+    write("in the same file", (5, 3), [(slice(None), h5py.VirtualSource(file["window"]))])
     write("scalar", (1,), [(slice(None), part(2, "whole")[5:6, 3:4])])
     write("up", (5, 3), [(slice(None), h5py.VirtualSource("../outside.h5", "x", (5, 3)))])
     endless = h5py.h5s.UNLIMITED

@@ -106,7 +106,8 @@ def numbers(bits: Bits, raw: Buffer, size: int) -> NDArray[Any]:
         found = _cut(whole, bits.offset, bits.precision)
         if bits.is_signed:
             left = np.int64(64 - bits.precision)
-            return (found.view(np.int64) << left >> left).astype(dtype)
+            signed: NDArray[Any] = (found.view(np.int64) << left >> left).astype(dtype)
+            return signed
         return found.astype(dtype)
     exponent = _cut(whole, bits.exponent, bits.exponent_bits).astype(np.int64)
     mantissa = _cut(whole, bits.mantissa, bits.mantissa_bits)

@@ -184,7 +184,8 @@ def _record(datatype: Datatype) -> _Record | str | None:
     has_arrays = False
     is_plain = True
     for name, _, each in datatype.fields:
-        one, shape = each, ()
+        one = each
+        shape: tuple[int, ...] = ()
         while one.kind == "array" and one.base is not None:
             one, shape = one.base, shape + one.shape
         if one.kind == "compound" and not one.is_complex:
