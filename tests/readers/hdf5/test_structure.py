@@ -239,3 +239,19 @@ def test_the_own_path_of_an_object_is_the_first_to_it(tmp_path):
     assert file.find("a/circle/a/circle/c").address == file.find("/a/b").address
     assert file.find("a/d") is None
     assert file.find("c/x") is None
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_few_chunks_are_found_wherever_they_are(tmp_path, chunk):
+    """Pages of an extensible array that hold chunks are marked bit by bit, across the blocks that they are in."""
+    path, most = tmp_path / "x.h5", 300_000
+    for seed in range(6):
+        wanted = np.unique(np.random.default_rng(seed).integers(0, most, 25 + 10 * seed) ** (1 + seed % 2) % most)
+        with h5py.File(path, "w", libver="latest") as theirs:
+            dataset = theirs.create_dataset("x", (most * chunk,), "u1", chunks=(chunk,), maxshape=(None,))
+            for each in wanted.tolist():
+                dataset[each * chunk] = 1
+        file = opened(path)
+        found = file.dataset(file.find("x"))
+        assert found.layout.index == "extensible"
+        assert chunks.read(found).numbers.tolist() == wanted.tolist()

@@ -355,11 +355,12 @@ class _Extensible:
                     start += blocks * length
                     continue
                 table, marks = self._secondary(address, blocks, length, found)
-            all_marks = table.take(blocks * marks)
+            # The marks of all blocks follow each other bit by bit, in more bytes than they need.
+            bits, pages = np.unpackbits(np.frombuffer(table.take(blocks * marks), np.uint8)), length >> self.page_bits
             for each in range(blocks):
                 at = table.address_or_none()
                 if at is not None and start < found.count:
-                    self._block(at, start, length, all_marks[each * marks : (each + 1) * marks], found)
+                    self._block(at, start, length, bits[each * pages : (each + 1) * pages], found)
                 start += length
 
     def _secondary(self, address: int, blocks: int, length: int, found: _Elements) -> tuple[Cursor, int]:
@@ -373,7 +374,7 @@ class _Extensible:
         table.skip(head - 4)
         return table, marks
 
-    def _block(self, address: int, start: int, length: int, marks: bytes, found: _Elements) -> None:
+    def _block(self, address: int, start: int, length: int, marks: NDArray[np.uint8], found: _Elements) -> None:
         head = 6 + self.source.offset_size + (self.bits + 7) // 8
         self.source.cursor(address, 4).signature(b"EADB")
         page = 1 << self.page_bits
@@ -382,8 +383,7 @@ class _Extensible:
             found.add(self.source.read(address + head, length * self.size), start)
             return
         found.walk.visit(address, head)
-        bits = np.unpackbits(np.frombuffer(marks, np.uint8))[: length // page]
-        for number in np.flatnonzero(bits).tolist():
+        for number in np.flatnonzero(marks).tolist():
             at = address + head + 4 + number * (page * self.size + 4)
             found.walk.visit(at, page * self.size)
             found.add(self.source.read(at, page * self.size), start + number * page)
