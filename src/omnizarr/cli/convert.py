@@ -92,6 +92,7 @@ PROBLEM: Final = 1
 @click.option("--in-place", is_flag=True, help="Write new metadata next to the old, and keep the chunks.")
 @click.option("--remove-old", is_flag=True, help="With --in-place: remove the old metadata.")
 @click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
+@click.option("-m", "--message", metavar="TEXT", help="Message of the commit, if DST is a branch in Icechunk.")
 @click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: next to DST.")
 @concurrency_option
 @scheduler_option
@@ -115,7 +116,8 @@ def convert(
     --in-place. Formats are v1, v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied unchanged if the new format
     stores them in the same way, and encoded again if not. An array appears in DST when it is complete and verified.
     Everything that the new format cannot store is reported. The name of DST can end with .zarr, .zip, .sqlite or .lmdb;
-    .nc and .h5 make netCDF-4 files. Names of other files, such as x.tif, become directories only if you type --to.
+    .nc and .h5 make netCDF-4 files; icechunk:///data/repo@main is a branch of Icechunk, in which all is committed at
+    once. Names of other files, such as x.tif, become directories only if you type --to.
 
     \b
     Examples:
@@ -128,6 +130,7 @@ def convert(
       omnizarr convert tides.nc tides.zarr
       omnizarr convert old.zarr new.zarr --scheduler tcp://10.0.0.1:8786
       omnizarr convert era5.zarr era5.nc
+      omnizarr convert era5.zarr icechunk:///data/repo@main -m "ERA5 of May"
 
     \b
     Exit codes:

@@ -23,6 +23,7 @@ _INDENT = "    "
 _WIDTH = 24  # h5ls's column for names
 _LONGEST_ATTRIBUTE = 100
 _MOST_STALE = 5
+_MOST_NAMES = 20  # of branches and tags
 
 
 # -- info ----------------------------------------------------------------------
@@ -67,6 +68,18 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
         yield _problem(facts.problem, "  ", "broken consolidated metadata")
     yield from _attributes(facts.attributes)
     yield from _notes(facts.notes)
+
+
+def about_lines(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yield facts about a store: a line for each name."""
+    for name, value in about.items():
+        if isinstance(value, list):
+            more = f", and {len(value) - _MOST_NAMES:,} more" if len(value) > _MOST_NAMES else ""
+            text = ", ".join(map(str, value[:_MOST_NAMES])) + more
+        else:
+            text = str(value)
+        if text:
+            yield f"  {_dim(f'{name:<11}')} {fit(visible(one_line(text)))}"
 
 
 def unreadable_line(facts: UnreadableFacts) -> str:

@@ -37,7 +37,7 @@ _in_file = re.compile(rf"(.*?(?:{_ENDINGS}))/+([^?#]+)$", re.IGNORECASE).fullmat
 _S3: Final = frozenset({"s3", "s3a"})
 _CLOUDS: Final = frozenset({*_S3, "gs", "gcs", "az", "azure", "adl", "abfs", "abfss"})
 _WEB: Final = frozenset({"http", "https"})
-_LOCAL: Final = frozenset({"", "file", "local", "memory", "sqlite", "lmdb"})
+_LOCAL: Final = frozenset({"", "file", "local", "memory", "sqlite", "lmdb", "icechunk", "icechunk+file"})
 
 
 def open_node(text: str, storage: Storage | None = None) -> Array | Group:
@@ -88,7 +88,8 @@ def split(text: str) -> tuple[str | Path, str]:
     for above in place.parents if place.is_dir() and not _is_node(place) else ():
         if is_reference_set(os.fspath(above)):  # a Parquet set has directories with the names of its arrays
             return above, "/".join([*place.relative_to(above).parts, *inside])
-    is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
+    is_known = not place.is_dir() or _is_node(place) or kinds.is_repository(os.fspath(place))
+    is_misspelt_name = len(inside) == 1 and not is_known
     if not inside or is_misspelt_name:
         return text, ""
     return place, "/".join(inside)

@@ -82,7 +82,12 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
         survey = _survey(node, shown.count)
         facts = describe(node, shown.count, notes, survey)
     if isinstance(facts, ArrayFacts):
-        _print([to_json(facts.to_json(), indent=2)] if as_json else listing.array_card(_title(path), facts))
+        about = node.store.about()
+        if as_json:
+            _print([to_json(facts.to_json() | ({"about": about} if about else {}), indent=2)])
+        else:
+            _print(listing.array_card(_title(path), facts))
+            _print(listing.about_lines(about))
         return _code([facts])
     if isinstance(facts, UnreadableFacts):
         _print([to_json(facts.to_json(), indent=2)] if as_json else [listing.unreadable_line(facts)])
@@ -111,6 +116,7 @@ def _notes_of_netcdf(node: Array | Group) -> Notes:
 
 def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
     _print(listing.group_lines(title, facts))
+    _print(listing.about_lines(group.store.about()))
     _print(listing.remark_lines(reaching.remark(group)))
     reaching.check_members(group)
     sums = _Sums()
@@ -123,8 +129,9 @@ def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey
 
 
 def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
-    unknown = reaching.remark(group)
-    head = to_json(facts.to_json() | ({"unknown": unknown} if unknown else {}), indent=2)
+    unknown, about = reaching.remark(group), group.store.about()
+    more = ({"unknown": unknown} if unknown else {}) | ({"about": about} if about else {})
+    head = to_json(facts.to_json() | more, indent=2)
     click.echo(head[: head.rindex("\n}")] + ',\n  "nodes": [', nl=False)
     sums = _Sums()
     with _facts_below(group, notes, survey) as below:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from omnizarr.errors import NodeExistsError, SettingError, StoreError
-from omnizarr.stores import LocalStore, PrefixStore, Store
+from omnizarr.stores import LocalStore, PrefixStore, Store, kinds
 from omnizarr.stores.base import is_key
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.stores.urls import parse as urllib_parse
@@ -63,6 +63,7 @@ _OF_S3: Final = {
 }
 
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\ is a drive
+_WITHOUT_HOST: Final = frozenset({"memory", "sqlite", "lmdb", *kinds.ICECHUNK.schemes})
 _file = re.compile(r"file:", re.IGNORECASE).match
 _fragment_of_path = re.compile(r"\\?#(?=mode=)", re.IGNORECASE).split
 # bucket.s3.us-west-1.amazonaws.com, s3.us-west-1.amazonaws.com, both also without region; the specification has
@@ -221,7 +222,7 @@ def parse(text: str | os.PathLike[str]) -> Location:
     scheme = _scheme(place)
     if _file(place) or scheme is None:
         place = os.path.expanduser(_path(place) if _file(place) else place)  # noqa: PTH111 - a Path refuses "~" with an unknown user
-    elif scheme[1].lower() != "memory":
+    elif scheme[1].lower() not in _WITHOUT_HOST:
         place = _web(place, words, options)
     return _location(place, words, options)
 

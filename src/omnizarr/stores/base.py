@@ -342,6 +342,9 @@ class Store(ABC):
     read_only: bool = False
     """Whether every method that writes raises `ReadOnlyError`."""
 
+    documents_first: bool = False
+    """Whether chunks have a place only below the document of their array, as in Icechunk."""
+
     @property
     def features(self) -> Features:
         """What the store can do. Set it in your class, or override the property; a wrapper passes it on."""
@@ -509,6 +512,13 @@ class Store(ABC):
     def place(self) -> str:
         """The path or URL of the data, without secrets, as messages show it; "" if it has none, as memory."""
         return ""
+
+    def about(self) -> Mapping[str, Any]:
+        """Return facts about the store besides its values, as JSON, by name, such as the branches of a repository.
+
+        `omnizarr info` shows them.
+        """
+        return {}
 
     def origin(self) -> tuple[Hashable, str]:
         """Return an identity of the data, and the path in it at which this store begins.

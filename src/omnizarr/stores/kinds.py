@@ -19,7 +19,7 @@ from omnizarr.model.plugins import Plugins
 from omnizarr.stores import verbs
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.urls import parse
+from omnizarr.stores.urls import parse, scheme_of
 
 _TRUST: Final = "references"  # an option that may be given for any hierarchy
 
@@ -168,6 +168,13 @@ REFERENCES: Final = Kind(
     heads=((None, b"{"),),
     markers=((".zmetadata", b""),),
 )
+ICECHUNK: Final = Kind(
+    "an Icechunk repository",
+    "remote.icechunk",
+    schemes=("icechunk", *(f"icechunk+{name}" for name in ("file", "s3", "s3a", "gs", "gcs", "az", "abfs"))),
+    markers=(("refs/branch.main/ref.json", b""), ("repo", b"ICE\xf0\x9f\xa7\x8aCHUNK")),
+    remedy="open it as icechunk:///path@main, or icechunk+s3://bucket/path@main",
+)
 
 KINDS: Final = (
     DIRECTORY,
@@ -195,6 +202,7 @@ KINDS: Final = (
         is_local=True,
     ),
     REFERENCES,
+    ICECHUNK,
     # -- recognised only ------------------------------------------------------------
     Kind(
         "a netCDF file",
@@ -273,11 +281,6 @@ KINDS: Final = (
         remedy='tensorstore opens what is in it: {"driver": "zarr3", "kvstore": {"driver": "ocdbt", "base": ...}}',
     ),
     Kind(
-        "an Icechunk repository",
-        markers=(("refs/branch.main/ref.json", b""), ("repo", b"ICE\xf0\x9f\xa7\x8aCHUNK")),
-        remedy="open it with icechunk.Repository.open; the store of a session can be opened here",
-    ),
-    Kind(
         "a volume of Neuroglancer",
         markers=(("info", b'"data_type"'),),
         remedy="tensorstore and cloudvolume read it",
@@ -305,6 +308,27 @@ def of_scheme(scheme: str) -> Kind | None:
     'an object store or a web server'
     """
     return _BY_SCHEME.get(scheme) or (FSSPEC if scheme.startswith("fsspec+") else _offered((scheme,)))
+
+
+def is_icechunk(place: Any) -> bool:
+    """Return whether something is the URL of a repository of Icechunk.
+
+    >>> is_icechunk("icechunk:///data/repo@main"), is_icechunk("/data/repo"), is_icechunk(None)
+    (True, False, False)
+    """
+    return isinstance(place, str) and scheme_of(place) in ICECHUNK.schemes
+
+
+def is_repository(directory: str) -> bool:
+    """Return whether a directory has the files of a repository of Icechunk, of its first or second format."""
+    (reference, _), (entry, magic) = ICECHUNK.markers
+    if os.path.isfile(os.path.join(directory, reference)):
+        return os.path.isdir(os.path.join(directory, "snapshots"))
+    try:
+        with open(os.path.join(directory, entry), "rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:
+        return False
 
 
 def of_name(path: str) -> Kind | None:
@@ -401,7 +425,7 @@ def add_folders(kind: Kind) -> None:
 
 def of_directory(store: Store, prefix: str) -> Kind | None:
     """Return the kind of a directory that is not Zarr, by the files in it."""
-    marks = [(kind, prefix + name, part) for kind in KINDS if not kind.opens for name, part in kind.markers]
+    marks = [(kind, prefix + name, part) for kind in KINDS if kind.remedy for name, part in kind.markers]
     keys = list(dict.fromkeys(key for _, key, _ in marks))
     found = dict(verbs.get_many(store, ((key, (0, HEAD)) for key in keys)))
     heads = {key: bytes(head) for at, key in enumerate(keys) if (head := found[at]) is not None}

@@ -19,7 +19,8 @@ _is_secret_name = re.compile(
 ).search
 
 # Parts of a URL that may be secret: the user, and everything after the path.
-_user = re.compile(r"(?<=://)[^/?#\s'\"]*@")
+# In an address of Icechunk, a directory is before the branch.
+_user = re.compile(r"(?<=://)(?<!icechunk://)[^/?#\s'\"]*@")
 # A URL without a query matches too, so that no part of it is looked at again.
 _query = re.compile(r"(://[^\s'\"?#]*+)(?:\?([^\s'\"]*+))?")
 

@@ -178,6 +178,22 @@ def anonymous(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "skip_signature": True}
 
 
+def plain_options(backend: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a cloud under the names of obstore, for another library that opens it.
+
+    Raises StoreError for unknown names.
+
+    >>> plain_options("s3", {"key": "a", "endpoint_url": "http://127.0.0.1:9000", "anon": None})
+    {'access_key_id': 'a', 'endpoint': 'http://127.0.0.1:9000'}
+    """
+    settings = _settings(backend, {name: value for name, value in options.items() if name not in _OWN})
+    config: dict[str, Any] = settings["config"]
+    if backend == "s3" and (profile := config.pop("profile", None)) is not None:
+        _take_profile(profile, config)
+    client = settings["client_options"]
+    return {**config, **({"allow_http": True} if client.get("allow_http") else {})}
+
+
 def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
     """Return the store of obstore for a URL, the path in it, and the options of `ObjectStore` itself."""
     scheme, _, rest = url.partition("://")

@@ -443,9 +443,10 @@ def _is_snapshot(store: TheirStore) -> bool:
 
 def _cannot_be_there(error: Exception, key: str) -> bool:
     """Return whether a store that holds only Zarr reports that the key is none of Zarr, as Icechunk and tifffile do."""
-    if type(error) is KeyError and error.args == (key,):
-        return True
-    return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
+    if type(error) is KeyError:
+        return error.args == (key,) or f"key not found at `{key}`" in str(error)
+    of_icechunk = type(error).__module__.partition(".")[0] == "icechunk"
+    return of_icechunk and any(each in str(error) for each in ("invalid zarr key", "node not found at"))
 
 
 async def _collect(keys: AsyncIterator[str]) -> _List[str]:

@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from omnizarr.errors import Wording
+from omnizarr.stores import kinds
+
 if TYPE_CHECKING:
     from omnizarr.nodes.labels import Label
     from omnizarr.support.progress import Progress
@@ -47,6 +50,7 @@ def convert(
     progress: Progress = None,
     storage_options: Any = None,
     references: Literal["inside", "trusted"] | Sequence[str] | None = None,
+    message: str | None = None,
 ) -> Conversion:
     """Convert an array, or a group with everything below it, to another format; or a netCDF file to Zarr, and back.
 
@@ -134,6 +138,10 @@ def convert(
         datasets of an HDF5 file. "inside": those in its own directory and below; "trusted": all that you can read; a
         list: those below these paths and URLs too. The default of references is what
         `ReferenceStore` says, that of HDF5 files is "inside".
+    message : str, optional
+        Message of the commit, if the target is a branch of a repository of Icechunk, such as
+        ``"icechunk:///data/repo@main"``. The repository is created if there is none. All is committed at once, when it
+        is complete and compared; otherwise nothing is.
 
     Returns
     -------
@@ -164,6 +172,8 @@ def convert(
     SchedulerError
         If the cluster cannot be reached, loses all workers, or has workers that cannot reach source or target.
         You can resume the conversion, with or without the cluster.
+    ConflictError
+        If others have changed the same nodes of a repository of Icechunk meanwhile.
     ReadOnlyError, StoreError
 
     Examples
@@ -258,6 +268,15 @@ def rechunk(
 
 def _run(keywords: dict[str, Any]) -> Conversion:
     task: Task = import_module("omnizarr.tools.convert.task").Task(**keywords)
+    if kinds.is_icechunk(task.target):
+        in_repository: Conversion = import_module("omnizarr.tools.convert.repositories").run(task, _converted)
+        return in_repository
+    if task.message is not None:
+        raise ValueError(Wording("{message}: only repositories of Icechunk have commits", message=task.message))
+    return _converted(task)
+
+
+def _converted(task: Task) -> Conversion:
     if _may_be_files(task.source, task.target):
         extension = import_module("omnizarr.tools.extension").extension()
         if extension.concerns(task.source, task.target):

@@ -39,7 +39,7 @@ from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
-from omnizarr.tools.convert import files, inplace, journal, selecting, temporary, transfer
+from omnizarr.tools.convert import files, inplace, journal, repositories, selecting, temporary, transfer
 from omnizarr.tools.convert.estimating import estimate as estimate_of
 from omnizarr.tools.convert.journal import Journal
 from omnizarr.tools.convert.moving import Move
@@ -52,8 +52,8 @@ from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
 
 _ALL_SHOWN: Final = Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False)
-_IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
-"""Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
+_IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb", "icechunk session"})
+"""Stores, as their origin names them, that keep all values in one file, which does not become smaller; or for good."""
 _AGAIN: Final = "converted again: its chunks have changed since the conversion began"
 _NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
 _AS_MADE: Final = "done before, and not compared again: neither it nor its source has changed since"
@@ -87,6 +87,8 @@ def run(task: Task) -> Conversion:
             if place.store is not task.target:
                 refuse_other_format(place.store)  # in a dry run, too
             _refuse_overlap(whole.where, place)
+            if place.store.documents_first:
+                plans = repositories.adapted(plans, place)
             plans = fitted(plans, place)
             _refuse_losses(task, plans)
         notes = extension().notes(found.where)
@@ -429,6 +431,8 @@ class _Work:
         if is_there:
             return self._done_before(step, move, report, broken, shown, is_changed=is_changed)
         report = replace(report, passes=move.passes(self.executor.width))
+        if self.root.store.documents_first:
+            hierarchy.create(self._at(step), step.target)
         moved = move.run(self.executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
         report = self._verified(move, _with_broken(report, move, moved.broken), shown)
@@ -437,7 +441,8 @@ class _Work:
             chunks = {"unreadable": dict(report.unreadable), "stored": report.stored}
             self.record = replace(self.record, broken={**self.record.broken, step.path: chunks})
             self.record.write(self.root)
-        hierarchy.create(self._at(step), step.target)
+        if not self.root.store.documents_first:
+            hierarchy.create(self._at(step), step.target)
         if len(report.passes) > 1:
             move.discard()
         return report
@@ -549,7 +554,7 @@ class _Work:
 
     def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:
         """Make consolidated metadata of a group that had some."""
-        if not step.has_copies or step.target is None:
+        if not step.has_copies or step.target is None or self.root.store.documents_first:
             return report
         try:
             consolidated.consolidate(self._at(step))

@@ -194,6 +194,8 @@ class Conversion:
     seconds : float
     files : tuple of str
         Keys, below the topmost node, of files that are not Zarr and were (in a dry run: would be) copied unchanged.
+    commit : str
+        Branch and snapshot of the commit, if the target is a repository of Icechunk.
     """
 
     source: str
@@ -207,6 +209,7 @@ class Conversion:
     removed: tuple[str, ...] = ()
     seconds: float = 0.0
     files: tuple[str, ...] = ()
+    commit: str = ""
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -281,6 +284,8 @@ class Conversion:
         if self.files:
             yield f"{strangers.counted(self.files)} {'would be ' if self.dry_run else ''}copied unchanged"
         yield self.summary()
+        if self.commit:
+            yield f"committed to {self.commit}"
         if self.estimate is not None:
             yield f"estimate: {self.estimate}"
         yield from self._broken()
@@ -337,6 +342,7 @@ class Conversion:
             "target": self.target,
             "source_format": self.source_format,
             "target_format": self.target_format,
+            **({"commit": self.commit} if self.commit else {}),
             "dry_run": self.dry_run,
             "in_place": self.in_place,
             "verified": self.verified,

@@ -45,6 +45,7 @@ class Task:
     progress: Progress = None
     storage_options: Any = None
     references: Literal["inside", "trusted"] | Sequence[str] | None = None
+    message: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))

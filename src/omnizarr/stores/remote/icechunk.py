@@ -1,0 +1,789 @@
+"""Repositories of Icechunk: the hierarchy of a branch, a tag or a snapshot.
+
+===========================================  ==============================================================
+``icechunk:///data/repo@main``               the newest snapshot of a branch, in a directory of this machine
+``icechunk:///data/repo@v1``                 a tag
+``icechunk:///data/repo@NTDJRYYHDNWY6YY79A50``   a snapshot
+``icechunk:///data/repo@main/ocean/temp``    a node
+``icechunk+s3://bucket/repo@main``           the same in S3; also ``gs``, ``az``
+``/data/repo``, ``icechunk:///data/repo``    the branch main
+===========================================  ==============================================================
+
+An ``@`` in the path of the repository is written ``%40``. If a branch and a tag have the same name, write
+``@branch:NAME`` or ``@tag:NAME``.
+
+The package icechunk reads documents, manifests and chunks. What is opened never changes: it is the snapshot that the
+branch had then. Virtual chunks are read only from containers that the user allows; see `omnizarr.stores.trust`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from omnizarr.errors import (
+    ConflictError,
+    Function,
+    InvalidKeyError,
+    MissingDependencyError,
+    OmnizarrError,
+    ReadOnlyError,
+    Remedy,
+    StorageOption,
+    StoreAccessError,
+    StoreError,
+)
+from omnizarr.stores import failures, kinds, trust, verbs
+from omnizarr.stores.base import Buffer, Features, Listing, Span, Store, answers, as_prefix, check_key, listing
+from omnizarr.stores.local import filelocks
+from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores.redaction import redact
+from omnizarr.stores.remote import object_urls
+from omnizarr.stores.remote.zarr_python import ZarrPythonStore
+from omnizarr.stores.urls import parse as urls
+from omnizarr.stores.urls import scheme_of
+from omnizarr.support import extras, suggestions
+
+if TYPE_CHECKING:
+    from omnizarr.stores.kinds import Place
+
+T = TypeVar("T")
+_List = list  # within the class, `list` is a method
+
+SCHEME: Final = "icechunk"
+MAIN: Final = "main"
+_SERVICES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az"}
+_KINDS: Final = ("branch", "tag", "snapshot")
+_MOST_NAMES: Final = 20
+_is_snapshot = re.compile("[0-9A-HJKMNP-TV-Z]{20}").fullmatch
+_is_zarr_key = re.compile(r"(?:.*/)?(?:zarr\.json|c(?:/[0-9]+)*)", re.DOTALL).fullmatch
+_unauthorized = re.compile(r"resolves to the url prefix (\S+?), to be able").search
+_uncontained = re.compile(r"can handle the chunk location \((.*?)\)", re.DOTALL).search
+_is_absent = re.compile(r"ref not found|invalid ref name|snapshot not found|object not found|not found").search
+_WRITING: Final = Remedy(
+    "write a copy in one commit: {convert}", convert=Function("(source, 'icechunk:///repo@main', message=...)")
+) | Remedy("open the store of an icechunk session, Repository.writable_session(branch).store, and commit that session")
+
+
+# -- addresses ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a repository is, and what of it is meant.
+
+    Attributes
+    ----------
+    service : {"file", "s3", "gs", "az"}
+    bucket : str
+        Empty for directories.
+    path : str
+        Of the repository: absolute, or in its bucket.
+    ref : str
+        The branch, tag or snapshot as it was written; empty: the branch main.
+    within : str
+        Path of a node.
+    """
+
+    service: str
+    bucket: str
+    path: str
+    ref: str = ""
+    within: str = ""
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """Return the address that a URL means. Raises StoreError if it means none.
+
+        >>> Address.of("icechunk:///data/repo@v1/ocean")
+        Address(service='file', bucket='', path='/data/repo', ref='v1', within='ocean')
+        >>> Address.of("icechunk+s3://bucket/a/repo").path
+        'a/repo'
+        """
+        scheme, _, rest = url.partition("://")
+        service = scheme.lower().removeprefix(SCHEME).removeprefix("+") or "file"
+        if service == "file":
+            return cls._of_directory(rest)
+        if service not in _SERVICES:
+            raise StoreError(
+                "no repository of Icechunk is at such a place",
+                found=redact(url),
+                expected=", ".join(f"{SCHEME}+{name}://bucket/repo@main" for name in ("s3", "gs", "az")),
+                remedy=f"a directory is {SCHEME}:///path@main",
+            )
+        before, _, behind = rest.partition("@")
+        ref, _, within = behind.partition("/")
+        bucket, _, path = before.strip("/").partition("/")
+        if not bucket:
+            raise StoreError("the URL names no bucket", found=redact(url), expected=f"{scheme}://bucket/repo@main")
+        quoted = urls.unquote(path), urls.unquote(ref), urls.unquote(within).strip("/")
+        return cls(_SERVICES[service], bucket, *quoted)
+
+    @classmethod
+    def _of_directory(cls, rest: str) -> Address:
+        """Return the address in what follows the scheme. Of several ``@``, the first behind a directory counts."""
+        marks = [mark.start() for mark in re.finditer("@", rest)]
+        at = next((mark for mark in marks if os.path.isdir(_directory(rest[:mark]))), None)
+        whole = _directory(rest)
+        if at is None and marks and not os.path.isdir(whole):
+            at = marks[0]
+        if at is not None:
+            ref, _, within = rest[at + 1 :].partition("/")
+            return cls("file", "", _directory(rest[:at]), urls.unquote(ref), urls.unquote(within).strip("/"))
+        above, within = whole, ""
+        while not os.path.exists(above) and os.path.dirname(above) != above:
+            above, name = os.path.split(above)
+            within = f"{name}/{within}".strip("/")
+        return cls("file", "", above, "", within) if kinds.is_repository(above) else cls("file", "", whole)
+
+    @property
+    def base(self) -> str:
+        """The URL of the repository, as the user could write it."""
+        if self.service == "file":
+            return f"{SCHEME}://{self.path.replace('@', '%40')}"
+        return f"{SCHEME}+{self.service}://{self.bucket}/{self.path.replace('@', '%40')}"
+
+    @property
+    def place(self) -> str:
+        """The path or URL of the repository."""
+        return self.path if self.service == "file" else f"{self.service}://{self.bucket}/{self.path}"
+
+    def named(self) -> tuple[str | None, str]:
+        """Return the kind of the reference, if it is written, and its name."""
+        kind, colon, name = self.ref.partition(":")
+        return (kind, name) if colon and kind in _KINDS else (None, self.ref or MAIN)
+
+    def __str__(self) -> str:
+        return f"{self.base}@{self.ref or MAIN}"
+
+
+def _directory(text: str) -> str:
+    return os.path.abspath(os.path.expanduser(urls.unquote(text)))
+
+
+# -- repositories ---------------------------------------------------------------------------
+
+
+def package() -> Any:
+    """Return the package icechunk. Raises MissingDependencyError if it is not installed."""
+    is_ours = SCHEME not in sys.modules
+    try:
+        module: Any = import_module("icechunk")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"repositories of Icechunk need the package 'icechunk', which cannot be imported ({error})",
+            remedy=extras.remedy("icechunk"),
+        ) from error
+    if is_ours and not os.environ.get("ICECHUNK_LOG"):
+        # It warns of directories whenever one is opened, also to be read.
+        module.set_logs_filter("error")
+    return module
+
+
+class Repository:
+    """A repository, opened.
+
+    Parameters
+    ----------
+    address : Address
+    options : mapping of str to object
+        As for the object store that it is in: see `omnizarr.stores.remote.object_urls`; and `references`, which says
+        from where virtual chunks may be read.
+    create : bool
+        Whether to create it, if there is none.
+    """
+
+    def __init__(self, address: Address, options: Mapping[str, Any], *, create: bool = False) -> None:
+        self.address = address
+        self.is_new = False
+        self._options = {name: value for name, value in options.items() if name != "references"}
+        self._trust = trust.of(options.get("references"))
+        self._package = package()
+        found = self._package.Repository
+        if not self.is_there(address, options):
+            if not create:
+                raise self._missing()
+            self._check_room()
+            self.is_new = True
+        storage = self.call(lambda: _storage(self._package, address, dict(self._options)))
+        if self.is_new:
+            self.call(lambda: found.create(storage))
+        config = self.call(lambda: found.fetch_config(storage))
+        containers = {} if config is None else config.virtual_chunk_containers or {}
+        allowed = {each.url_prefix: self._credentials(each) for each in containers.values() if self._allows(each)}
+        self._opened = self.call(lambda: found.open(storage, authorize_virtual_chunk_access=allowed or None))
+        escaping = self._escaping(allowed) if allowed and not self._trust.is_complete else set()
+        if escaping:
+            allowed = {prefix: each for prefix, each in allowed.items() if prefix not in escaping}
+            self._opened = self.call(lambda: found.open(storage, authorize_virtual_chunk_access=allowed or None))
+
+    @classmethod
+    def is_there(cls, address: Address, options: Mapping[str, Any]) -> bool:
+        """Return whether there is a repository."""
+        module = package()
+        if address.service == "file" and not kinds.is_repository(address.path):  # asking would make a directory
+            return False
+        given = {name: value for name, value in options.items() if name != "references"}
+        try:
+            return bool(module.Repository.exists(_storage(module, address, given)))
+        except module.IcechunkError as error:
+            raise failure(error, str(address)) from error
+
+    def _missing(self) -> StoreError:
+        place = self.address.place
+        is_there = self.address.service == "file" and os.path.exists(place)
+        return StoreError(
+            "there is no repository of Icechunk here"
+            + ("" if is_there or self.address.service != "file" else ", as there is no such directory"),
+            store=self.address.base,
+            expected="a directory with refs, snapshots and manifests" if self.address.service == "file" else None,
+            remedy=Remedy("is the path right? An @ in it is written %40")
+            | Remedy("make a repository: {convert}", convert=Function(f"(source, '{self.address.base}@main')")),
+        )
+
+    def _check_room(self) -> None:
+        """Raise StoreError if something else is where a new repository would be."""
+        place = self.address.place
+        if self.address.service != "file" or not os.path.lexists(place):
+            return
+        if not os.path.isdir(place) or os.listdir(place):
+            raise StoreError(
+                "something else is where the new repository would be",
+                store=self.address.base,
+                remedy="move it away, or choose another place",
+            )
+
+    # -- virtual chunks -------------------------------------------------------------------
+
+    def _allows(self, container: Any) -> bool:
+        """Return whether the user allows to read from a container: by trust, or in the directory of the repository."""
+        prefix = container.url_prefix
+        if self._trust.covers(prefix):
+            return True
+        if scheme_of(prefix) in {"file", "local"}:
+            folder = urls.unquote(urls.urlsplit(prefix).path)
+            return trust.is_inside(_path(folder), self._directories())
+        return trust.is_same_place(prefix, self.address.place) and self._is_same_server(container)
+
+    def _directories(self) -> _List[Any]:
+        own = [os.path.dirname(self.address.place)] if self.address.service == "file" else []
+        return [_path(each) for each in (*own, *self._trust.directories)]
+
+    def _is_same_server(self, container: Any) -> bool:
+        """Return whether a container asks the server of the repository, which gets the same keys."""
+        options = getattr(container.store, "_0", None)
+        own = self._options_of_s3() if self.address.service == "s3" else {}
+        return getattr(options, "endpoint_url", None) in {None, own.get("endpoint_url")}
+
+    def _credentials(self, container: Any) -> Any:
+        if self.address.service != "s3" or not trust.is_same_place(container.url_prefix, self.address.place):
+            return None
+        if not self._is_same_server(container):
+            return None
+        given = self._options_of_s3()
+        if given.get("anonymous"):
+            return self._package.s3_credentials(anonymous=True)
+        if "access_key_id" not in given:
+            return None
+        names = ("access_key_id", "secret_access_key", "session_token")
+        return self._package.s3_credentials(**{name: given[name] for name in names if name in given})
+
+    def _options_of_s3(self) -> dict[str, Any]:
+        return _s3_options(dict(self._options))
+
+    def _escaping(self, allowed: Mapping[str, Any]) -> set[str]:
+        """Return the containers of this machine in which chunks lead elsewhere, by links or by dots."""
+        local = [prefix for prefix in allowed if scheme_of(prefix) in {"file", "local"}]
+        if not local:
+            return set()
+        session = self.call(lambda: self._opened.readonly_session(snapshot_id=self._snapshot(self._opened)[1]))
+        found: set[str] = set()
+        for location in set(self.call(session.all_virtual_chunk_locations)):
+            if scheme_of(location) in {"file", "local"}:
+                path = urls.unquote(urls.urlsplit(location).path)
+                if not trust.is_inside(_path(path), self._directories()):
+                    found.update(prefix for prefix in local if location.startswith(prefix))
+        return found
+
+    # -- references -------------------------------------------------------------------------
+
+    def _snapshot(self, opened: Any) -> tuple[str, str]:
+        """Return what kind of reference the address has, and its snapshot. Raises StoreError if there is none."""
+        kind, name = self.address.named()
+        found: dict[str, str] = {}
+        for each in ("branch", "tag") if kind is None else (kind,):
+            if each != "snapshot":
+                snapshot = self._looked_up(getattr(opened, f"lookup_{each}"), name)
+                if snapshot is not None:
+                    found[each] = snapshot
+        if len(found) > 1:
+            raise StoreError(
+                "a branch and a tag have the same name",
+                store=self.address.base,
+                found=name,
+                remedy=f"write @branch:{name} or @tag:{name}",
+            )
+        if found:
+            return next(iter(found.items()))
+        if kind in {None, "snapshot"} and _is_snapshot(name):
+            info = self._looked_up(opened.lookup_snapshot, name)
+            if info is not None:
+                return "snapshot", name
+        names = sorted((*self.branches(), *self.tags()))
+        raise StoreError(
+            "the repository has no such branch, tag or snapshot",
+            store=self.address.base,
+            found=name,
+            expected=", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else ""),
+            remedy=suggestions.question(suggestions.near_names(name, names)),
+        )
+
+    def _looked_up(self, look: Callable[[str], T], name: str) -> T | None:
+        try:
+            return look(name)
+        except self._package.IcechunkError as error:
+            if _is_absent(_first_line(error)):
+                return None
+            raise self._failure(error) from error
+
+    def branches(self) -> _List[str]:
+        """Return the names of all branches."""
+        return sorted(map(urls.unquote, self.call(self._opened.list_branches)))
+
+    def tags(self) -> _List[str]:
+        """Return the names of all tags."""
+        return sorted(map(urls.unquote, self.call(self._opened.list_tags)))
+
+    # -- stores -----------------------------------------------------------------------------
+
+    def store(self) -> IcechunkStore:
+        """Return the hierarchy of a snapshot, to be read."""
+        kind, snapshot = self._snapshot(self._opened)
+        session = self.call(lambda: self._opened.readonly_session(snapshot_id=snapshot))
+        return IcechunkStore(self.call(lambda: session.store), self, kind, snapshot)
+
+    def session(self) -> Session:
+        """Return a session that writes to the branch. Raises ReadOnlyError if it is a tag or a snapshot."""
+        kind, name = self.address.named()
+        if self.is_new:
+            if kind in {None, "branch"} and name != MAIN:
+                tip = self.call(lambda: self._opened.lookup_branch(MAIN))
+                self.call(lambda: self._opened.create_branch(name, tip))
+            kind = kind or "branch"
+        else:
+            kind, _ = self._snapshot(self._opened)
+        if kind != "branch":
+            raise ReadOnlyError(
+                f"a {kind} of an Icechunk repository never changes",
+                store=str(self.address),
+                expected="a branch",
+                remedy=f"write to a branch, such as {self.address.base}@{MAIN}",
+            )
+        return Session(self, self.call(lambda: self._opened.writable_session(name)), name)
+
+    def remove(self) -> None:
+        """Remove a repository that was created here, and has no commit."""
+        tip = self.call(lambda: self._opened.lookup_branch(MAIN))
+        if not self.is_new or self.call(lambda: self._opened.lookup_snapshot(tip)).parent_id is not None:
+            return
+        if self.address.service == "file":
+            shutil.rmtree(self.address.place, ignore_errors=True)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function of icechunk, and raise its errors as errors of omnizarr."""
+        try:
+            return function()
+        except OmnizarrError:
+            raise
+        except Exception as error:
+            raise self._failure(error) from error
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":
+                raise
+            raise self._failure(error) from error
+
+    def _failure(self, error: BaseException) -> OmnizarrError:
+        return failure(error, str(self.address))
+
+
+def _path(text: str) -> Any:
+    return import_module("pathlib").Path(text)
+
+
+def failure(error: BaseException, store: str, key: str = "") -> OmnizarrError:
+    """Return the error of omnizarr for one of icechunk, whose text has many lines."""
+    text = " ".join(str(error).split())
+    if target := _unauthorized(text) or _uncontained(text):
+        if "no virtual chunk container" in text:
+            return StoreAccessError(
+                "a virtual chunk lies outside of the containers of the repository",
+                store=store,
+                key=key or None,
+                found=redact(target[1]),
+                remedy="add a virtual chunk container to the configuration of the repository, if you trust it",
+            )
+        return trust.refused_target(target[1].rstrip(",")).add(store=store, key=key or None)
+    made = failures.translate(error, store, key)
+    made.message = redact(_first_line(error))
+    made.store = store
+    return made
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip(" x|") for line in str(error).splitlines()]
+    first = next(filter(None, lines), type(error).__name__)
+    causes = [line.partition("->")[2].strip() for line in str(error).splitlines() if "->" in line]
+    last = causes[-1] if causes else ""
+    return first if not last or last in first or first in last else f"{first}: {last}"
+
+
+# -- where it is ------------------------------------------------------------------------------
+
+
+def _storage(package: Any, address: Address, options: dict[str, Any]) -> Any:
+    """Return icechunk's storage for an address, with options in the spelling of any library."""
+    path = address.path or None
+    if address.service == "file":
+        if options:
+            message = "storage_options mean nothing to a directory"
+            raise StoreError(message, found=sorted(options), remedy="leave them out")
+        return package.local_filesystem_storage(address.path)
+    if address.service == "s3":
+        return package.s3_storage(bucket=address.bucket, prefix=path, **_s3_options(options))
+    config = object_urls.plain_options(address.service, options)
+    if address.service == "gs":
+        return package.gcs_storage(bucket=address.bucket, prefix=path, **_gs_options(config))
+    return package.azure_storage(container=address.bucket, prefix=path or "", **_az_options(config))
+
+
+def _s3_options(options: dict[str, Any]) -> dict[str, Any]:
+    config = object_urls.plain_options("s3", options)
+    names = {"endpoint": "endpoint_url", "skip_signature": "anonymous"}
+    config = {names.get(name, name): value for name, value in config.items()}
+    endpoint = str(config.get("endpoint_url", ""))
+    hosted = str(config.pop("virtual_hosted_style_request", "")).lower() in {"true", "1"}
+    config["allow_http"] = bool(config.get("allow_http")) or endpoint.startswith("http://")
+    config["force_path_style"] = bool(endpoint) and not hosted
+    if str(config.get("anonymous", "")).lower() in {"true", "1"}:
+        config["anonymous"] = True
+    else:
+        config.pop("anonymous", None)
+        config["from_env"] = "access_key_id" not in config
+    return _known(
+        config,
+        "endpoint_url anonymous allow_http force_path_style from_env region access_key_id secret_access_key "
+        "session_token",
+    )
+
+
+def _gs_options(config: dict[str, Any]) -> dict[str, Any]:
+    names = {"service_account": "service_account_file", "skip_signature": "anonymous"}
+    config = {names.get(name, name): value for name, value in config.items()}
+    if not config:
+        return {"from_env": True}
+    if "base_url" in config:
+        config["config"] = {"google_base_url": str(config.pop("base_url"))}
+    return _known(
+        config, "service_account_file service_account_key application_credentials bearer_token anonymous config"
+    )
+
+
+def _az_options(config: dict[str, Any]) -> dict[str, Any]:
+    names = {"account_name": "account", "account_key": "access_key", "sas_key": "sas_token", "token": "bearer_token"}
+    config = {names.get(name, name): value for name, value in config.items()}
+    config.setdefault("account", os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", ""))
+    if not config["account"]:
+        remedy = Remedy("give it by {account_name}", account_name=StorageOption("..."))
+        raise StoreError("the account of Azure is not known", remedy=remedy)
+    if len(config) == 1:
+        config["from_env"] = True
+    return _known(config, "account access_key sas_token bearer_token from_env")
+
+
+def _known(config: dict[str, Any], names: str) -> dict[str, Any]:
+    for name in config:
+        if name not in names.split():
+            message = "icechunk has no such option of a store"
+            raise StoreError(message, found=name, expected=names, remedy="leave it out")
+    return config
+
+
+# -- stores ---------------------------------------------------------------------------------
+
+
+class _Below(ZarrPythonStore):
+    """What both stores have in common: Icechunk lists only below nodes, and its errors have many lines."""
+
+    _address: Address
+
+    @property
+    def features(self) -> Features:
+        """64 concurrent requests; all keys are listed."""
+        return super().features
+
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return str(self._address)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys under `prefix`: those below the nearest node above it that begin so."""
+        prefix = as_prefix(prefix)
+        node = prefix.rstrip("/")
+        while node and not super().exists(f"{node}/zarr.json"):
+            node, _, name = node.rpartition("/")
+            if name != "c" and not name.isdecimal():  # nothing is below what is neither a node nor a part of a key
+                return
+        below = super().list_prefix(node)
+        yield from (key for key in below if key.startswith(prefix))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List the names, of what is below a node."""
+        prefix = as_prefix(prefix)
+        if prefix and not super().exists(f"{prefix}zarr.json"):
+            keys = ((key, key.find("/", len(prefix))) for key in self.list_prefix(prefix))
+            return listing({key if end < 0 else key[: end + 1] for key, end in keys}, prefix)
+        return super().list_dir(prefix)
+
+    def _told(self, result: Callable[[], T], key: str) -> T:
+        return _told(result, str(self._address), key)
+
+
+class IcechunkStore(_Below):
+    """The hierarchy of one snapshot of an Icechunk repository. It never changes, and is read-only.
+
+    `omnizarr.open("icechunk:///data/repo@main")` makes one. To write, use `omnizarr.convert`, or pass the store of a
+    session of icechunk, which you commit.
+    """
+
+    def __init__(self, store: Any, repository: Repository, kind: str, snapshot: str) -> None:
+        super().__init__(store)
+        self.read_only = True
+        self.snapshot = snapshot
+        self._address = replace(repository.address, within="")
+        self._kind = kind
+        self._repository: Repository | None = repository
+
+    def about(self) -> Mapping[str, Any]:
+        """Return facts about the repository: branches, tags, and this snapshot."""
+        repository = self._repository
+        if repository is None:
+            return {}
+        info = repository.call(lambda: repository._opened.lookup_snapshot(self.snapshot))  # noqa: SLF001 - of this module
+        return {
+            "repository": self._address.base,
+            "branches": repository.branches(),
+            "tags": repository.tags(),
+            self._kind: self._address.named()[1],
+            "snapshot": self.snapshot,
+            "message": info.message,
+            "written": info.written_at.astimezone(UTC).isoformat(sep=" ", timespec="seconds"),
+        }
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return the identity of the snapshot."""
+        return (SCHEME, self._address.place, self.snapshot), ""
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Raise ReadOnlyError."""
+        self._refuse()
+
+    def delete(self, key: str) -> None:
+        """Raise ReadOnlyError."""
+        self._refuse()
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
+        """Return this store, which is read-only. A writable one is refused."""
+        if not read_only:
+            self._refuse()
+        return self
+
+    def _refuse(self) -> NoReturn:
+        raise refusal(self._address)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IcechunkStore) and self.origin() == other.origin()
+
+    def __hash__(self) -> int:
+        return hash(self.origin())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_repository": None}
+
+    def __repr__(self) -> str:
+        return f"IcechunkStore({self.place!r})"
+
+
+def refusal(address: Address) -> ReadOnlyError:
+    """Return the error for writes into what was opened by its URL, which would never be committed."""
+    kind = "a branch of an Icechunk repository is read here as it is, as nothing would commit what you write"
+    return ReadOnlyError(kind, store=str(address), remedy=_WRITING)
+
+
+def _told(result: Callable[[], T], store: str, key: str) -> T:
+    try:
+        return result()
+    except OmnizarrError:
+        raise
+    except Exception as error:
+        if type(error).__module__ == "builtins" and not isinstance(error, OSError | KeyError):
+            raise
+        raise failure(error, store, key) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise failure(error, store, key) from error
+
+
+def _check_key(store: Store, key: str) -> None:
+    check_key(key)
+    if not _is_zarr_key(key):
+        raise InvalidKeyError("Icechunk holds documents and chunks of Zarr v3 only", key=key, store=repr(store))
+
+
+class SessionStore(_Below):
+    """The hierarchy of a session that is being written. Its journals, which are none of Zarr, stay in memory.
+
+    Icechunk takes a chunk only below the document of its array, and keys of Zarr v3 only, with ``/`` between numbers.
+    """
+
+    documents_first = True
+
+    def __init__(self, store: Any, address: Address) -> None:
+        super().__init__(store)
+        self._address = address
+        self._beside: dict[str, bytes] = {}
+
+    @property
+    def features(self) -> Features:
+        """As of a snapshot."""
+        return super().features
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return the identity of the repository, as that of its snapshots differs."""
+        return (f"{SCHEME} session", self._address.place, id(self._store)), ""
+
+    @answers(verbs.check_storable)
+    def _check_storable(self, key: str) -> None:
+        """Raise InvalidKeyError for keys that Icechunk has no place for."""
+        _check_key(self, key)
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the value."""
+        if _is_zarr_key(key):
+            return super().get(key, span)
+        check_key(key)
+        value = self._beside.get(key)
+        return value if value is None or span is None else value[slice(*span)]
+
+    def exists(self, key: str) -> bool:
+        """Ask the session."""
+        return super().exists(key) if _is_zarr_key(key) else self.get(key) is not None
+
+    def size(self, key: str) -> int | None:
+        """Ask the session."""
+        value = None if _is_zarr_key(key) else self.get(key)
+        return super().size(key) if value is None and _is_zarr_key(key) else None if value is None else len(value)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Store a copy of the value, until the session is committed."""
+        if _is_zarr_key(key):
+            super().set(key, value)
+        else:
+            check_key(key)
+            self._beside[key] = bytes(value)
+
+    def delete(self, key: str) -> None:
+        """Remove the key."""
+        if _is_zarr_key(key):
+            super().delete(key)
+        else:
+            check_key(key)
+            self._beside.pop(key, None)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys under `prefix`."""
+        yield from super().list_prefix(prefix)
+        yield from (key for key in list(self._beside) if key.startswith(as_prefix(prefix)))
+
+    def __repr__(self) -> str:
+        return f"SessionStore({self.place!r})"
+
+
+class PlannedStore(MemoryStore):
+    """A repository that does not exist, for plans of what would be written into it."""
+
+    documents_first = True
+
+    @answers(verbs.check_storable)
+    def _check_storable(self, key: str) -> None:
+        """Raise InvalidKeyError for keys that Icechunk has no place for."""
+        _check_key(self, key)
+
+
+class Session:
+    """A session that writes to a branch: all of it is committed at once, or nothing."""
+
+    def __init__(self, repository: Repository, session: Any, branch: str) -> None:
+        self._repository = repository
+        self._session = session
+        self.branch = branch
+        self.store = SessionStore(session.store, replace(repository.address, within=""))
+
+    @property
+    def session(self) -> Any:
+        """The session of icechunk."""
+        return self._session
+
+    def commit(self, message: str) -> str:
+        """Commit, and return the snapshot. Raises ConflictError if others have changed the same nodes."""
+        package = self._repository._package  # noqa: SLF001 - of this module
+        try:
+            with self._alone():
+                return str(self._session.commit(message, rebase_with=package.ConflictDetector()))
+        except (package.ConflictError, package.RebaseFailedError) as error:
+            raise ConflictError(
+                "others have committed changes of the same nodes in the meantime; nothing was committed",
+                store=str(self._repository.address),
+                remedy="do it again",
+            ) from error
+        except Exception as error:
+            raise failure(error, str(self._repository.address)) from error
+
+    def _alone(self) -> AbstractContextManager[object]:
+        """Exclude other processes of omnizarr: in a directory, icechunk itself may lose one of two commits."""
+        address = self._repository.address
+        if address.service != "file":
+            return nullcontext()
+        return filelocks.lock(os.path.join(address.place, ".omnizarr-commit.lock"), lambda: None)
+
+    def discard(self) -> None:
+        """Forget all that was written; and the repository, if it was made for this session."""
+        with suppress(Exception):
+            self._session.discard_changes()
+        if self._repository.is_new:
+            with suppress(OmnizarrError):
+                self._repository.remove()
+
+
+def open_place(place: Place) -> tuple[Store, str] | None:
+    """Return the hierarchy of a repository at a path or URL, and the path in it; None if a directory is none."""
+    if place.path is not None:
+        if not kinds.is_repository(place.path):
+            return None
+        address = Address("file", "", os.path.abspath(place.path))
+    else:
+        address = Address.of(place.text)
+    if not place.read_only:
+        raise refusal(address)
+    return Repository(address, place.options).store(), address.within
