@@ -73,8 +73,10 @@ class Chain:
         Whether the bytes before compression are the memory of the C-contiguous array.
     is_raw : bool
         Whether the stored bytes are this memory: plain, and not compressed.
-    decodes_part, reads_part, writes_part : bool
-        Whether decoding (reading, writing) a part of the chunk costs less than all of it.
+    decodes_part, reads_part : bool
+        Whether decoding (reading) a part of the chunk costs less than all of it.
+    writes_part : bool
+        Whether the serializer changes a part of the chunk, and leaves the others as they are stored.
     most_stored : int
         How many bytes a stored chunk may have: a larger one is refused before it is read.
     left_out : tuple of str
@@ -116,22 +118,26 @@ class Chain:
                 array = array_codec.encode(array)
             name, serializer = self.serializer
             data = serializer.encode(array)
-            if self.compressors and self.spec.nbytes is None:
-                # Raise CodecError if elements of variable length take more bytes than decompressors will accept.
-                bound = serializer.encoded
-                if bound.max_nbytes is not None and len(data) > bound.max_nbytes:
-                    raise CodecError(
-                        "the elements of the chunk are too long to be read again",
-                        found=f"{len(data)} bytes",
-                        expected=f"at most {bound.max_nbytes} bytes",
-                        remedy=Remedy("choose smaller chunks, or no compressor")
-                        | Remedy("raise {setting} for all readers", setting=Setting("array.variable_chunk_bytes")),
-                    )
+            self._check_length(data)
         except OmnizarrError as error:
             raise error.add(codec=name)
         except (ValueError, TypeError, RuntimeError, OverflowError) as error:
             raise CodecError(f"cannot encode: {error}", codec=name) from error
         return self.compress(data)
+
+    def _check_length(self, data: Buffer) -> None:
+        """Raise CodecError if elements of variable length take more bytes than decompressors will accept."""
+        if not self.compressors or self.spec.nbytes is not None:
+            return
+        most = self.serializer[1].encoded.max_nbytes
+        if most is not None and len(data) > most:
+            raise CodecError(
+                "the elements of the chunk are too long to be read again",
+                found=f"{len(data)} bytes",
+                expected=f"at most {most} bytes",
+                remedy=Remedy("choose smaller chunks, or no compressor")
+                | Remedy("raise {setting} for all readers", setting=Setting("array.variable_chunk_bytes")),
+            )
 
     def decode(self, data: Buffer) -> AnyArray:
         """Return the decoded chunk of `data`. It may be read-only, or a view of `data`.
@@ -238,11 +244,16 @@ class Chain:
         if self.writes_part:
             mapped = self._through_filters(selection, value)
             if mapped is not None:
+                before = None if old is None else self.decompress(old)
                 name, serializer = self.serializer
                 try:
-                    return serializer.write(old, *mapped)  # type: ignore[attr-defined, no-any-return]
+                    new: Buffer | None = serializer.write(before, *mapped)  # type: ignore[attr-defined]
+                    if new is None:
+                        return None
+                    self._check_length(new)
                 except OmnizarrError as error:
                     raise error.add(codec=name)
+                return self.compress(new)
         array = self.empty() if old is None else (self.filling or self).decode(old)
         if not array.flags.writeable or array.base is not None:
             array = array.copy()
@@ -504,7 +515,7 @@ def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Co
         most_stored=_most_stored(spec, encoded, serializer[1], is_compressed=bool(compressors)),
         decodes_part=only_transposed and isinstance(serializer[1], DecodesPart),
         reads_part=not compressors and only_transposed and isinstance(serializer[1], ReadsPart),
-        writes_part=not compressors and only_transposed and isinstance(serializer[1], WritesPart),
+        writes_part=only_transposed and isinstance(serializer[1], WritesPart),
     )
 
 

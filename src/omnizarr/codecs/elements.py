@@ -49,7 +49,7 @@ class ElementFilter:
         """Return the filtered elements."""
         try:
             with np.errstate(all="ignore"):
-                row = self.forward(row_of(array).view(self.seen)).astype(self.made, copy=False)
+                row = self.forward(_view(row_of(array), self.seen)).astype(self.made, copy=False)
         except (ValueError, TypeError, OverflowError) as error:
             raise CodecError(f"cannot encode: {error}") from error
         return row.reshape(self.encoded.shape)
@@ -58,10 +58,15 @@ class ElementFilter:
         """Return the decoded elements, as far as they can be recovered."""
         try:
             with np.errstate(all="ignore"):
-                row = self.backward(row_of(array).view(self.made)).astype(self.seen, copy=False)
-            return row.view(self.decoded.dtype).reshape(self.decoded.shape)
+                row = self.backward(_view(row_of(array), self.made)).astype(self.seen, copy=False)
+            return _view(row, self.decoded.dtype).reshape(self.decoded.shape)
         except (ValueError, TypeError, OverflowError) as error:
             raise ChunkError(f"cannot decode: {error}") from error
+
+
+def _view(row: AnyArray, dtype: AnyDType) -> AnyArray:
+    """Return the bytes of a row as elements of another type, also if no size is a multiple of the other."""
+    return row if row.dtype == dtype else row.view("u1").view(dtype)
 
 
 def row_of(array: AnyArray) -> AnyArray:
