@@ -25,7 +25,7 @@ TASKS = {
     ],
     "bioimaging": [
         ("OME-Zarr 0.4 to 0.5", "howto/ome-zarr.md", None, "TranslatedStore("),
-        ("TIFF to Zarr", "howto/tiff.md", "Convert it", "aszarr=True"),
+        ("TIFF to Zarr", "howto/tiff.md", "Convert it", 'omnizarr.convert("cells.tif"'),
         ("make a pyramid", "cli.md", "pyramid", "omnizarr pyramid"),
         ("see an image in napari", "howto/napari.md", None, "viewer.add_image("),
         ("see an image in the browser", "howto/view.md", None, "omnizarr view"),

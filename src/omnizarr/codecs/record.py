@@ -89,6 +89,8 @@ class Record:
     native: bool = False
     """Whether the native engine has it."""
     compresses: bool = False
+    only_reads: bool = False
+    """Whether only files of another format have it: a conversion to Zarr writes others."""
     words: str | Callable[[Parameters], str] | None = None
     """What it does, in a listing; None: its name and configuration."""
     decodes_with: Parameters | None = None

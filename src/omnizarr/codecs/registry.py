@@ -36,6 +36,7 @@ MODULES: Final[dict[str, str]] = {
     "json": "json2",
     "msgpack": "msgpack2",
     "omnizarr.bytes_filter": "bytes_filter",
+    **dict.fromkeys(("tiff", "tiff_predictor"), "tiff"),
     "sharding_indexed": "sharding",
     **dict.fromkeys(("vlen-array", "vlen-bytes", "vlen-utf8"), "vlen"),
 }

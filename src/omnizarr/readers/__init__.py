@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb")
 _OF_NETCDF: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
+_OF_TIFF: Final = (".tif", ".tiff", ".btf", ".tf8", ".gtiff", ".svs")
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
 
@@ -34,6 +35,11 @@ def _open_netcdf3(place: Place) -> tuple[Store, str] | None:
     return found
 
 
+def _open_tiff(place: Place) -> tuple[Store, str] | None:
+    found: tuple[Store, str] | None = import_module("omnizarr.stores.manifests.opening").open_place("tiff", place)
+    return found
+
+
 _HDF5: Final = kinds.Kind(
     "an HDF5 file",
     _open_hdf5,
@@ -45,6 +51,13 @@ _HDF5: Final = kinds.Kind(
 _NETCDF: Final = kinds.Kind("a netCDF file", _open_netcdf, existing=_OF_NETCDF, is_foreign=True)
 _NETCDF3: Final = kinds.Kind(
     "a netCDF file", _open_netcdf3, heads=tuple((0, b"CDF" + version) for version in (b"\1", b"\2", b"\5"))
+)
+_TIFF: Final = kinds.Kind(
+    "a TIFF file",
+    _open_tiff,
+    existing=_OF_TIFF,
+    heads=tuple((0, head) for head in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
+    is_foreign=True,
 )
 
 
@@ -59,5 +72,6 @@ _N5: Final = kinds.Kind(
 
 kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
 kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
+kinds.READERS.update(dict.fromkeys(_OF_TIFF, _TIFF))
 kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head
 kinds.add_folders(_N5)

@@ -220,10 +220,10 @@ KINDS: Final = (
     ),
     Kind(
         "a TIFF file",
-        existing=(".tif", ".tiff"),
+        existing=(".tif", ".tiff", ".btf", ".tf8", ".gtiff", ".svs"),
         heads=tuple((0, head) for head in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
         is_foreign=True,
-        remedy="tifffile makes a store of it, which can be opened",
+        remedy="open it as an array: it can only be read",
     ),
     Kind(
         "a GRIB file",

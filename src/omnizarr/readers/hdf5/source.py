@@ -45,6 +45,8 @@ class Source:
         The address of the table of shared messages.
     """
 
+    spec = SPEC
+
     def __init__(self, file: File) -> None:
         self.file, self.store, self.key = file, file.store, file.key
         size = self.store.size(self.key) if file.size is None else file.size
@@ -118,7 +120,7 @@ class Source:
             found=found,
             expected=expected,
             remedy=remedy,
-            spec=SPEC,
+            spec=self.spec,
         )
 
     def _checked(self, address: int, length: int) -> int:

@@ -32,11 +32,14 @@ class Contents(NamedTuple):
         Where the chunks of arrays lie, by path; or what returns that when it is first needed.
     files : sequence of File
         The files, by number. Empty: the file itself.
+    notes : sequence of str
+        What of the file is not shown, or is shown as something else, by name.
     """
 
     documents: Mapping[str, Buffer]
     manifests: Mapping[str, AnyManifest | Loader]
     files: Sequence[File] = ()
+    notes: Sequence[str] = ()
 
 
 Reader: TypeAlias = Callable[[File], Contents | None]
@@ -65,7 +68,9 @@ def open_place(reader: Reader | str, place: Place) -> tuple[Store, str] | None:
             found=f"mode {place.mode!r}",
             remedy='open it with mode "r", and convert it to Zarr to change it',
         )
-    return ManifestStore(contents.documents, contents.manifests, contents.files or [file]), ""
+    store = ManifestStore(contents.documents, contents.manifests, contents.files or [file])
+    store.notes = tuple(contents.notes)
+    return store, ""
 
 
 def _remote(place: Place) -> File | None:

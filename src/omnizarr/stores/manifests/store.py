@@ -623,7 +623,7 @@ class ManifestStore(Store):
         return data, f"{path}/{file.key}".strip("/")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (dict(self.documents), self._pickled(), list(self._files), self._name)
+        return _again, (dict(self.documents), self._pickled(), list(self._files), self._name, self.notes)
 
     def _pickled(self) -> dict[str, Any]:
         """Return the manifests, or what makes them."""
@@ -634,8 +634,16 @@ class ManifestStore(Store):
         return f"ManifestStore({self.place!r})"
 
 
-def _again(documents: Mapping[str, Buffer], manifests: Mapping[str, Any], files: Sequence[File], name: str) -> Store:
-    return ManifestStore(documents, manifests, files, name=name)
+def _again(
+    documents: Mapping[str, Buffer],
+    manifests: Mapping[str, Any],
+    files: Sequence[File],
+    name: str,
+    notes: tuple[str, ...] = (),
+) -> Store:
+    store = ManifestStore(documents, manifests, files, name=name)
+    store.notes = notes
+    return store
 
 
 def _as_file(given: Any) -> File:

@@ -20,6 +20,7 @@ from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import verbs
+from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.tools.convert import files, journal
 from omnizarr.tools.convert.report import How, NodeReport
 from omnizarr.tools.convert.sources import Node, Source, is_failure, is_implied
@@ -141,10 +142,20 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Encoding, *, in_pla
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
+    if losses := tuple(_of_file(source.where)):
+        steps[0] = replace(steps[0], losses=(*losses, *steps[0].losses))
     if whole.remark:
         steps[0] = replace(steps[0], remarks=(f"the source cannot be listed: {whole.remark}", *steps[0].remarks))
     made = Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
     return made if in_place else _with_files(made)
+
+
+def _of_file(where: StorePath) -> Iterator[Loss]:
+    """Yield what the reader of a file of another format does not show."""
+    if isinstance(where.store, ManifestStore) and not where.path:
+        for note in where.store.notes:
+            what, _, why = note.partition(": ")
+            yield Loss("", "", what, why or "it is not shown")
 
 
 def _with_files(made: Plan) -> Plan:

@@ -178,7 +178,8 @@ def with_nearest_codecs(
         _check_readable(source, account)
         return target
     wanted = tuple(codec for codec in flat.codecs if not _is_replaced(codec, encoding))
-    if account.dialect.name == "v3" and source.dialect != "v3" and not encoding.keeps_chunks:
+    comes_from_elsewhere = source.dialect != "v3" or any(map(_only_reads, wanted))
+    if account.dialect.name == "v3" and comes_from_elsewhere and not encoding.keeps_chunks:
         chunk_size = math.prod(max((*axis.sizes, 1)) for axis in grids.bind(target.chunk_grid, target.shape).axes)
         wanted = for_readers(wanted, _item_size(target), chunk_size, account)
     if target.data_type.name == "structured":
@@ -198,6 +199,11 @@ def with_nearest_codecs(
         raise account.fail(account.pointer("codecs"), "the array", f"{account.title} cannot express its codecs")
     _remark_codecs(wanted, found, account)
     return replace(target, codecs=found)
+
+
+def _only_reads(codec: Named) -> bool:
+    found = registry.record(codec.name)
+    return found is not None and found.only_reads
 
 
 def _little(codec: Named) -> Named:

@@ -1,0 +1,291 @@
+"""Directories of a TIFF file: each describes one page by tags.
+
+A directory is kept as the bytes of its entries. The values of a tag are read when they are asked for, and never more
+than the file has.
+
+Spec: TIFF 6.0; "The BigTIFF File Format"; Adobe, "TIFF Technical Note 1" (trees of directories).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import MetadataError
+from omnizarr.readers.hdf5.source import Source as Bytes
+from omnizarr.stores.manifests.file import File
+
+SPEC: Final = "TIFF 6.0"
+MOST_PAGES: Final = 1 << 17
+"""Pages of a file that are shown. Those behind them are named as not shown."""
+_MOST_ENTRIES: Final = 4096
+_SUB: Final = 330
+STRUCTURE: Final = frozenset(
+    {254, 255, 256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 284, 292, 317, 322, 323, 324, 325, 330, 338, 339, 347}
+    | {530, 32997, 32998, 50674}
+)
+"""Tags that say how a page is stored. All others are attributes."""
+_PLACES: Final = frozenset({273, 279, 324, 325})
+_FORM: Final = STRUCTURE - _PLACES - {254, 255, 330}
+_ASCII: Final = 2
+_DTYPES: Final[Mapping[int, str]] = {
+    1: "u1", 2: "S1", 3: "u2", 4: "u4", 5: "u4", 6: "i1", 7: "u1", 8: "i2", 9: "i4", 10: "i4", 11: "f4", 12: "f8",
+    13: "u4", 16: "u8", 17: "i8", 18: "u8",
+}  # fmt: skip
+"""NumPy's types by the number of the type. A fraction is two numbers."""
+_FRACTIONS: Final = (5, 10)
+
+
+class Source(Bytes):
+    """The bytes of a TIFF file, and how numbers are stored in it.
+
+    Attributes
+    ----------
+    order : {"<", ">"}
+        The order of bytes in numbers.
+    is_big : bool
+        Whether it is BigTIFF, which has wider numbers.
+    """
+
+    spec = SPEC
+
+    def __init__(self, file: File, order: str, *, is_big: bool) -> None:
+        super().__init__(file)
+        self.order, self.is_big = order, is_big
+
+    def number(self, address: int, size: int) -> int:
+        """Return the unsigned number at an address."""
+        return int.from_bytes(self.read(address, size), "little" if self.order == "<" else "big")
+
+
+class Entry(NamedTuple):
+    """An entry of a directory."""
+
+    type: int
+    many: int
+    raw: bytes
+    """The values, or their address."""
+
+
+class Directory:
+    """A directory: entries by number.
+
+    Attributes
+    ----------
+    source : Source
+    address : int
+        Where it lies.
+    next : int
+        The address of the next one; 0 for the last.
+    """
+
+    __slots__ = ("_entries", "address", "next", "source")
+
+    def __init__(self, source: Source, address: int, entries: Mapping[int, Entry], following: int) -> None:
+        self.source, self.address, self.next = source, address, following
+        self._entries = entries
+
+    def __contains__(self, tag: int) -> bool:
+        return tag in self._entries
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._entries)
+
+    @property
+    def structure(self) -> tuple[tuple[int, Entry], ...] | None:
+        """What says how a page is stored, but for where; None if some of it is not in the directory itself."""
+        found = []
+        for tag, entry in self._entries.items():
+            if tag in _FORM:
+                if entry.many * int(_DTYPES.get(entry.type, "u8")[1]) > len(entry.raw):
+                    return None
+                found.append((tag, entry))
+            elif tag in _PLACES:
+                found.append((tag, Entry(entry.type, entry.many, b"")))
+        return tuple(found)
+
+    def differing(self, other: Directory) -> set[int]:
+        """Return the tags whose values differ from those of another page, but for how it is stored."""
+        found = set()
+        for tag, entry in self._entries.items():
+            theirs = other._entries.get(tag)
+            if theirs == entry or tag in STRUCTURE:
+                continue
+            if theirs is None or theirs[:2] != entry[:2] or self.bytes(tag) != other.bytes(tag):
+                found.add(tag)
+        return found
+
+    def count(self, tag: int) -> int:
+        """Return how many values a tag has."""
+        entry = self._entries.get(tag)
+        return 0 if entry is None else entry.many
+
+    def is_text(self, tag: int) -> bool:
+        """Return whether a tag is text."""
+        return self._entries[tag].type == _ASCII
+
+    def is_fraction(self, tag: int) -> bool:
+        """Return whether the values of a tag are fractions: pairs of numbers."""
+        return self._entries[tag].type in _FRACTIONS
+
+    def bytes(self, tag: int) -> bytes:
+        """Return the bytes of the values of a tag; none if there is no such tag. Raises MetadataError."""
+        entry = self._entries.get(tag)
+        if entry is None:
+            return b""
+        size = entry.many * self._itemsize(tag, entry)
+        if size <= len(entry.raw):
+            return entry.raw[:size]
+        return self.source.read(self._address(entry), size)
+
+    def span(self, tag: int) -> tuple[int, int]:
+        """Return the first byte of the values of a tag that are not in the directory itself, and their size."""
+        entry = self._entries[tag]
+        size = entry.many * self._itemsize(tag, entry)
+        return (0, 0) if size <= len(entry.raw) else (self._address(entry), size)
+
+    def _address(self, entry: Entry) -> int:
+        return int.from_bytes(entry.raw, "little" if self.source.order == "<" else "big")
+
+    def _itemsize(self, tag: int, entry: Entry) -> int:
+        dtype = _DTYPES.get(entry.type)
+        if dtype is None:
+            raise self.broken(f"tag {tag} has an unknown type", found=entry.type)
+        return int(dtype[1]) * (2 if entry.type in _FRACTIONS else 1)
+
+    def numbers(self, tag: int) -> NDArray[Any]:
+        """Return the values of a tag as numbers; none if there is no such tag. Fractions are two numbers each."""
+        entry = self._entries.get(tag)
+        if entry is None:
+            return np.empty(0, np.uint32)
+        dtype = _DTYPES.get(entry.type, "u1")
+        dtype = "u1" if dtype == "S1" else dtype
+        return np.frombuffer(self.bytes(tag), self.source.order + dtype)
+
+    def number(self, tag: int, default: int = 0) -> int:
+        """Return the first value of a tag as an integer; `default` if there is none."""
+        entry = self._entries.get(tag)
+        if entry is None or not entry.many:
+            return default
+        dtype = _DTYPES.get(entry.type, "")
+        if dtype[:1] not in ("u", "i"):
+            raise self.broken(f"tag {tag} is no integer", found=f"type {entry.type}")
+        size = int(dtype[1])
+        is_here = entry.many * size <= len(entry.raw)
+        raw = entry.raw[:size] if is_here else self.source.read(self._address(entry), size)
+        return int.from_bytes(raw, "little" if self.source.order == "<" else "big", signed=dtype[0] == "i")
+
+    def text(self, tag: int) -> str:
+        """Return the text of a tag; "" if there is none."""
+        raw = self.bytes(tag).rstrip(b"\0")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            return raw.decode("latin-1")
+
+    def broken(self, message: str, *, found: object = None, expected: object = None) -> MetadataError:
+        """Return the error that something in this directory breaks the format."""
+        return self.source.broken(self.address, message, found=found, expected=expected)
+
+
+def source_of(file: File) -> tuple[Source, int] | None:
+    """Return the bytes of a file, and the address of its first directory; None if it is no TIFF file."""
+    head = bytes(file.head(1 << 16))[:16]
+    order = {b"II": "<", b"MM": ">"}.get(head[:2])
+    if order is None or len(head) < 8:
+        return None
+    byteorder = "<" if order == "<" else ">"
+    version = struct.unpack_from(byteorder + "H", head, 2)[0]
+    if version == 42:
+        return Source(file, order, is_big=False), struct.unpack_from(byteorder + "I", head, 4)[0]
+    if version == 43 and len(head) == 16 and struct.unpack_from(byteorder + "HH", head, 4) == (8, 0):
+        return Source(file, order, is_big=True), struct.unpack_from(byteorder + "Q", head, 8)[0]
+    return None
+
+
+def parse(source: Source, address: int) -> Directory:
+    """Return the directory at an address. Raises MetadataError if it is broken."""
+    if source.is_big:
+        head, size, form, end = 8, 20, "HHQ8s", 8
+    else:
+        head, size, form, end = 2, 12, "HHI4s", 4
+    count = source.number(address, head)
+    if not 0 < count <= _MOST_ENTRIES:
+        raise source.broken(
+            address, "a directory of pages has an impossible number of entries", found=count,
+            expected=f"1 to {_MOST_ENTRIES}",
+        )  # fmt: skip
+    raw = source.read(address + head, count * size)
+    entries: dict[int, Entry] = {}
+    for tag, kind, many, value in struct.iter_unpack(source.order + form, raw):
+        entries.setdefault(tag, Entry(kind, many, value))
+    at = address + head + count * size
+    # Some writers leave out the address of the next directory behind the last one.
+    following = source.number(at, end) if at + end <= source.size else 0
+    return Directory(source, address, entries, following)
+
+
+class Found(NamedTuple):
+    """The pages of a file."""
+
+    pages: list[Directory]
+    below: dict[int, list[Directory]]
+    """Those in the tree of a page, by the number of the page."""
+    notes: list[str]
+
+
+def walk(source: Source, first: int) -> Found:
+    """Return all directories of a file. Raises MetadataError if there is none that can be read."""
+    found = Found([], {}, [])
+    seen: set[int] = set()
+    address = first
+    while address:
+        if address in seen:
+            found.notes.append(f"page {len(found.pages)}: the list of pages leads back to itself, and ends here")
+            break
+        if len(seen) >= MOST_PAGES:
+            found.notes.append(f"pages from {len(found.pages)} on are not shown: the file has more than {MOST_PAGES}")
+            break
+        seen.add(address)
+        try:
+            page = parse(source, address)
+        except MetadataError as error:
+            if not found.pages:
+                raise
+            found.notes.append(f"page {len(found.pages)}: not shown, nor those behind it: {error.message}")
+            break
+        found.pages.append(page)
+        address = page.next
+    if not found.pages:
+        raise source.broken(first, "the file has no page", expected="the address of a directory")
+    for number, page in enumerate(found.pages):
+        if _SUB in page:
+            _below(page, number, seen, found)
+    return found
+
+
+def _below(page: Directory, number: int, seen: set[int], found: Found) -> None:
+    """Add the directories in the tree of a page: levels, and others."""
+    try:
+        addresses = page.numbers(_SUB).tolist()
+    except MetadataError as error:
+        found.notes.append(f"page {number}: what is below it is not shown: {error.message}")
+        return
+    for first in addresses:
+        address = first
+        while address:
+            if address in seen or len(seen) >= MOST_PAGES:
+                found.notes.append(f"page {number}: what is below it leads back to itself, or has too many pages")
+                return
+            seen.add(address)
+            try:
+                each = parse(page.source, address)
+            except MetadataError as error:
+                found.notes.append(f"page {number}: a page below it is not shown: {error.message}")
+                break
+            found.below.setdefault(number, []).append(each)
+            address = each.next
