@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
-from omnizarr.codecs import chain
+from omnizarr.codecs import chain, registry
 from omnizarr.codecs import portable as replacements
+from omnizarr.codecs.values import named
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialect_named
 from omnizarr.indexing.transforms import Along
@@ -38,6 +39,8 @@ _MOST_BYTES: Final = 64 * 2**20
 _MOST_LENGTHS: Final = 10**5
 """Runs of chunks along a dimension of a rectilinear grid, of which the document has all."""
 _SHARDING: Final = "sharding_indexed"
+_ORDERS: Final = frozenset({"bytes", "transpose"})
+"""Codecs that only say in which order bytes and elements are."""
 
 
 def metadata_of(
@@ -243,6 +246,39 @@ def _candidates(
             within: Any = [{"name": each.name, "configuration": dict(each.configuration)} for each in simple]
             yield (Named(_SHARDING, {**sharding.configuration, "chunk_shape": list(inner), "codecs": within}),)
     yield simple
+
+
+def remarks(lazy: LazyArray, shown: ArrayMetadata) -> Iterator[str]:
+    """Yield what becomes of codecs of the first source that the chunks of a lazy array do not have."""
+    source = _first(lazy)
+    if source is None:
+        return
+    spec = spec_of(shown)
+    item = spec.dtype.itemsize if spec.data_type.is_fixed_size else 1
+    kept = {registry.bare(codec.name) for codec in _all(shown.codecs)}
+    for old, new in replacements.replaced(_all(source._metadata.codecs), item, item * math.prod(spec.shape)):  # noqa: SLF001
+        missing = [registry.bare(codec.name) for codec in old if registry.bare(codec.name) not in kept]
+        missing = [name for name in missing if name not in _ORDERS]
+        if not missing:
+            continue
+        what = " and ".join(map(repr, missing))
+        if old != new and all(registry.bare(codec.name) in kept for codec in new):
+            how = f"with {new[0].name!r}" if new else "without"
+            yield f"few readers of Zarr v3 know {what} of the sources: chunks are encoded again {how}"
+        else:
+            yield f"{what} of the sources is left out: chunks have the same values, and are encoded again without it"
+
+
+def _all(codecs: Sequence[Named]) -> list[Named]:
+    """Return codecs, and those of inner chunks in place of sharding."""
+    found: list[Named] = []
+    for codec in codecs:
+        inner: Any = codec.configuration.get("codecs") if codec.name == _SHARDING else None
+        if inner is None:
+            found.append(codec)
+        else:
+            found += map(named, inner)
+    return found
 
 
 def _has_shards(codecs: Sequence[Named]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from typing import cast as cast_to
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 64 * 2**20
 """Bytes of elements that are held beside the result at once."""
+_OPENED: Final = 256
+"""Sources that are opened at a time to list what is in them."""
 
 
 class Job(NamedTuple):
@@ -114,7 +117,8 @@ def _read_jobs(several: Sequence[tuple[Job, NDArray[Any]]], concurrency: int | N
     waiting: list[_Waiting] = []
     held = 0
     layout, preparing = Layout(identity(())), _Preparing()
-    for job, out in _opened(several):
+    opened = _opened([job for job, _ in several])
+    for job, (_, out) in zip(opened, several, strict=True):
         if isinstance(job.leaf, Filled):
             _place(job, _converted(np.asarray(job.leaf.value, job.leaf.dtype), job.steps), out)
             continue
@@ -135,28 +139,24 @@ def _read_jobs(several: Sequence[tuple[Job, NDArray[Any]]], concurrency: int | N
     _fetch(waiting, concurrency)
 
 
-def _opened(several: Sequence[tuple[Job, NDArray[Any]]]) -> Iterable[tuple[Job, NDArray[Any]]]:
-    leaves = deferred.opened(job.leaf.source for job, _ in several if isinstance(job.leaf, Leaf))
+def _opened(several: Sequence[Job]) -> Iterable[Job]:
+    """Return jobs with all sources open."""
+    leaves = deferred.opened(
+        job.leaf.source for job in several if isinstance(job.leaf, Leaf) and 0 not in job.source.shape
+    )
     if not leaves:
         return several
     return (
-        (job._replace(leaf=leaves.get(id(job.leaf.source), job.leaf)) if isinstance(job.leaf, Leaf) else job, out)
-        for job, out in several
-    )
-
-
-def opened_jobs(node: Node) -> Iterable[Job]:
-    """Return what `jobs` yields, with all sources open."""
-    every = list(jobs(node))
-    leaves = deferred.opened(
-        job.leaf.source for job in every if isinstance(job.leaf, Leaf) and 0 not in job.source.shape
-    )
-    if not leaves:
-        return every
-    return (
         job._replace(leaf=leaves.get(id(job.leaf.source), job.leaf)) if isinstance(job.leaf, Leaf) else job
-        for job in every
+        for job in several
     )
+
+
+def opened_jobs(node: Node) -> Iterator[Job]:
+    """Yield what `jobs` yields, with sources open: some at a time, side by side, as they are asked for."""
+    waiting = jobs(node)
+    while several := list(islice(waiting, _OPENED)):
+        yield from _opened(several)
 
 
 def _conversion(job: Job, dtype: np.dtype[Any]) -> Conversion | None:

@@ -162,9 +162,8 @@ def parts(shape: Sequence[int], to: Sequence[int], source: Transform, region: ND
                 yield from _read_into(memory, order, rows, parted, shape, copy)
                 continue
         middle = source.shape[halved] // 2
-        before: tuple[slice, ...] = (slice(None),) * halved
         for first, last in ((middle, source.shape[halved]), (0, middle)):
-            waiting.append((source.cut(halved, first, last), region[(*before, slice(first, last), ...)]))
+            waiting.append((source.cut(halved, first, last), region[_along(halved, slice(first, last))]))
 
 
 def _row(outputs: Sequence[Output], lengths: Sequence[int], shape: Sequence[int]) -> Any:
@@ -309,7 +308,9 @@ def _boxes(
     row = rows[number]
     lengths = [shape[axis] for axis in parted[number].axes]
     if isinstance(row, int) or not lengths:
-        fixed: list[Output] = [int(at) for at in np.unravel_index(row, lengths)] if lengths else []
+        fixed: list[Output] = []
+        if isinstance(row, int) and lengths:
+            fixed += [int(each) for each in np.unravel_index(row, lengths)]
         for rest, part, names in _boxes(number + 1, rows, parted, shape, memory, labels, unused):
             yield fixed + rest, part, names
         return
@@ -323,14 +324,13 @@ def _boxes(
         for rest, part, names in _boxes(number + 1, rows, parted, shape, memory, labels, unused):
             yield [Along(row.dims[0], indices), *rest], part, names
         return
-    before: tuple[slice, ...] = (slice(None),) * at
     if indices.step < 0:
-        indices, memory = indices[::-1], memory[(*before, slice(None, None, -1), ...)]
+        indices, memory = indices[::-1], memory[_along(at, slice(None, None, -1))]
     step, rest_of_step = indices.step, indices.start % indices.step
     steps = [*lengths[:-1], lengths[-1] // step]
     begin = indices.start // step
     for first, last, box in boxes(steps, begin, begin + len(indices)):
-        part = memory[(*before, slice(first - begin, last - begin), ...)]
+        part = memory[_along(at, slice(first - begin, last - begin))]
         own = {axis: unused + axis for axis, each in enumerate(box) if isinstance(each, range)}
         divided = [len(each) for each in box if isinstance(each, range)]
         part = part.reshape((*part.shape[:at], *divided, *part.shape[at + 1 :]))
@@ -341,6 +341,11 @@ def _boxes(
         outputs[-1] = _stepped(outputs[-1], step, rest_of_step)
         for more, whole, of_all in _boxes(number + 1, rows, parted, shape, part, names, unused + len(lengths)):
             yield outputs + more, whole, of_all
+
+
+def _along(axis: int, part: slice) -> Any:
+    """Return the selection of a part along one axis."""
+    return (*(slice(None),) * axis, part, ...)
 
 
 def _stepped(output: Output, step: int, begin: int) -> Output:

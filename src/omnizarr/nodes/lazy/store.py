@@ -12,7 +12,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.deferred import Deferred
-from omnizarr.nodes.lazy.layout import GRIDS, GridKind, metadata_of
+from omnizarr.nodes.lazy.layout import GRIDS, GridKind, metadata_of, remarks
 from omnizarr.nodes.lazy.passing import ShownChunks
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
@@ -144,6 +144,11 @@ class LazyStore(Store):
             given, known = self._arrays[path].attrs, self._views[path].attrs
             found = self._meanings[path] = all(given.get(name) == known.get(name) for name in _MEANING)
         return found
+
+    def remarks_of(self, path: str) -> tuple[str, ...]:
+        """Return what becomes of codecs of the first source that an array here does not have. It opens that source."""
+        view = self._views.get(path)
+        return () if view is None else tuple(remarks(view, self._arrays[path]._metadata))  # noqa: SLF001 - of Array
 
     # -- what it can do --------------------------------------------------------------
 

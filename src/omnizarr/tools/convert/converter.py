@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,8 +50,11 @@ from omnizarr.tools.extension import extension
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
+from omnizarr.tools.translate.coding import KEEP, PORTABLE
 
 _ALL_SHOWN: Final = Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False)
+_WITH_CHUNKS: Final = frozenset({"copied", "recompressed", "encoded"})
+"""How nodes with chunks of their own were converted."""
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb", "icechunk session"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller; or for good."""
 _AGAIN: Final = "converted again: its chunks have changed since the conversion began"
@@ -98,7 +101,7 @@ def run(task: Task) -> Conversion:
             target="",
             source_format=whole.metadata.dialect,
             target_format=dialect.name,
-            nodes=tuple(_with_repairs(found.where, notes, planned)),
+            nodes=tuple(_with_repairs(task, found.where, notes, planned)),
             dry_run=task.only_plans,
             in_place=task.in_place,
             verify=task.verify and not task.in_place,
@@ -116,7 +119,7 @@ def run(task: Task) -> Conversion:
             return replace(report, nodes=_with_passes(report.nodes, plans, place, task))
         workers = opened.enter_context(executor(task.scheduler))
         work = _Work(task, plans, place, workers, _temporary(opened, task, place))
-        nodes = tuple(_with_repairs(found.where, notes, work.run()))
+        nodes = tuple(_with_repairs(task, found.where, notes, work.run()))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
@@ -138,13 +141,18 @@ def _refuse_overlap(source: StorePath, target: StorePath) -> None:
 
 
 def _with_repairs(
-    where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
+    task: Task, where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
 ) -> Iterator[NodeReport]:
-    """Yield reports, with a remark where netCDF reads a node differently from its documents."""
+    """Yield reports, with remarks where netCDF reads a node differently from its documents, and on codecs of views."""
+    of_view: Callable[[str], tuple[str, ...]] | None = getattr(where.store, "remarks_of", None)
+    if task.codecs is not None or not (isinstance(task.compressors, str) and task.compressors in (PORTABLE, KEEP)):
+        of_view = None  # chunks have the codecs that were asked for
     for each in nodes:
-        texts = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
+        path = f"{where.prefix}{each.path}".rstrip("/")
+        again = of_view(path) if of_view is not None and each.how in _WITH_CHUNKS else ()
+        texts = [note.message for note in notes.get(path, ()) if _matters(note)]
         remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in texts)
-        yield replace(each, remarks=(*each.remarks, *remarks)) if texts else each
+        yield replace(each, remarks=(*each.remarks, *again, *remarks)) if texts or again else each
 
 
 def _matters(note: Note) -> bool:
