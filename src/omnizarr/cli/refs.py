@@ -44,6 +44,7 @@ from omnizarr.tools.refs import references
     metavar="N",
     help="References in each file of Parquet.",
 )
+@click.option("-m", "--message", metavar="TEXT", help="Message of the commit, if DST is a branch in Icechunk.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
 @storage_options
 @quiet_option
@@ -63,7 +64,7 @@ def refs(
     They say for each chunk in which file, and at which byte, it lies, so that fsspec with zarr-python, xarray,
     VirtualiZarr and GDAL read it in place. SRC is a directory, a zip archive without compression, a bucket, a web
     server, an HDF5 or netCDF-4 file, references, or a join of them that "omnizarr combine" made. The name of DST ends
-    with .json, .json.gz, .json.zst or .parq.
+    with .json, .json.gz, .json.zst or .parq; icechunk:///data/repo@main is a branch, which gets virtual chunks.
 
     \b
     Examples:
@@ -72,6 +73,7 @@ def refs(
       omnizarr refs era5.zarr era5.parq --inline-threshold 500
       omnizarr refs run-2020.zarr run-2021.zarr run.json --along time
       omnizarr refs scan.zarr scan.json --inner --to v2
+      omnizarr refs era5.nc icechunk:///data/repo@main -m "ERA5 in place"
 
     \b
     Exit codes:

@@ -123,6 +123,9 @@ def _writers(store: Store) -> str | None:
     inner = store
     while isinstance(inner, WrapperStore):
         inner = inner.store
+    match inner.origin()[0]:
+        case ("icechunk", *_):  # a snapshot, which never changes
+            return None
     return None if isinstance(inner, (LocalStore, MemoryStore)) else synchronized.guarantee(store)
 
 

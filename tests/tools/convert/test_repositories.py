@@ -313,6 +313,7 @@ def test_command_line(source, place, url, cli):
         assert cli(name, url).code == 0, name
     for name in ("get", "stat", "show", "missing", "du"):
         assert cli(name, f"{place}/v").code == 0, name
+    assert "writers" not in cli("info", f"{place}/v").out
     assert cli("diff", source, url).code == 0
     assert cli("diff", url, f"{url}/sub").code == 1
     assert cli("cp", source, f"{url}/z").code == 1

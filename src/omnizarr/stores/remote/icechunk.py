@@ -22,7 +22,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -53,6 +53,8 @@ from omnizarr.stores.urls import scheme_of
 from omnizarr.support import extras, suggestions
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from omnizarr.stores.kinds import Place
 
 T = TypeVar("T")
@@ -219,11 +221,19 @@ class Repository:
         config = self.call(lambda: found.fetch_config(storage))
         containers = {} if config is None else config.virtual_chunk_containers or {}
         allowed = {each.url_prefix: self._credentials(each) for each in containers.values() if self._allows(each)}
-        self._opened = self.call(lambda: found.open(storage, authorize_virtual_chunk_access=allowed or None))
+        self._opened = self._open(storage, allowed)
         escaping = self._escaping(allowed) if allowed and not self._trust.is_complete else set()
         if escaping:
             allowed = {prefix: each for prefix, each in allowed.items() if prefix not in escaping}
-            self._opened = self.call(lambda: found.open(storage, authorize_virtual_chunk_access=allowed or None))
+            self._opened = self._open(storage, allowed)
+
+    def _open(self, storage: Any, allowed: Mapping[str, Any]) -> Any:
+        return self.call(
+            lambda: self._package.Repository.open(
+                storage,
+                authorize_virtual_chunk_access=self._package.containers_credentials(allowed) if allowed else None,
+            )
+        )
 
     @classmethod
     def is_there(cls, address: Address, options: Mapping[str, Any]) -> bool:
@@ -312,6 +322,21 @@ class Repository:
                 if not trust.is_inside(_path(path), self._directories()):
                     found.update(prefix for prefix in local if location.startswith(prefix))
         return found
+
+    def add_containers(self, prefixes: Iterable[str], options: dict[str, Any]) -> None:
+        """Let the repository have virtual chunks below some URLs, from now on, and this object write them."""
+        package, opened = self._package, self._opened
+        config = opened.config
+        known = config.virtual_chunk_containers or {}
+        allowed: dict[str, Any] = {}
+        for prefix in prefixes:
+            allowed[prefix] = None
+            if prefix not in {each.url_prefix for each in known.values()}:
+                store = self.call(lambda prefix=prefix: _container_store(package, prefix, options))  # type: ignore[misc]
+                made = self.call(lambda prefix=prefix, store=store: package.VirtualChunkContainer(prefix, store))  # type: ignore[misc]
+                self.call(lambda made=made: config.set_virtual_chunk_container(made))  # type: ignore[misc]
+        self._opened = self.call(lambda: opened.reopen(config=config, authorize_virtual_chunk_access=allowed or None))
+        self.call(self._opened.save_config)
 
     # -- references -------------------------------------------------------------------------
 
@@ -559,6 +584,18 @@ class _Below(ZarrPythonStore):
         return _told(result, str(self._address), key)
 
 
+def _container_store(package: Any, prefix: str, options: dict[str, Any]) -> Any:
+    """Return what tells icechunk how to reach files below a URL. It is kept in the repository, without secrets."""
+    scheme = scheme_of(prefix)
+    if scheme in {"file", "local"}:
+        return package.local_filesystem_store(urls.urlsplit(prefix).path)
+    if scheme == "s3":
+        given = _s3_options(options)
+        names = ("region", "endpoint_url", "allow_http", "anonymous", "force_path_style")
+        return package.s3_store(**{name: given[name] for name in names if name in given})
+    return package.gcs_store() if scheme == "gs" else package.http_store()
+
+
 class IcechunkStore(_Below):
     """The hierarchy of one snapshot of an Icechunk repository. It never changes, and is read-only.
 
@@ -744,6 +781,28 @@ class Session:
     def session(self) -> Any:
         """The session of icechunk."""
         return self._session
+
+    def set_virtual(self, path: str, chunks: Iterable[tuple[_List[int], str, int, int, datetime | None]]) -> None:
+        """Set chunks of an array that lie in other files: coordinates, URL, offset, length, and time of last change.
+
+        Raises StoreError if icechunk takes one of them not.
+        """
+        repository = self._repository
+        make = repository._package.VirtualChunkSpec  # noqa: SLF001 - of this module
+        specs = [
+            make(coords, url, offset, length, last_updated_at_checksum=changed)
+            for coords, url, offset, length, changed in chunks
+        ]
+        store: Any = self._session.store
+        failed = repository.call(lambda: store.set_virtual_refs(path, specs, validate_containers=True))
+        if failed:
+            raise StoreError(
+                "Icechunk takes no such virtual chunks",
+                store=str(repository.address),
+                path=path,
+                found=f"{len(failed)} chunks, such as {tuple(failed[0])}",
+                expected="chunks within the containers of the repository",
+            )
 
     def commit(self, message: str) -> str:
         """Commit, and return the snapshot. Raises ConflictError if others have changed the same nodes."""

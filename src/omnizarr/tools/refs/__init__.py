@@ -25,8 +25,9 @@ def references(
     overwrite: bool = False,
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
+    message: str | None = None,
 ) -> WrittenReferences:
-    """Write references of Kerchunk to the chunks of an array, or of a group with everything below it.
+    """Write references, of Kerchunk or in Icechunk, to the chunks of an array, or of a group with everything below it.
 
     References say for each chunk in which file, and at which byte, it lies. Nothing is copied: fsspec with zarr-python,
     xarray, VirtualiZarr and, in JSON, GDAL read the chunks where they are. Chunks that are not stored stay missing.
@@ -39,7 +40,8 @@ def references(
         `concat`, `stack` and `block` return, and saved views.
     destination : str or os.PathLike
         Path or URL of the references: a file that ends in ``.json``, ``.json.gz`` or ``.json.zst``, or a directory that
-        ends in ``.parq`` or ``.parquet``. Parquet is read in parts, as needed, and suits large arrays.
+        ends in ``.parq`` or ``.parquet``. Parquet is read in parts, as needed, and suits large arrays. A branch in a
+        repository of Icechunk, such as ``icechunk:///data/repo@main``, gets one commit with virtual chunks.
     path : str, optional
         Path in the source of the node that becomes the root.
     along : str, optional
@@ -62,6 +64,8 @@ def references(
         As for `convert`; it counts chunks.
     storage_options : mapping, optional
         For URLs, as for `omnizarr.open`.
+    message : str, optional
+        Message of the commit, for Icechunk.
 
     Returns
     -------

@@ -57,7 +57,7 @@ class WrittenReferences:
     Attributes
     ----------
     destination : str
-    kind : {"json", "parquet"}
+    kind : {"json", "parquet", "icechunk"}
     zarr_format : int
         Format of the documents.
     groups : int

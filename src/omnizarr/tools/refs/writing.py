@@ -22,8 +22,9 @@ from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.placement import Placement
 from omnizarr.settings import config
+from omnizarr.stores import kinds
 from omnizarr.support.progress import Progress, Tracker
-from omnizarr.tools.refs import gathering, joined, kerchunk
+from omnizarr.tools.refs import gathering, joined, kerchunk, repository
 from omnizarr.tools.refs.destinations import Destination
 from omnizarr.tools.refs.gathering import Described, Gathered, Laid
 from omnizarr.tools.refs.report import ArrayReferences, WrittenReferences
@@ -49,14 +50,17 @@ class Task:
     overwrite: bool
     progress: Progress
     storage_options: Mapping[str, Any] | None
+    message: str | None = None
 
     def check(self) -> tuple[bool, str]:
         """Return whether to write Parquet, and how to compress JSON. Raises ValueError."""
-        match = _ending(os.fspath(self.destination).rstrip("/"))
-        if match is None:
+        if self.message is not None and not self.is_repository:
+            raise ValueError(Wording("{message}: only repositories of Icechunk have commits", message=self.message))
+        match = None if self.is_repository else _ending(os.fspath(self.destination).rstrip("/"))
+        if match is None and not self.is_repository:
             raise ValueError(
                 f"{os.fspath(self.destination)!r}: expected a name that ends in .json, .json.gz, .json.zst, .parq or "
-                ".parquet"
+                ".parquet, or a branch in a repository of Icechunk, such as icechunk:///data/repo@main"
             )
         if self.zarr_format is not None and self.zarr_format not in _FORMATS:
             raise ValueError(Wording("{zarr_format}: expected 2 or 3", zarr_format=self.zarr_format))
@@ -64,12 +68,21 @@ class Task:
             raise ValueError(Wording(f"{{record_size}}: expected 1 to {_LARGEST_RECORD}", record_size=self.record_size))
         if self.inline_threshold < 0:
             raise ValueError(Wording("{inline_threshold}: expected 0 or more", inline_threshold=self.inline_threshold))
+        if match is None:
+            return False, ""
         return match[3] is not None, (match[2] or "").lower()
+
+    @property
+    def is_repository(self) -> bool:
+        """Whether to write virtual chunks of Icechunk."""
+        return kinds.is_icechunk(self.destination)
 
 
 def run(task: Task) -> WrittenReferences:
     """Write the references."""
     is_parquet, compression = task.check()
+    if task.is_repository:
+        return _commit(task)
     destination = Destination.of(task.destination, task.storage_options)
     destination.check(is_directory=is_parquet, overwrite=task.overwrite)
     given = _described(task)
@@ -103,6 +116,39 @@ def run(task: Task) -> WrittenReferences:
         arrays=tuple(_report(laid, placed[laid.path]) for laid in found.arrays),
         nbytes=nbytes,
         remarks=found.remarks,
+    )
+
+
+def _commit(task: Task) -> WrittenReferences:
+    """Write virtual chunks of Icechunk."""
+    if task.relative:
+        raise ValueError(Wording("{relative}: Icechunk names files by URLs", relative=True))
+    if task.zarr_format == 2:
+        raise NotRepresentableError(
+            "Icechunk holds Zarr v3 only", remedy=Remedy("leave out {zarr_format}", zarr_format=2)
+        )
+    given, dialect = _described(task), dialect_named(_FORMATS[3])
+    gathering.gathered(given, dialect)
+    placed = _placed(task, given)
+    missing = {path for path, each in placed.items() if each.count < math.prod(each.grid_shape)}
+    found = gathering.gathered(given, dialect, missing)
+    destination = os.fspath(task.destination)
+    commit, nbytes = repository.write(
+        destination,
+        found,
+        placed,
+        overwrite=task.overwrite,
+        message=task.message or "Write references",
+        options=task.storage_options,
+    )
+    return WrittenReferences(
+        destination=destination,
+        kind="icechunk",
+        zarr_format=int(dialect.zarr_format),
+        groups=found.groups,
+        arrays=tuple(_report(laid, placed[laid.path]) for laid in found.arrays),
+        nbytes=nbytes,
+        remarks=(f"committed to {commit}", *found.remarks),
     )
 
 
