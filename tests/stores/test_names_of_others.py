@@ -8,10 +8,10 @@ import pytest
 import omnizarr
 from omnizarr import aio
 from omnizarr.cli import main
-from omnizarr.errors import SettingError
+from omnizarr.errors import NotRepresentableError, SettingError
 from omnizarr.stores import LocalStore
 
-NAMES = ["x.h5ad", "x.nwb", "x.TIF", "x.tiff", "x.grib2", "x.fits", "x.n5", "x.npz", "x.parquet", "x.tar.gz", "x.mat"]
+NAMES = ["x.h5ad", "x.nwb", "x.TIF", "x.tiff", "x.grib2", "x.fits", "x.npz", "x.parquet", "x.tar.gz", "x.mat"]
 FILES = ["x.nc", "x.nc4", "x.cdf", "x.h5", "x.hdf5"]
 """What `convert` writes."""
 
@@ -95,3 +95,10 @@ def test_the_command_line_takes_the_word_of_to(tmp_path, capsys):
     assert not target.exists()
     assert main(["convert", source, str(target), "--to", "v3"]) == 0
     assert (target / "zarr.json").is_file()
+
+
+@pytest.mark.parametrize("verb", ["copy_store", "copy_node"])
+def test_n5_gets_no_documents_of_another_format(verb, tmp_path):
+    with pytest.raises(NotRepresentableError, match="an N5 hierarchy"):
+        VERBS[verb](group({}).store_path.store, tmp_path / "x.n5")
+    assert not [each for each in tmp_path.rglob("*") if each.name.startswith(".z")]

@@ -31,6 +31,7 @@ from omnizarr.nodes.new_metadata import Coding
 from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
 from omnizarr.nodes.writing import as_numpy
 from omnizarr.settings import config as settings
+from omnizarr.stores import verbs
 from omnizarr.support.progress import Tick, silent
 
 # Arrays are copied in blocks of about this many bytes.
@@ -168,8 +169,9 @@ def add_array(
     above = above or Above()
     try:
         hierarchy.check_path(dialect, where.path)
+        metadata = verbs.as_stored(where.store, where.prefix, metadata, False)  # noqa: FBT003 - verbs have no keywords
     except OmnizarrError as error:
-        raise error.add(store=str(where.store))
+        raise error.add(store=str(where.store), path=where.path)
     engine.check(metadata, where.store, where.prefix, config.policy, where.path)
     if overwrite and write is not None and replacing.is_taken(where, dialect, above):
         where, metadata = replacing.remade(where, dialect, lambda made: _made(made, metadata, config, write))

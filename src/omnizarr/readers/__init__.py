@@ -67,7 +67,7 @@ def _open_n5(place: Place) -> tuple[Store, str] | None:
 
 
 _N5: Final = kinds.Kind(
-    "an N5 hierarchy", _open_n5, schemes=("n5",), existing=(".n5",), markers=(("attributes.json", b""),)
+    "an N5 hierarchy", _open_n5, schemes=("n5",), endings=(".n5",), markers=(("attributes.json", b""),)
 )
 
 kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))

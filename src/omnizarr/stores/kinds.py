@@ -416,7 +416,7 @@ def of_folder(path: str) -> Kind | None:
 
 def add_folders(kind: Kind) -> None:
     """Let a kind of rooms above this one open directories, by its endings, markers and schemes."""
-    for ending in kind.existing:
+    for ending in kind.endings:
         READERS[ending] = _OF_FOLDERS[ending] = kind
         _BY_ENDING[f"{ending}.zip"] = kind
     _BY_MARKER.update((name, kind) for name, _ in kind.markers)

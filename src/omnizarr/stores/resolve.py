@@ -321,7 +321,7 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
         path = path.rstrip("/\\")
         kind = folder or (kinds.of_marker(files[0]) if files else None if is_zarr else kinds.offered_for_name(path))
     if kind is not None and kind.opens:
-        is_named = kind.has_name(path, is_new=is_new)
+        is_named = kind.has_name(path, is_new=is_new) or (is_new and kind is folder)
         if is_named or not is_zarr:
             opened = _opened(kind, path, path, mode, options, is_named=is_named)
             if opened is not None:

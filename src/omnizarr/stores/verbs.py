@@ -11,7 +11,7 @@ The methods of `Store` are verbs, too, under the same names: a wrapper gets all 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from omnizarr.errors import Function, NotRepresentableError, Remedy, StoreLimitError
 from omnizarr.stores import pool
@@ -37,6 +37,9 @@ from omnizarr.stores.base import (
     fill,
     parts_of,
 )
+
+if TYPE_CHECKING:
+    from omnizarr.model import ArrayMetadata
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -281,6 +284,17 @@ def remembered(store: Store) -> Sequence[str]:
 
 
 # -- writing ------------------------------------------------------------------------------
+
+
+@verb("prefix")
+def as_stored(store: Store, prefix: str, metadata: ArrayMetadata, is_copy: bool) -> ArrayMetadata:  # noqa: FBT001
+    """Return the metadata of a new array as this store can hold it: the same elements in another order of bytes.
+
+    `prefix` is that of the array, whose chunks may be written before its document. With `is_copy`, codecs and chunks
+    may be others, too. A store for any array returns `metadata` itself. Raises NotRepresentableError if the store has
+    no such arrays.
+    """
+    return metadata
 
 
 @verb("key")

@@ -29,7 +29,9 @@ from omnizarr.errors import (
     OmnizarrError,
     ReadOnlyError,
 )
+from omnizarr.nodes import erasing
 from omnizarr.readers.n5 import blocks, documents
+from omnizarr.readers.n5 import store as stores_of_n5
 from omnizarr.readers.n5.store import N5Store
 from omnizarr.stores import LocalStore, MemoryStore, kinds, verbs
 from omnizarr.stores.base import answers
@@ -358,6 +360,66 @@ def test_read_only_is_read_only(volume):
         omnizarr.open_array(volume / "volumes/raw/int16/raw", mode="r")[0] = 1
     with pytest.raises(NotRepresentableError, match="only nodes"):
         N5Store(MemoryStore()).set("other", b"")
+
+
+def test_convert_writes_what_n5_can_hold_and_names_the_rest(tmp_path, capsys):
+    source, target = tmp_path / "x.zarr", tmp_path / "y.n5"
+    group = omnizarr.create_group(source, attributes={"title": "a volume"})
+    expected = values("int32", (6, 9, 5))
+    group.create_array("plain", data=expected, chunks=(4, 4, 4))
+    group.create_array("inner/sharded", data=expected, chunks=(2, 4, 4), shards=(4, 8, 8))
+    group.create_array("checked", data=expected, chunks=(4, 4, 4), compressors=[{"name": "crc32c"}])
+    blosc = {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 3, "shuffle": "shuffle"}}
+    group.create_array("blosc", data=expected, chunks=(4, 4, 4), compressors=blosc)
+    sparse = group.create_array("sparse", shape=(9, 9), chunks=(2, 2), dtype="f4", fill_value=float("nan"))
+    sparse[2:4, 1] = 5
+    group.create_array("flags", data=expected > 3)
+    report = omnizarr.convert(source, target)
+    assert report.verified
+    assert [loss.path for loss in report.losses] == ["flags"]
+    assert "bool" in str(report)
+    for path in ("plain", "inner/sharded", "checked", "blosc"):
+        assert np.array_equal(of_tensorstore(target / path).read().result(), expected.T), path
+        assert np.array_equal(omnizarr.open(target)[path][...], expected)
+    assert json.loads((target / "blosc" / "attributes.json").read_text())["compression"]["cname"] == "lz4"
+    assert np.array_equal(of_tensorstore(target / "sparse").read().result(), sparse[...].T, equal_nan=True)
+    assert [each.name for each in target.iterdir() if each.is_file()] == ["attributes.json"]
+    assert main(["diff", str(source), str(target)]) == 1
+    assert capsys.readouterr().out.startswith("/flags\n  array only in the first\n1 difference")
+    omnizarr.convert(target, tmp_path / "z.n5")
+    assert np.array_equal(of_tensorstore(tmp_path / "z.n5" / "plain").read().result(), expected.T)
+    with pytest.raises(NotRepresentableError):
+        omnizarr.convert(source, tmp_path / "strict.n5", strict=True)
+
+
+def test_arrays_are_created_and_replaced(tmp_path):
+    place = tmp_path / "x.n5"
+    expected = values("int16")
+    made = omnizarr.create_group(place).create_array(
+        "v", data=expected, chunks=(2, 3, 4), dimension_names=["z", "y", "x"]
+    )
+    assert np.array_equal(of_tensorstore(place / "v").read().result(), expected.T)
+    assert json.loads((place / "v" / "attributes.json").read_text())["axes"] == ["x", "y", "z"]
+    omnizarr.create_array(place, name="v", data=made, chunks=(3, 3, 3), overwrite=True)
+    assert np.array_equal(of_tensorstore(place / "v").read().result(), expected.T)
+    with pytest.raises(NotRepresentableError, match="the codecs"):
+        omnizarr.create_array(place, name="w", data=expected, compressors=[{"name": "crc32c"}])
+    with pytest.raises(NotRepresentableError, match="Zarr v3 only"):
+        omnizarr.create_array(place, name="w", data=expected, zarr_format=2)
+    assert list(omnizarr.open(place)) == ["v"]
+
+
+def test_a_new_place_with_the_scheme():
+    omnizarr.create_group("n5://memory://made-n5")["v"] = values("uint8")
+    store = omnizarr.open("n5://memory://made-n5").store
+    assert isinstance(store, N5Store)
+    assert "v/attributes.json" in set(store.store.list_prefix("")) | {
+        key.partition("/")[2] for key in store.store.list()
+    }
+
+
+def test_what_conversions_leave_meanwhile_has_the_name_that_they_give_it():
+    assert stores_of_n5._JOURNAL == erasing.JOURNAL
 
 
 # -- compressions that Zarr does not have

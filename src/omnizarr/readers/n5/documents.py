@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from omnizarr.errors import MetadataError, NotRepresentableError
 from omnizarr.formats import V3
@@ -39,6 +39,7 @@ _DECODED: Final = ("lz4", "jpeg")
 """Compressions that no codec of Zarr has: the store decodes them."""
 _SHUFFLES: Final = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 _LEVEL: Final = 6  # what -1 means to zlib
+_BIG: Final = Named("bytes", {"endian": "big"})
 _LARGEST: Final = 2**31 - 1  # block sizes are integers of Java
 
 
@@ -118,15 +119,14 @@ def load(attributes: Mapping[str, Any]) -> tuple[Json, Dataset | None]:
     }
     if (names := _dimension_names(attributes.get("axes"), dimensions)) is not None:
         document["dimension_names"] = names
-    known = _is_shape(dimensions, 0) and _is_shape(block, 1) and len(dimensions) == len(block) and size
-    if not known:
+    if not size or not _is_shape(dimensions, 0) or not _is_shape(block, 1) or len(dimensions) != len(block):
         return document, None
     listed = tuple(Named(each["name"], each.get("configuration", {})) for each in codecs)
     kind = "raw" if len(listed) > 1 else str(compression.get("type"))
     return document, Dataset(tuple(dimensions), tuple(block), str(data_type), kind, listed)
 
 
-def _is_shape(found: object, least: int) -> bool:
+def _is_shape(found: object, least: int) -> TypeGuard[list[int]]:
     return isinstance(found, list) and bool(found) and all(type(each) is int and each >= least for each in found)
 
 
@@ -238,6 +238,55 @@ def dump(value: Buffer, old: Mapping[str, Any] | None, *, is_root: bool) -> Json
     return {**({} if version is None else {"n5": version}), **made, **attributes}
 
 
+def adapted(metadata: ArrayMetadata, *, is_copy: bool) -> ArrayMetadata:
+    """Return the metadata of a new array with big-endian bytes; a copy gets other codecs, chunks and fill value, too.
+
+    Raises NotRepresentableError if N5 has no such arrays.
+    """
+    if metadata.dialect != V3.name:
+        raise NotRepresentableError(
+            "an N5 hierarchy is written as Zarr v3 only", found=metadata.dialect, remedy="leave out zarr_format"
+        )
+    codecs, grid = [thawed(each) for each in metadata.codecs], metadata.chunk_grid
+    if not is_copy:
+        if codecs and codecs[0].name == "bytes":
+            codecs[0] = _BIG
+        return replace(metadata, codecs=tuple(codecs))
+    if len(codecs) == 1 and codecs[0].name == "sharding_indexed":
+        inner = codecs[0].configuration
+        grid = Named("regular", {"chunk_shape": list(inner["chunk_shape"])})
+        codecs = [Named(each["name"], each.get("configuration", {})) for each in inner["codecs"]]
+    size = SIZES.get(metadata.data_type.name, 1)
+    behind = [each for each in codecs[1:] if each.name not in ("crc32c", "bytes", "transpose")]
+    known = [each for each in behind if _is_known(each, size)]
+    compressor = known[:1] or ([Named("gzip", {"level": 1})] if behind else [])
+    made = replace(
+        metadata,
+        chunk_grid=grid,
+        chunk_key_encoding=Named("default", {"separator": "/"}),
+        codecs=(_BIG if size > 1 else Named("bytes"), *compressor),
+        fill_value=0.0 if metadata.data_type.name.startswith("float") else 0,
+    )
+    _dumped(made, json.loads(json.dumps(thawed(metadata.attributes))))
+    return made
+
+
+def dataset_of(metadata: ArrayMetadata) -> Dataset | None:
+    """Return how the blocks of a new array are written; None if N5 cannot express it."""
+    try:
+        return load(_dumped(metadata, {}))[1]
+    except NotRepresentableError:
+        return None
+
+
+def _is_known(codec: Named, size: int) -> bool:
+    try:
+        _compression_of([_BIG, codec], size)
+    except NotRepresentableError:
+        return False
+    return True
+
+
 def _refused(what: str, pointer: str, found: object, expected: str, remedy: str | None = None) -> NotRepresentableError:
     return NotRepresentableError(
         f"N5 cannot express {what}", pointer=pointer, found=found, expected=expected, remedy=remedy, spec=SPEC
@@ -254,7 +303,7 @@ def _dumped(metadata: ArrayMetadata, attributes: Json) -> Json:
     chunks = metadata.chunk_grid.configuration.get("chunk_shape")
     if metadata.chunk_grid.name != "regular" or not isinstance(chunks, Sequence):
         raise _refused("the chunk grid", "/chunk_grid", metadata.chunk_grid.name, "a regular grid")
-    if any(length > _LARGEST for length in chunks):
+    if any(type(length) is not int or length > _LARGEST for length in chunks):
         raise _refused("the chunks", "/chunk_grid", list(chunks), f"lengths up to {_LARGEST}")
     keys = metadata.chunk_key_encoding
     if keys.name != "default" or keys.configuration.get("separator", "/") != "/":

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.formats.documents import parse
+from omnizarr.model import ArrayMetadata
 from omnizarr.readers.n5 import blocks, documents
 from omnizarr.readers.n5.documents import ATTRIBUTES, DOCUMENT, Dataset
 from omnizarr.settings import config
@@ -45,6 +46,7 @@ _chunk = re.compile(r"(?:(.*)/)?c((?:/(?:0|[1-9][0-9]*))+)", re.DOTALL).fullmatc
 _is_number = re.compile(r"0|[1-9][0-9]*", re.ASCII).fullmatch
 _MOST: Final = 1024  # datasets that are remembered
 _ZARR: Final = ("zarr.json", ".zarray", ".zgroup")
+_JOURNAL: Final = "omnizarr-conversion.json"  # of a conversion or a removal that has not ended
 _NAME: Final = ".n5"
 SCHEME: Final = "n5"
 
@@ -87,6 +89,7 @@ class N5Store(Store):
         self.store = store
         self.read_only = store.read_only
         self._datasets: dict[str, Dataset | None] = {}
+        self._expected: dict[str, Dataset] = {}  # of arrays whose chunks come before their document
 
     @property
     def features(self) -> Features:
@@ -130,13 +133,15 @@ class N5Store(Store):
             return self._datasets[path]
         except KeyError:
             attributes = self._attributes(path)
+            if attributes is None and path in self._expected:
+                return self._expected[path]
             dataset = None if attributes is None else documents.load(attributes)[1]
             self._remember(path, dataset)
             return dataset
 
     def _is_directory(self, path: str) -> bool:
         """Whether a path without attributes is a group: it holds something, and is no directory of blocks."""
-        if self.store.features.listing == "none":
+        if self.store.features.listing == "none" or path in self._expected:
             return False
         above, name = path, ""
         while above:
@@ -146,7 +151,7 @@ class N5Store(Store):
             if self._dataset(above) is not None:
                 return False
         found = self.store.list_dir(as_prefix(path))
-        return bool(found.keys or found.prefixes)
+        return bool(found.prefixes) or any(not _is_journal(key) for key in found.keys)
 
     def _block(self, key: str) -> _Block | None:
         """Return the block that a key means; None if it means none."""
@@ -174,6 +179,8 @@ class N5Store(Store):
         path = self._node(key)
         if path is not None:
             return f"{path}/{ATTRIBUTES}" if path else ATTRIBUTES
+        if _is_journal(key):
+            return key
         block = self._block(key)
         return None if block is None else block.key
 
@@ -197,6 +204,8 @@ class N5Store(Store):
         path = self._node(key)
         if path is not None:
             return self._document(path)
+        if _is_journal(key):
+            return self.store.get(key) if most is None else verbs.get_within(self.store, key, most)
         block = self._block(key)
         if block is None:
             return None
@@ -247,8 +256,8 @@ class N5Store(Store):
         if path is not None:
             there = f"{path}/{ATTRIBUTES}" if path else ATTRIBUTES
             return self.store.exists(there) or self._is_directory(path)
-        block = self._block(key)
-        return block is not None and self.store.exists(block.key)
+        block = self._there(key)
+        return block is not None and self.store.exists(block)
 
     def size(self, key: str) -> int | None:
         """Return the size of a value. Blocks at the far edges are read for that."""
@@ -346,6 +355,9 @@ class N5Store(Store):
                 documented.add(folder)
                 yield f"{folder}/{DOCUMENT}" if folder else DOCUMENT, size
                 continue
+            if name == _JOURNAL:
+                yield key, size
+                continue
             path, dataset = self._nearest(folder, top, known, groups)
             if dataset is None:
                 continue
@@ -392,6 +404,8 @@ class N5Store(Store):
                 names.append(f"{prefix}c/")
         elif names:
             names += found.prefixes
+        if prefix + _JOURNAL in found.keys:
+            names.append(prefix + _JOURNAL)
         return listing(names, prefix)
 
     # -- writing ------------------------------------------------------------------------
@@ -403,6 +417,9 @@ class N5Store(Store):
         path = self._node(key)
         if path is not None:
             self._set_document(path, value)
+            return
+        if _is_journal(key):
+            self.store.set(key, value)
             return
         block = self._block(key)
         if block is None:
@@ -420,6 +437,7 @@ class N5Store(Store):
             verbs.set_if_absent(self.store, ATTRIBUTES, _rendered({"n5": documents.VERSION}))
         self.store.set(f"{path}/{ATTRIBUTES}" if path else ATTRIBUTES, _rendered(made))
         self._remember(path, documents.load(made)[1])
+        self._expected.pop(path, None)
 
     def delete(self, key: str) -> None:
         """Remove ``attributes.json``, or a block."""
@@ -458,6 +476,15 @@ class N5Store(Store):
         """Ask the store about the key of N5."""
         verbs.check_storable(self.store, self._there(key) or key)
 
+    @answers(verbs.as_stored)
+    def _as_stored(self, prefix: str, metadata: ArrayMetadata, is_copy: bool) -> ArrayMetadata:  # noqa: FBT001
+        """Return the metadata that N5 can express, and remember it for chunks that come before their document."""
+        made = documents.adapted(metadata, is_copy=is_copy)
+        dataset = documents.dataset_of(made)
+        if dataset is not None:
+            self._expected[as_prefix(prefix)[:-1]] = dataset
+        return made
+
     @answers(verbs.remembered)
     def _remembered(self) -> Sequence[str]:
         """Return what the store remembers."""
@@ -472,7 +499,7 @@ class N5Store(Store):
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
         """Return the same hierarchy in a read-only store, or (False) in a writable one."""
-        return N5Store(self.store.with_read_only(read_only))
+        return _again(self.store.with_read_only(read_only), self._expected)
 
     def close(self) -> None:
         """Close the store that holds the hierarchy."""
@@ -488,16 +515,26 @@ class N5Store(Store):
         return self.store.origin()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return N5Store, (self.store,)
+        return _again, (self.store, self._expected)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.store == other.store  # type: ignore[attr-defined]
+        return isinstance(other, N5Store) and self.store == other.store
 
     def __hash__(self) -> int:
         return hash((N5Store, self.store))
 
     def __repr__(self) -> str:
         return f"N5Store({self.store!r})"
+
+
+def _again(store: Store, expected: Mapping[str, Dataset]) -> N5Store:
+    made = N5Store(store)
+    made._expected.update(expected)  # noqa: SLF001 - its own module
+    return made
+
+
+def _is_journal(key: str) -> bool:
+    return key == _JOURNAL or key.endswith(f"/{_JOURNAL}")
 
 
 def documents_of_group() -> bytes:
@@ -526,8 +563,8 @@ def open_place(place: Place) -> tuple[Store, str] | None:
     """Return the store of a hierarchy at a path or URL; None if it is none."""
     scheme, mark, rest = place.text.partition("://")
     if mark and scheme.lower() == SCHEME:
-        store, path = place.resolve(rest, place.mode, place.options)
-        return (store if isinstance(store, N5Store) else N5Store(store)), path
+        store, within = place.resolve(rest, place.mode, place.options)
+        return (store if isinstance(store, N5Store) else N5Store(store)), within
     if place.path is None:
         return _from_url(place)
     if place.path.lower().endswith(".zip"):

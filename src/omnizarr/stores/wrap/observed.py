@@ -170,7 +170,10 @@ def _written(args: Any, _answer: Any) -> int:
 
 
 _UNSEEN: Final = frozenset[Verb[..., Any]](
-    {verbs.lock, verbs.check_storable, verbs.remembered, verbs.access, verbs.elsewhere, verbs.elements, verbs.chunks}
+    {
+        *(verbs.lock, verbs.check_storable, verbs.as_stored, verbs.remembered),
+        *(verbs.access, verbs.elsewhere, verbs.elements, verbs.chunks),
+    }
 )
 _ONE_BY_ONE: Final = frozenset[Verb[..., Any]](
     {verbs.get_many_within, verbs.has_any, verbs.set_many, verbs.delete_many, verbs.set_in_new_folder}

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs import portable
 from omnizarr.codecs.contract import ChunkPolicy
-from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreLimitError, ValueTypeError
+from omnizarr.errors import InvalidKeyError, NotRepresentableError, OmnizarrError, StoreLimitError, ValueTypeError
 from omnizarr.formats import conventions
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
@@ -180,9 +180,27 @@ def _without(made: Plan, lost: Mapping[str, str]) -> Plan:
 
 
 def fitted(made: Plan, place: StorePath) -> Plan:
-    """Return a plan in which nodes and files with keys that the target's store cannot have are losses."""
-    made = made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
+    """Return a plan with what the target's store can hold; nodes and files that it cannot are losses."""
+    made = made._replace(steps=tuple(_fitted(_as_stored(step, place), made.dialect, place) for step in made.steps))
     return _without(made, files.for_place(made.files, (step.path for step in made.steps), place))
+
+
+def _as_stored(step: Step, place: StorePath) -> Step:
+    """Return a step with the codecs and chunks of a store that holds arrays in a format of its own, such as N5."""
+    made = step.translation
+    if made is None or not isinstance(made.target, ArrayMetadata):
+        return step
+    try:
+        target = verbs.as_stored(place.store, place.prefix + step.path, made.target, True)  # noqa: FBT003 - verbs have no keywords
+    except NotRepresentableError as error:
+        found = "" if error.found is None else f" (found {error.found})"
+        loss = Loss(step.path, error.pointer or "", "the array", f"{error.message}{found}")
+        return replace(step, translation=replace(made, target=None), losses=(*step.losses, loss))
+    if target == made.target:
+        return step
+    same_fill = made.same_fill and target.fill_value == made.target.fill_value
+    made = replace(made, target=target, same_bytes=False, same_elements=False, same_fill=same_fill)
+    return replace(step, translation=made)
 
 
 def _fitted(step: Step, dialect: Dialect, place: StorePath) -> Step:
