@@ -383,6 +383,11 @@ def _in_draft(where: StorePath, zarr_format: int | str | None, entries: Entries 
     return _entered_above(where, entries) or without_entry_point(where, zarr_format)
 
 
+def placed(where: StorePath) -> StorePath:
+    """Return a place within the hierarchy of a draft that it lies in, if it does, also where there is no node."""
+    return where if where.home is not None else _in_draft(where, None) or where
+
+
 def here(
     where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array", entry: Values | None = None
 ) -> Found[Metadata] | None:

@@ -96,12 +96,12 @@ def erase(
 
 def is_begun(where: StorePath) -> bool:
     """Return whether something was being made or removed at a place."""
-    return where.store.exists(_note_key(where))
+    return where.store.exists(note_key_of(where))
 
 
 def forget(where: StorePath) -> None:
     """Delete the note: what was removed is gone, and what was made is complete."""
-    where.store.delete(_note_key(where))
+    where.store.delete(note_key_of(where))
 
 
 def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[str]:
@@ -135,7 +135,7 @@ class Belongings:
         data = [] if where.home is None else [where.home.chunk_prefix(where.path)]
         self.below = [_Below(where.store, prefix) for prefix in prefixes]
         known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and is_enough(metadata) else {}
-        self.note_key = _note_key(where)
+        self.note_key = note_key_of(where)
         notes = [] if where.home is None else [self.note_key]  # it need not be below one of the prefixes
         self.is_ours = recogniser(where.store, [*self._own, *notes], self.below, data, known)
         self.is_noted = self.note_key in self.is_ours.notes
@@ -187,7 +187,7 @@ LEFT: Final = "left"
 """Member of a note, and of the journal of a conversion, that names arrays by their paths below."""
 
 
-def _note_key(where: StorePath) -> str:
+def note_key_of(where: StorePath) -> str:
     """Return the key of the note, which lies beside the chunks in the hierarchy of a draft."""
     home = where.home
     return f"{where.prefix if home is None or where.path == home.root else home.chunk_prefix(where.path)}{JOURNAL}"

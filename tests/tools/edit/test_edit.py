@@ -410,6 +410,58 @@ class TestDelete:
         omnizarr.delete_node(place, "g/x")
         assert not (tmp_path / "a.zarr" / "g" / "x").exists()
 
+    @pytest.mark.parametrize("path", ["g", "g/x"])
+    @pytest.mark.parametrize("zarr_format", FORMATS)
+    def test_deletion_that_is_killed_at_any_key_is_finished_by_doing_it_again(self, zarr_format, path):
+        """Also within the hierarchy of a draft, in which chunks lie apart from documents."""
+
+        class Killed(MemoryStore):
+            left = 10**6
+
+            def delete(self, key):
+                if not self.left:
+                    raise KeyboardInterrupt
+                self.left -= 1
+                super().delete(key)
+
+            @answers(verbs.delete_many)
+            def _delete_many(self, keys):
+                for key in keys:
+                    self.delete(key)
+
+            @answers(verbs.delete_prefix)
+            def _delete_prefix(self, prefix):
+                for key in sorted(self.list_prefix(prefix)):
+                    self.delete(key)
+
+        def made():
+            values = {}
+            root = omnizarr.create_group(values, zarr_format=zarr_format)
+            root.create_array("g/x", data=np.arange(6), chunks=(2,))
+            root.create_array("y", data=np.arange(5))
+            return values
+
+        expected = made()
+        omnizarr.delete_node(MemoryStore(expected), path, recursive=True)
+        unseen = 0
+        for survived in range(100):
+            values = made()
+            store = Killed(values)
+            store.left = survived
+            try:
+                omnizarr.delete_node(store, path, recursive=True)
+            except KeyboardInterrupt:
+                pass
+            else:
+                break
+            if path not in dict(omnizarr.open_group(values).members(None)):
+                unseen += 1
+                codes = {finding.code for finding in omnizarr.check(values).findings}
+                assert "unfinished-conversion" in codes, codes
+            omnizarr.delete_node(values, path, recursive=True)
+            assert values == expected, survived
+        assert survived > unseen > 0
+
     def test_dry_run_deletes_nothing(self, tmp_path):
         place = make(str(tmp_path / "a.zarr"))
         before = tree(tmp_path)

@@ -246,10 +246,10 @@ class Keys:
     def _explain_alone(self, key: str, path: str) -> None:
         home = next((home for home in self.inventory.homes if key.startswith(prefix(home.root))), None)
         above = strangers.above_numbers(key)
+        if self._is_of_conversion(key, path):
+            return
         if home is not None and key.startswith(f"{prefix(home.root)}{home.data}/"):
             place = self._place_of_data(home, key)
-        elif self._is_of_conversion(key, path):
-            return
         elif above is not None and ("/" in key or "." in key or key.isdigit()):
             place = above
         else:

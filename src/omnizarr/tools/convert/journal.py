@@ -74,10 +74,14 @@ class Journal:
 
     def write(self, root: StorePath) -> None:
         """Write the journal into the target."""
+        root.store.set(root.prefix + KEY, self.document())
+
+    def document(self) -> bytes:
+        """Return the stored form."""
         entries = asdict(self)
         arrays = entries.pop("arrays")
         left = {} if arrays is None else {erasing.LEFT: {"arrays": sorted(arrays)}}
-        root.store.set(root.prefix + KEY, documents.render({"omnizarr_conversion": entries, **left}))
+        return documents.render({"omnizarr_conversion": entries, **left})
 
     def check(self, found: Journal, root: StorePath) -> None:
         """Raise NodeExistsError, with the differences, if another conversion was begun in the target."""

@@ -40,7 +40,7 @@ def run(
     with places.opened(store, path, "r+", storage_options) as where:
         found = node_at(where)
         if found is None:
-            outcome = finish(where, dry_run=dry_run, progress=progress)
+            outcome = finish(detection.placed(where), dry_run=dry_run, progress=progress)
         else:
             refuse(found, recursive=recursive)
             outcome = delete(found, dry_run=dry_run, progress=progress)
@@ -57,7 +57,7 @@ def node_at(where: StorePath) -> Found[Metadata] | None:
     try:
         found = detection.open_node(where)
     except NodeNotFoundError:
-        if unfinished.is_left(where):
+        if unfinished.is_left(detection.placed(where)):
             return None
         raise
     is_directory = isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None
@@ -135,8 +135,7 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress 
         return outcome
     with Change(where, "gone") as change, where.lock():
         change.begin()
-        if unfinished.has_place(where):
-            unfinished.of_deletion(found).write(where)
+        unfinished.begin_deletion(found)
         is_document = document_test(where)
         own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
@@ -147,7 +146,7 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress 
 
 
 def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progress) -> None:
-    journal = where.prefix + unfinished.KEY
+    journal = unfinished.key_of(where)
     with Tracker(progress, f"delete {where}", sum(size for _, size in sizes)) as shown:
         for first in range(0, len(sizes), _BATCH):
             batch = sizes[first : first + _BATCH]

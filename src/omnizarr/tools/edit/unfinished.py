@@ -25,7 +25,7 @@ _DELETION: Final = {"delete": "all"}
 
 
 def has_place(where: StorePath) -> bool:
-    """Whether there is room for a journal: in drafts, at the root of the hierarchy only."""
+    """Whether there is room for the journal of a copy: in drafts, at the root of the hierarchy only."""
     return where.home is None or where.path == where.home.root
 
 
@@ -37,30 +37,36 @@ def of_copy(found: Found[Metadata]) -> Journal:
     return Journal(str(found.where), name, name, _COPY, digest, digest, verify=True)
 
 
-def of_deletion(found: Found[Metadata]) -> Journal:
-    """Return the journal of a deletion of a node."""
-    name = found.metadata.dialect
-    return Journal(str(found.where), name, name, _DELETION, "", "", verify=False)
+def key_of(where: StorePath) -> str:
+    """Return the key of the journal of a deletion, which lies beside the chunks in the hierarchy of a draft."""
+    return erasing.note_key_of(where)
+
+
+def begin_deletion(found: Found[Metadata]) -> None:
+    """Write the journal of a deletion of a node."""
+    where, name = found.where, found.metadata.dialect
+    begun = Journal(str(where), name, name, _DELETION, "", "", verify=False)
+    where.store.set(key_of(where), begun.document())
 
 
 def is_deletion(where: StorePath) -> bool:
     """Whether a deletion was begun and not finished."""
     if not is_left(where):
         return False
-    document: Any = documents.parse(bounded.document(where.store, where.prefix + KEY) or b"{}")
+    document: Any = documents.parse(bounded.document(where.store, key_of(where)) or b"{}")
     entries = document.get("omnizarr_conversion")
     return isinstance(entries, dict) and entries.get("options") == _DELETION
 
 
 def is_whole(where: StorePath) -> bool:
     """Whether a copy or a deletion was begun, which begins only where there is nothing else."""
-    document: Any = documents.parse(bounded.document(where.store, where.prefix + KEY) or b"{}")
+    document: Any = documents.parse(bounded.document(where.store, key_of(where)) or b"{}")
     return erasing.LEFT not in document
 
 
 def is_left(where: StorePath) -> bool:
     """Whether a copy or a deletion under this name was begun and not finished."""
-    value = bounded.document(where.store, where.prefix + KEY)
+    value = bounded.document(where.store, key_of(where))
     if value is None:
         return False
     document = documents.parse(value)
