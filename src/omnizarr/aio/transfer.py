@@ -30,6 +30,8 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
     if engine.is_remote(binding):
         rest = await fetching.read(binding, plan, out, concurrency)
         if rest is None:
+            if binding.if_nothing is not None and engine.may_be_gone(binding, out):
+                await waited(binding.if_nothing)
             return
         left, is_complete, error = rest
         engine.raise_of(binding, left, error)

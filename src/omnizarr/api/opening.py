@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import inspect
 import pathlib
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, Unpack
@@ -51,6 +50,7 @@ from omnizarr.stores import LocalStore, PrefixStore
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
 from omnizarr.stores.wrap import synchronized
 from omnizarr.support import suggestions
+from omnizarr.support.warned import warn
 
 Missing: TypeAlias = Literal["fill", "error"]
 _CREATING = ("a", "w", "w-", "x")
@@ -357,4 +357,4 @@ def warn_ignored(options: Mapping[str, Any]) -> None:
     check(options, IGNORED)
     for name, value in options.items():
         if value is not None:
-            warnings.warn(f"{name} is without effect", UserWarning, stacklevel=3)
+            warn(f"{name} is without effect")

@@ -241,7 +241,11 @@ def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int |
             reference.read(binding, plan, out, concurrency)
         return
     batch.wait()
-    left = [(job, rest) for number, job in enumerate(jobs) if (rest := batch.rest(number)) is not None]
+    rests = [(job, batch.rest(number)) for number, job in enumerate(jobs)]
+    for (binding, _, out), rest in rests:
+        if rest is None and binding.if_nothing is not None and may_be_gone(binding, out):
+            binding.if_nothing()
+    left = [(job, rest) for job, rest in rests if rest is not None]
     # Failed ones first: they explain why the others were cancelled.
     for (binding, plan, out), rest in sorted(left, key=lambda item: (item[1][2] is None, not item[1][0])):
         _finish(reference.read, binding, plan, out, concurrency, rest)
@@ -318,13 +322,18 @@ def read(
         reference.read(binding, plan, out, concurrency)
         return
     if rest is None:
-        if binding.if_nothing is not None and not isinstance(binding.store, LocalStore) and _is_filled(binding, out):
-            binding.if_nothing()  # the engine says of directories only that no chunk was there
+        if binding.if_nothing is not None and may_be_gone(binding, out):
+            binding.if_nothing()
         return
     if rest == _NOTHING_THERE:
         reference.check_home(binding)
     else:
         _finish(reference.read, binding, plan, out, concurrency, rest)
+
+
+def may_be_gone(binding: Binding, out: AnyArray) -> bool:
+    """Return whether no chunk may have been there: the engine says so only of directories."""
+    return not isinstance(binding.store, LocalStore) and _is_filled(binding, out)
 
 
 def _is_filled(binding: Binding, out: AnyArray) -> bool:

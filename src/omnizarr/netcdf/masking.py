@@ -12,7 +12,6 @@ Spec: netCDF4-python 1.7.5, ``Variable.set_auto_maskandscale``; NetCDF Users Gui
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -25,6 +24,7 @@ from omnizarr.netcdf.chars import as_characters, as_objects
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import AnyType, UserType, of_dtype
 from omnizarr.nodes import packing
+from omnizarr.support.warned import warn
 
 _UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # of netCDF4-python
 _NO_SCALE: Final = "invalid scale_factor or add_offset attribute, no unpacking done..."
@@ -135,11 +135,11 @@ class Packing(packing.Packing):
             data = self.meant(data)
             marks = self.viewed
         if scale and self.bad_scale:
-            warnings.warn(_NO_SCALE, stacklevel=3)
+            warn(_NO_SCALE)
         if not mask or marks is None:
             return self.scaled(data) if scale else data
         for problem in self.problems:
-            warnings.warn(problem, stacklevel=3)
+            warn(problem)
         data = np.asarray(data)
         found, filler = marks.find(data)
         values = self.scaled(data, found) if scale else data

@@ -9,7 +9,6 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -39,6 +38,7 @@ from omnizarr.nodes.detection import Documents, Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import Store, bounded, conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
+from omnizarr.support.warned import warn
 
 Nodes = Mapping[str, Documents]
 
@@ -261,7 +261,7 @@ def snapshot(
     except OmnizarrError as error:
         if use is not None:
             raise
-        warnings.warn(f"consolidated metadata is broken and ignored: {error}", UserWarning, stacklevel=4)
+        warn(f"consolidated metadata is broken and ignored: {error}")
         return None
     if nodes is None and use is not None:
         raise ConsolidatedMetadataError(
@@ -530,17 +530,13 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
         write(where, dialect, nodes, group)
     others = [path for path, node in nodes.items() if path and not is_of(dialect, node)]
     if others:
-        warnings.warn(
+        warn(
             f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({_some(others)}): "
             "open the group with use_consolidated=False to see them",
-            UserWarning,
-            stacklevel=3,
         )
     if unreachable:
-        warnings.warn(
+        warn(
             f"consolidated metadata leaves out what the store has no keys for ({_some(unreachable)})",
-            UserWarning,
-            stacklevel=3,
         )
     if dialect.consolidated.document is not None:
         return group.metadata, Snapshot(where, None, nodes)

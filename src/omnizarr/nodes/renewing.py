@@ -15,7 +15,6 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -35,6 +34,7 @@ from omnizarr.nodes.detection import Documents
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import Store, bounded, conflicts, pool
 from omnizarr.stores.interrupts import contextmanager
+from omnizarr.support.warned import warn
 
 Below: TypeAlias = Literal["same", "gone", "new"]
 """The effect of a change on the nodes below: none, removed, or replaced."""
@@ -182,10 +182,8 @@ def _renew_for(changes: Sequence[Change], error: BaseException | None = None) ->
         try:
             _renew_above([change._seen_from(there) for change, there in outside])  # noqa: SLF001 - of its kind
         except OmnizarrError as failure:
-            warnings.warn(
+            warn(
                 f"the groups above {changes[0].where} may have consolidated metadata that is now stale: {failure}",
-                UserWarning,
-                stacklevel=4,
             )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from omnizarr.errors import Remedy, Setting, SettingError
 from omnizarr.settings import ENGINES, FETCHES, config
+from omnizarr.support.warned import warn
 
 _MODULE: Final = "omnizarr._native"
 _FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # a lookup takes as long as a call
@@ -24,7 +24,7 @@ def module() -> Any:
     except ImportError as error:
         if not (isinstance(error, ModuleNotFoundError) and error.name == _MODULE):
             message = f"the native engine cannot be loaded ({error}): the reference engine serves, slower"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warn(message, RuntimeWarning)
         return None
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=native.settle, after_in_child=native.forget_after_fork)

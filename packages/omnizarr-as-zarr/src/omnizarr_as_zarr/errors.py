@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
-
 from omnizarr.errors import (
     ArrayIndexError,
     ArrayNotFoundError,
@@ -21,6 +18,7 @@ from omnizarr.errors import (
     UnknownCodecError,
     VindexInvalidSelectionError,
 )
+from omnizarr.support.warned import warn as warn
 
 NegativeStepError = ArrayIndexError  # nothing raises it here: steps can be negative
 
@@ -47,17 +45,6 @@ class ZarrUserWarning(UserWarning):
 
 class ZarrRuntimeWarning(RuntimeWarning):
     """Arguments or settings without effect."""
-
-
-_OURS = {"omnizarr", "omnizarr_as_zarr"}
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """Give a warning at the first line outside of omnizarr."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
 
 
 __all__ = [

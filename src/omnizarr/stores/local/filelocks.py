@@ -22,7 +22,6 @@ import os
 import stat
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -33,6 +32,7 @@ from omnizarr.errors import OmnizarrError, StoreAccessError
 from omnizarr.stores import system, threads
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.interrupts import contextmanager
+from omnizarr.support.warned import warn
 
 try:
     import fcntl
@@ -214,10 +214,9 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
             _close(taken)
             with suppress(OSError), taken.opened() as folder:
                 os.unlink(folder.place(taken.name), dir_fd=folder.file)
-            warnings.warn(
+            warn(
                 f"the file system of {path!r} does not lock files: other processes are not kept out",
                 RuntimeWarning,
-                stacklevel=2,
             )
             return False
         _close(taken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 import weakref
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -37,6 +36,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.local.archive import Archive, Mode, Value
 from omnizarr.stores.wrap.wrappers import ReadOnlyStore
+from omnizarr.support.warned import warn
 
 if TYPE_CHECKING:
     from omnizarr.stores.kinds import Place
@@ -303,7 +303,7 @@ def _close_at_the_end(archive: Archive) -> None:
     try:
         archive.close()
     except (OmnizarrError, OSError) as error:
-        warnings.warn(f"the changes of an archive that was not closed are lost: {error}", RuntimeWarning, stacklevel=2)
+        warn(f"the changes of an archive that was not closed are lost: {error}", RuntimeWarning)
 
 
 def _mode(mode: str) -> Mode:

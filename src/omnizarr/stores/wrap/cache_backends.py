@@ -12,13 +12,13 @@ import math
 import os
 import struct
 import time
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Span, Store
+from omnizarr.support.warned import warn
 
 Name: TypeAlias = tuple[str, Span | None]
 """A key, and the part of its value; None: all of it."""
@@ -271,7 +271,7 @@ class StoreBackend:
         if not self._has_warned:
             self._has_warned = True
             text = f"the cache {self._store!r} does not work, and is done without: {error}"
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warn(text, RuntimeWarning)
 
 
 def namespace_of(store: Store) -> str:
