@@ -166,3 +166,101 @@ def _(field: Field) -> None:
     (below / "up").symlink_to(field.received / "x.n5")
     (below / "outside").symlink_to(field.secret.parent)
     (field.received / "x.n5" / "2").symlink_to(field.secret)
+
+
+# -- repositories of Icechunk
+
+REPOSITORY = tuple(
+    f"omnizarr {each}"
+    for each in (
+        "info {x}",
+        "tree {x}",
+        "missing {x}",
+        "check --data {x}",
+        "stat {x}",
+        "digest {x}",
+        "convert --dry-run {x} {out}",
+    )
+)
+COPIES = (*REPOSITORY, "omnizarr get {x}/v", "omnizarr convert {x} {out}")
+
+
+def _repository(field: Field, container: str | None = None, location: str | None = None, length: int = 1) -> None:
+    """Make a repository with an array, of which a chunk may lie elsewhere."""
+    import icechunk
+    import zarr
+
+    config = icechunk.RepositoryConfig.default()
+    if container is not None:
+        store = icechunk.local_filesystem_store(container.removeprefix("file://"))
+        config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(container, store))
+    storage = icechunk.local_filesystem_storage(str(field.received / "repo"))
+    session = icechunk.Repository.create(storage, config=config).writable_session("main")
+    array = zarr.create_array(session.store, name="v", shape=(length,), chunks=(length,), dtype="u1", compressors=None)
+    if location is None:
+        array[...] = 1
+    else:
+        spec = icechunk.VirtualChunkSpec([0], location, 0, length)
+        session.store.set_virtual_refs("v", [spec], validate_containers=False)
+    session.commit("x")
+
+
+@attack("files", "Icechunk: virtual chunks of a file of the victim", *COPIES)
+def _(field: Field) -> None:
+    _repository(field, f"file://{field.secret.parent}/", f"file://{field.secret}", len(SECRET))
+
+
+@attack("files", "Icechunk: virtual chunks in a directory above", *COPIES)
+def _(field: Field) -> None:
+    _repository(field, f"file://{field.root}/", f"file://{field.secret}", len(SECRET))
+
+
+@attack("files", "Icechunk: virtual chunks behind a link beside the repository", *COPIES)
+def _(field: Field) -> None:
+    inside = field.received / "repo" / "data"
+    _repository(field, f"file://{inside}/", f"file://{inside}/x", len(SECRET))
+    inside.mkdir()
+    (inside / "x").symlink_to(field.secret)
+
+
+@attack("files", "Icechunk: virtual chunks of 2^62 bytes", *COPIES)
+def _(field: Field) -> None:
+    import icechunk
+    import zarr
+
+    inside = field.received / "repo"
+    config = icechunk.RepositoryConfig.default()
+    store = icechunk.local_filesystem_store(f"{inside}/")
+    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(f"file://{inside}/", store))
+    storage = icechunk.local_filesystem_storage(str(inside))
+    session = icechunk.Repository.create(storage, config=config).writable_session("main")
+    zarr.create_array(session.store, name="v", shape=(9,), chunks=(9,), dtype="u1", compressors=None)
+    spec = icechunk.VirtualChunkSpec([0], f"file://{inside}/config.yaml", 0, 1 << 62)
+    session.store.set_virtual_refs("v", [spec], validate_containers=False)
+    session.commit("x")
+
+
+@attack("files", "Icechunk: 10^9 chunks, of which 3 are stored", *REPOSITORY)
+def _(field: Field) -> None:
+    import icechunk
+    import zarr
+
+    storage = icechunk.local_filesystem_storage(str(field.received / "repo"))
+    session = icechunk.Repository.create(storage).writable_session("main")
+    array = zarr.create_array(session.store, name="v", shape=(10**9,), chunks=(1,), dtype="u1", compressors=None)
+    for at in (0, 77, 10**9 - 1):
+        array[at] = 1
+    session.commit("x")
+
+
+@attack("files", "Icechunk: snapshots of garbage", *COPIES)
+def _(field: Field) -> None:
+    _repository(field)
+    for file in (field.received / "repo" / "snapshots").iterdir():
+        file.write_bytes(file.read_bytes()[:40] + b"\xff" * 4000)
+
+
+@attack("files", "Icechunk: a branch that is no snapshot", *COPIES)
+def _(field: Field) -> None:
+    _repository(field)
+    (field.received / "repo" / "refs" / "branch.main" / "ref.json").write_text('{"snapshot": "../../../elsewhere"}')
