@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from omnizarr.formats.documents import parse
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, strict, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
-from omnizarr.stores import pool, ranges, threads, verbs
+from omnizarr.stores import ranges, threads, verbs
 from omnizarr.stores.access import Chunks
 from omnizarr.stores.base import (
     Buffer,
@@ -24,13 +24,11 @@ from omnizarr.stores.base import (
     Features,
     Listing,
     Parts,
-    Request,
     Span,
     Store,
     answers,
     as_prefix,
     bounds,
-    check_key,
     cut,
     fill,
     is_key,
@@ -41,6 +39,7 @@ from omnizarr.stores.base import Extent as FilePart
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.manifest import AnyManifest, Extent, Manifest, Strided
+from omnizarr.stores.manifests.parts import PartStore, Wanted
 from omnizarr.stores.ranges import Range
 
 Loader: TypeAlias = Callable[[], AnyManifest]
@@ -48,7 +47,6 @@ Loader: TypeAlias = Callable[[], AnyManifest]
 
 Strings: TypeAlias = list[str]  # in a class whose `list` is a method
 
-_ALL: Final = (0, None)
 _DIALECTS: Final = (V3, V2)
 
 
@@ -125,27 +123,6 @@ class Table:
         return chains.bind(chains.without(codecs, mask, len(whole.filters)), spec) if mask else whole
 
 
-class _Wanted(NamedTuple):
-    """One request."""
-
-    position: int
-    key: str
-    span: Span
-    found: Buffer | _Chunk | None
-    most: int | None
-
-    @property
-    def range(self) -> Range | None:
-        """The bytes of the file that are needed, if they follow one another."""
-        if not isinstance(self.found, _Chunk):
-            return None
-        extent = self.found.extent
-        if extent.parts > 1 or extent.skipped:
-            return Range(extent.file, extent.offset, extent.stop)
-        start, stop = _within(extent, self.span)
-        return Range(extent.file, start, stop)
-
-
 class _Chunk(NamedTuple):
     """A chunk that is stored."""
 
@@ -159,7 +136,7 @@ def _within(extent: Extent, span: Span) -> tuple[int, int]:
     return extent.offset + min(start, extent.length), extent.offset + min(start + length, extent.length)
 
 
-class ManifestStore(Store):
+class ManifestStore(PartStore):
     r"""A read-only store: documents in memory, and chunks in files of any format.
 
     Parameters
@@ -199,7 +176,7 @@ class ManifestStore(Store):
     >>> folder.cleanup()
     """
 
-    read_only = True
+    _Place = _Chunk
     notes: tuple[str, ...] = ()
     """What of the files is not shown, or is shown as something else, by name. A reader sets it."""
 
@@ -309,55 +286,18 @@ class ManifestStore(Store):
             if end < 0:
                 return
 
-    def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return a document, or read a chunk from its file."""
-        found = self._find(key)
-        if not isinstance(found, _Chunk):
-            return None if found is None else cut(found, span)
-        return self._values([_Wanted(0, key, _ALL if span is None else span, found, None)])[0][1]
+    def _range(self, place: _Chunk, span: Span) -> Range:
+        extent = place.extent
+        if extent.parts > 1 or extent.skipped:
+            return Range(extent.file, extent.offset, extent.stop)
+        start, stop = _within(extent, span)
+        return Range(extent.file, start, stop)
 
-    @answers(verbs.get_within)
-    def _get_within(self, key: str, most: int) -> Buffer | None:
-        """Read the chunk, unless it is too large."""
-        ((_, value),) = self._get_each([(key, None)], most)
-        return value
+    def _known_size(self, place: _Chunk) -> int:
+        return place.extent.size
 
-    @answers(verbs.get_many_within)
-    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
-        """Read concurrently, and neighbours together."""
-        return self._get_each(((key, None) for key in keys), most)
-
-    @answers(verbs.get_many)
-    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Read concurrently, and neighbours together."""
-        return self._get_each(requests, None)
-
-    def _get_each(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
-        groups = ranges.neighbours(self._wanted(requests, most), lambda wanted: wanted.range)
-        for _, values in pool.gather(self._values, groups, self.features.concurrency):
-            yield from values
-
-    def _wanted(self, requests: Iterable[Request], most: int | None) -> Iterator[_Wanted]:
-        for position, (key, span) in enumerate(requests):
-            found = self._find(key)
-            if most is not None and found is not None:
-                size = found.extent.size if isinstance(found, _Chunk) else len(found)
-                verbs.check_limit(self, key, size, most)
-            yield _Wanted(position, key, _ALL if span is None else span, found, most)
-
-    def _values(self, group: list[_Wanted]) -> list[tuple[int, Buffer | None]]:
-        """Read what lies together."""
-        first = group[0]
-        if not isinstance(first.found, _Chunk):
-            return [(first.position, None if first.found is None else cut(first.found, first.span))]
-        try:
-            parts = self._parts([each for each in group if isinstance(each.found, _Chunk)])
-        except OmnizarrError as error:
-            raise error.add(key=first.key)
-        return [(each.position, part) for each, part in zip(group, parts, strict=True)]
-
-    def _parts(self, group: list[_Wanted]) -> Buffers:
-        chunks: list[Any] = [each.found for each in group]
+    def _parts(self, group: Sequence[Wanted], most: int | None) -> Buffers:
+        chunks: list[_Chunk] = [each.found for each in group]
         file = self._files[chunks[0].extent.file]
         spans = [span for each, chunk in zip(group, chunks, strict=True) for span in _spans_of(chunk.extent, each.span)]
         self._check_end(file, max(stop for _, stop in spans))
@@ -370,20 +310,20 @@ class ManifestStore(Store):
         found: Buffers = []
         for each, chunk in zip(group, chunks, strict=True):
             own = [parts.pop(0) for _ in _spans_of(chunk.extent, each.span)]
-            found.append(self._value(each, chunk, own))
+            found.append(self._value(each, chunk, own, most))
         return found
 
     def _check_end(self, file: File, stop: int) -> None:
         if file.size is not None and stop > file.size:
             raise file.too_short(stop)
 
-    def _value(self, wanted: _Wanted, chunk: _Chunk, parts: Buffers) -> Buffer:
+    def _value(self, wanted: Wanted, chunk: _Chunk, parts: Buffers, most: int | None = None) -> Buffer:
         """Return what was asked for, from the parts of the file."""
         extent = chunk.extent
         if extent.skipped:
             value = self._encoded(chunk, parts[0])
-            if wanted.most is not None:
-                verbs.check_limit(self, wanted.key, len(value), wanted.most)
+            if most is not None:
+                verbs.check_limit(self, wanted.key, len(value), most)
             return cut(value, wanted.span)
         if extent.parts > 1:
             if len(parts) == 1:
@@ -442,7 +382,7 @@ class ManifestStore(Store):
         wanted = [_within(extent, span) for span in spans]
         self._check_end(file, max((stop for _, stop in wanted), default=0))
         values = [
-            self._value(_Wanted(0, key, span, found, None), found, [part])
+            self._value(Wanted(0, key, span, found), found, [part])
             for span, part in zip(spans, file.read(wanted), strict=True)
         ]
         return Parts(values, extent.size)
@@ -485,16 +425,6 @@ class ManifestStore(Store):
                 return None
         return self._known
 
-    def exists(self, key: str) -> bool:
-        """Whether there is a document, or a chunk is stored. This does not look for the file."""
-        return self._find(key) is not None
-
-    @answers(verbs.has_any)
-    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Whether there is one of them."""
-        prefix = as_prefix(prefix)
-        return any(self.exists(prefix + name) for name in names)
-
     def size(self, key: str) -> int | None:
         """Return the size of a value, without reading it unless it must be encoded again."""
         found = self._find(key)
@@ -515,10 +445,6 @@ class ManifestStore(Store):
         return None if file.marker is None else (file.path, file.size, file.marker, found.extent)
 
     # -- listing ---------------------------------------------------------------------
-
-    def list(self) -> Iterator[str]:
-        """Yield the keys of all documents and stored chunks."""
-        return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the keys of documents and stored chunks under `prefix`."""
@@ -586,24 +512,8 @@ class ManifestStore(Store):
 
     # -- the store itself ------------------------------------------------------------
 
-    def set(self, key: str, value: Buffer) -> None:
-        """Raise ReadOnlyError."""
-        check_key(key)
-        self._refuse()
-
-    def delete(self, key: str) -> None:
-        """Raise ReadOnlyError."""
-        check_key(key)
-        self._refuse()
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return this store, which is read-only. A writable one is refused."""
-        if not read_only:
-            self._refuse()
-        return self
-
-    def _refuse(self) -> NoReturn:
-        raise ReadOnlyError(
+    def _refusal(self) -> ReadOnlyError:
+        return ReadOnlyError(
             "files of other formats can only be read",
             store=repr(self),
             remedy='open it with mode "r", and convert it to Zarr to change it',

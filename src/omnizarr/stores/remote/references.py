@@ -13,12 +13,10 @@ Guarantees
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from omnizarr.errors import (
     NodeNotFoundError,
@@ -30,7 +28,7 @@ from omnizarr.errors import (
     StoreAccessError,
     StoreError,
 )
-from omnizarr.stores import bounded, pool, ranges, trust, verbs
+from omnizarr.stores import bounded, trust, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -38,17 +36,16 @@ from omnizarr.stores.base import (
     Features,
     Listing,
     Parts,
-    Request,
     Span,
     Store,
     answers,
     as_prefix,
     bounds,
     check_key,
-    cut,
     fill,
     parts_of,
 )
+from omnizarr.stores.manifests.parts import ALL, PartStore, Wanted
 from omnizarr.stores.ranges import Range
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import reference_sets
@@ -65,34 +62,11 @@ else:
 
 T = TypeVar("T")
 
-_ALL: Final = (0, None)
 _NODES: Final = ("zarr.json", ".zgroup", ".zarray", METADATA)
 """Documents that show that a directory, which a server may not list, is a hierarchy."""
 
 
-class _Wanted(NamedTuple):
-    """One request."""
-
-    position: int
-    key: str
-    span: Span
-    found: Reference | None
-
-    @property
-    def range(self) -> Range | None:
-        """The bytes to read from the file; None if the reference has no length."""
-        if not isinstance(self.found, Target) or self.found.length is None:
-            return None
-        start, length = bounds(self.span, self.found.length)
-        return Range(self.found.url, self.found.offset + start, self.found.offset + start + length)
-
-    @property
-    def size(self) -> int | None:
-        """The number of bytes of the value; None if the reference has no length."""
-        return self.found.length if isinstance(self.found, Target) else len(self.found or b"")
-
-
-class ReferenceStore(Store):
+class ReferenceStore(PartStore):
     """A store of Kerchunk references.
 
     Parameters
@@ -146,7 +120,7 @@ class ReferenceStore(Store):
     >>> folder.cleanup()
     """
 
-    read_only = True
+    _Place = Target
 
     def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], /, **options: Any) -> None:
         given = Options.of(options)
@@ -202,59 +176,24 @@ class ReferenceStore(Store):
         except OmnizarrError as error:
             raise error.add(store=repr(self), key=key)
 
-    def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the part of the file to which the key refers."""
-        found = self._find(key)
-        if not isinstance(found, Target):
-            return None if found is None else cut(found, span)
-        return self._read(key, found, [_ALL if span is None else span])[0]
+    def _range(self, place: Target, span: Span) -> Range | None:
+        if place.length is None:
+            return None
+        start, length = bounds(span, place.length)
+        return Range(place.url, place.offset + start, place.offset + start + length)
 
-    @answers(verbs.get_within)
-    def _get_within(self, key: str, most: int) -> Buffer | None:
-        """Read the part of the file to which the key refers, unless it is too large."""
-        ((_, value),) = self._get_each([(key, None)], most)
-        return value
+    def _known_size(self, place: Target) -> int | None:
+        return place.length
 
-    @answers(verbs.get_many_within)
-    def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
-        """Read concurrently, and combine neighbouring parts of one file."""
-        return self._get_each(((key, None) for key in keys), most)
-
-    @answers(verbs.get_many)
-    def _get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Read concurrently, and combine neighbouring parts of one file."""
-        return self._get_each(requests, None)
-
-    def _get_each(self, requests: Iterable[Request], most: int | None) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield the values; with `most`, raise StoreLimitError for those of more bytes."""
-        groups = ranges.neighbours(self._wanted(requests, most), lambda wanted: wanted.range)
-        read_group = partial(self._read_group, most=most)
-        for group in groups:
-            if isinstance(group[0].found, Target):  # values in the references themselves need no file
-                for _, answers in pool.gather(read_group, itertools.chain([group], groups), self.features.concurrency):
-                    yield from answers
-            else:
-                yield from read_group(group)
-
-    def _wanted(self, requests: Iterable[Request], most: int | None) -> Iterator[_Wanted]:
-        """Yield the requests with what they refer to."""
-        for position, (key, span) in enumerate(requests):
-            wanted = _Wanted(position, key, _ALL if span is None else span, self._find(key))
-            if most is not None and wanted.found is not None:
-                verbs.check_limit(self, key, wanted.size or 0, most)
-            yield wanted
-
-    def _read_group(self, group: list[_Wanted], most: int | None) -> list[tuple[int, Buffer | None]]:
+    def _parts(self, group: Sequence[Wanted], most: int | None) -> Buffers:
         first = group[0]
-        if not isinstance(first.found, Target):
-            return [(first.position, None if first.found is None else cut(first.found, first.span))]
         if len(group) == 1:
-            return [(first.position, self._read(first.key, first.found, [first.span], most)[0])]
-        parts = [each.range for each in group if each.range is not None]
+            return self._read(first.key, first.found, [first.span], most)
+        found = (self._range(each.found, each.span) for each in group)
+        parts = [each for each in found if each is not None]
         start, stop = parts[0].start, parts[-1].stop
         around = Target(first.found.url, start, stop - start)
-        values = self._read(first.key, around, [(begin - start, end - start) for _, begin, end in parts])
-        return [(each.position, part) for each, part in zip(group, values, strict=True)]
+        return self._read(first.key, around, [(begin - start, end - start) for _, begin, end in parts])
 
     @answers(verbs.get_spans)
     def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
@@ -274,7 +213,7 @@ class ReferenceStore(Store):
             wanted = [_within(target, span) for span in spans]
             if len(wanted) != 1:
                 return verbs.get_spans(store, name, wanted)
-            if target.length is not None or spans[0] != _ALL:
+            if target.length is not None or spans[0] != ALL:
                 part = store.get(name, wanted[0])
             else:
                 part = store.get(name) if most is None else verbs.get_within(store, name, most)
@@ -337,16 +276,6 @@ class ReferenceStore(Store):
             remedy="make the references again",
         )
 
-    def exists(self, key: str) -> bool:
-        """Whether there is a reference. This does not look for the file."""
-        return self._find(key) is not None
-
-    @answers(verbs.has_any)
-    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Whether there is one of the references."""
-        prefix = as_prefix(prefix)
-        return any(self._find(prefix + name) is not None for name in names)
-
     def size(self, key: str) -> int | None:
         """Return the size that the reference states; only for whole files, ask for the size of the file."""
         found = self._find(key)
@@ -391,10 +320,6 @@ class ReferenceStore(Store):
 
     # -- listing ------------------------------------------------------------------
 
-    def list(self) -> Iterator[str]:
-        """Yield every key with a reference."""
-        return self.list_prefix("")
-
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key under `prefix`."""
         return self._set.keys(as_prefix(prefix))
@@ -403,24 +328,14 @@ class ReferenceStore(Store):
         """Return the keys and prefixes directly under `prefix`."""
         return self._set.below(as_prefix(prefix))
 
-    # -- not supported ----------------------------------------------------
+    # -- the store itself ------------------------------------------------
 
-    def set(self, key: str, value: Buffer) -> None:
-        """Raise ReadOnlyError."""
-        self._refuse()
-
-    def delete(self, key: str) -> None:
-        """Raise ReadOnlyError."""
-        self._refuse()
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
         """Return a store for the same references. A writable one is refused."""
-        if not read_only:
-            self._refuse()
-        return copy.copy(self)
+        return copy.copy(super().with_read_only(read_only))
 
-    def _refuse(self) -> NoReturn:
-        raise cannot_write(repr(self))
+    def _refusal(self) -> ReadOnlyError:
+        return cannot_write(repr(self))
 
     @property
     def place(self) -> str:
