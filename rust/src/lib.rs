@@ -17,6 +17,7 @@
 //! | [`codecs`] | bytes to bytes, elements to elements |
 //! | [`threads`] | threads that work for one call |
 //! | [`store`] | where chunks are kept |
+//! | [`manifest`] | where chunks lie in files of other formats |
 //! | [`cache`] | decoded chunks and indexes that are kept |
 //! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |
 //! | `files` | a store in a directory; chunks in files of other formats |
@@ -38,6 +39,7 @@ pub mod codecs;
 pub mod cache;
 #[cfg(unix)]
 pub mod files;
+pub mod manifest;
 pub mod store;
 
 pub mod chain;

@@ -901,8 +901,12 @@ impl Engine {
         manifest: Option<manifests::Given<'_>>,
         skipping: Vec<(u32, PyRef<'_, PyCodecs>)>,
     ) -> PyResult<Self> {
+        let manifest = manifest.map(|manifest| manifests::shared(&manifest));
         #[cfg(feature = "remote")]
-        let far = remote.map(|remote| far::Far::new(remote, store.clone_ref(py)).map(Arc::new)).transpose()?;
+        let far = remote
+            .map(|remote| far::Far::new(remote, manifest.as_ref().and_then(manifests::located), store.clone_ref(py)))
+            .transpose()?
+            .map(Arc::new);
         #[cfg(not(feature = "remote"))]
         if remote.is_some() {
             return Err(unknown("stores that are far away"));
@@ -913,7 +917,6 @@ impl Engine {
             None => Arc::new(PyStore { store, values, concurrency, most_in_flight, is_conditional }),
             Some(root) => files(root, fsync, home)?,
         };
-        let manifest = manifest.map(|manifest| manifests::shared(&manifest));
         let array = Array {
             keys: Keys { head, separator, tail, scalar, grid: manifest.as_ref().map(manifests::grid) },
             skipping: manifest.as_ref().and_then(|manifest| manifests::skipping(manifest, skipping)),
@@ -1244,6 +1247,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(unix)]
     {
         module.add_class::<manifests::PySources>()?;
+        #[cfg(feature = "remote")]
+        module.add_class::<manifests::PyVersions>()?;
         module.add_class::<manifests::PyManifest>()?;
         module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
         module.add_function(wrap_pyfunction!(small::present, module)?)?;

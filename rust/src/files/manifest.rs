@@ -12,11 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::{READ, beneath, nanoseconds, read_fully};
 use crate::error::{Error, Result};
+use crate::manifest::{Extent, Manifest, outside};
 use crate::store::{Change, Stamp, Store, Value};
 use crate::threads::locked;
 
-/// The length of a chunk that is not stored.
-const NOT_STORED: u64 = u64::MAX;
 /// Parts with at most this number of bytes between them are read together.
 const GAP: u64 = 16 * 1024;
 /// The most bytes that are read together for several parts.
@@ -35,164 +34,6 @@ pub struct Source {
     pub modified: i128,
 }
 
-/// Columns of numbers, by the number of the chunk.
-#[derive(Clone, Debug)]
-pub struct Columns {
-    /// The first byte of each chunk.
-    pub offsets: Vec<u64>,
-    /// Bytes of each chunk.
-    pub lengths: Vec<u64>,
-    /// The file of each chunk; None: the first.
-    pub files: Option<Vec<u32>>,
-}
-
-/// Chunks at regular distances: see `Strided` in Python.
-#[derive(Clone, Debug)]
-pub struct Strided {
-    /// The first byte of the array.
-    pub start: u64,
-    /// Bytes from one chunk to the next along each dimension.
-    pub steps: Vec<u64>,
-    /// The dimension of the units.
-    pub axis: usize,
-    /// Units of the array.
-    pub units: u64,
-    /// Units of a chunk.
-    pub per_chunk: u64,
-    /// Bytes of a unit.
-    pub unit: u64,
-    /// Bytes from one unit to the next.
-    pub stride: u64,
-    /// The number of the file.
-    pub file: u32,
-}
-
-/// Where the chunks of an array lie.
-#[derive(Clone, Debug)]
-pub enum Chunks {
-    /// Anywhere.
-    Columns(Columns),
-    /// At regular distances.
-    Strided(Strided),
-}
-
-/// The bytes of a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Extent {
-    file: u32,
-    offset: u64,
-    length: u64,
-    parts: u64,
-    stride: u64,
-    padding: u64,
-}
-
-/// Where the chunks of an array lie, and in which files.
-#[derive(Debug)]
-pub struct Manifest {
-    /// Number of chunks along each dimension.
-    pub grid: Vec<u64>,
-    /// Where they lie.
-    pub chunks: Chunks,
-    /// The codecs that each chunk skips.
-    pub skipped: Option<Vec<u32>>,
-    /// The files.
-    pub sources: Arc<Vec<Source>>,
-}
-
-impl Manifest {
-    /// Return the number of a chunk; None if there is no such chunk.
-    #[must_use]
-    pub fn number(&self, coords: &[u64]) -> Option<u64> {
-        if coords.len() != self.grid.len() {
-            return None;
-        }
-        self.grid.iter().zip(coords).try_fold(0_u64, |number, (&length, &coordinate)| {
-            if coordinate >= length {
-                return None;
-            }
-            number.checked_mul(length)?.checked_add(coordinate)
-        })
-    }
-
-    /// Return which codecs a chunk skips.
-    #[must_use]
-    pub fn mask(&self, coords: &[u64]) -> u32 {
-        let Some(skipped) = &self.skipped else { return 0 };
-        let number = self.number(coords).and_then(|number| usize::try_from(number).ok());
-        number.and_then(|number| skipped.get(number)).copied().unwrap_or(0)
-    }
-
-    fn find(&self, number: u64) -> Result<Option<Extent>> {
-        match &self.chunks {
-            Chunks::Columns(columns) => columns.find(number),
-            Chunks::Strided(strided) => strided.find(number, &self.grid).map(Some),
-        }
-    }
-
-    /// Return a store that reads its files, for one plan.
-    #[must_use]
-    pub fn session(&self) -> Session<'_> {
-        Session { manifest: self, first: OnceLock::new(), others: Mutex::new(HashMap::new()) }
-    }
-}
-
-fn outside() -> Error {
-    Error::refused("a chunk outside the manifest")
-}
-
-impl Columns {
-    fn find(&self, number: u64) -> Result<Option<Extent>> {
-        let at = usize::try_from(number).map_err(|_| outside())?;
-        let (&offset, &length) = self.offsets.get(at).zip(self.lengths.get(at)).ok_or_else(outside)?;
-        if length == NOT_STORED {
-            return Ok(None);
-        }
-        let file = match &self.files {
-            None => 0,
-            Some(files) => *files.get(at).ok_or_else(outside)?,
-        };
-        Ok(Some(Extent { file, offset, length, parts: 1, stride: 0, padding: 0 }))
-    }
-}
-
-impl Strided {
-    fn find(&self, number: u64, grid: &[u64]) -> Result<Extent> {
-        let (mut rest, mut offset, mut place) = (number, Some(self.start), 0);
-        for (axis, &length) in grid.iter().enumerate().rev() {
-            if length == 0 {
-                return Err(outside());
-            }
-            let coordinate = rest % length;
-            rest /= length;
-            let step = self.steps.get(axis).ok_or_else(outside)?;
-            offset = step.checked_mul(coordinate).and_then(|step| step.checked_add(offset?));
-            if axis == self.axis {
-                place = coordinate;
-            }
-        }
-        let first = place.checked_mul(self.per_chunk).ok_or_else(outside)?;
-        let count = self.per_chunk.min(self.units.checked_sub(first).ok_or_else(outside)?);
-        let missing = self.per_chunk - count;
-        let padding = missing.checked_mul(self.unit).ok_or_else(outside)?;
-        let offset = offset.ok_or_else(outside)?;
-        if count == 1 || self.stride == self.unit {
-            let length = count.checked_mul(self.unit).ok_or_else(outside)?;
-            return Ok(Extent { file: self.file, offset, length, parts: 1, stride: 0, padding });
-        }
-        Ok(Extent { file: self.file, offset, length: self.unit, parts: count, stride: self.stride, padding })
-    }
-}
-
-impl Extent {
-    fn size(&self) -> Result<u64> {
-        self.parts
-            .checked_mul(self.length)
-            .and_then(|size| size.checked_add(self.padding))
-            .ok_or_else(|| Error::broken("larger than memory"))
-    }
-}
-
 /// A file that is open.
 struct Opened {
     file: File,
@@ -201,6 +42,7 @@ struct Opened {
 /// The files of one plan.
 pub struct Session<'a> {
     manifest: &'a Manifest,
+    sources: &'a [Source],
     /// The file of most manifests.
     first: OnceLock<Opened>,
     others: Mutex<HashMap<u32, Arc<Opened>>>,
@@ -236,9 +78,15 @@ fn opened(source: &Source) -> Result<Opened> {
     Ok(Opened { file })
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    /// A store that reads the files of a manifest, for one plan.
+    #[must_use]
+    pub fn new(manifest: &'a Manifest, sources: &'a [Source]) -> Self {
+        Self { manifest, sources, first: OnceLock::new(), others: Mutex::new(HashMap::new()) }
+    }
+
     fn source(&self, number: u32) -> Result<&Source> {
-        self.manifest.sources.get(number as usize).ok_or_else(outside)
+        self.sources.get(number as usize).ok_or_else(outside)
     }
 
     fn file(&self, number: u32) -> Result<Held<'_>> {
@@ -345,31 +193,16 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Fill `out` from byte `start` of the parts on, which lie apart.
-    fn read_apart(&self, start: u64, out: &mut [u8]) -> Result<()> {
-        let Extent { offset, length, stride, .. } = self.extent;
-        let (first, last) = (start / length, (start + out.len() as u64 - 1) / length);
-        let span = (last - first) * stride + length;
+    /// Return where the parts begin and end that hold `size` bytes from `start` on, if they lie apart, but near each other.
+    fn around(&self, start: u64, size: usize) -> Option<(u64, usize)> {
+        let Extent { offset, length, stride, parts, .. } = self.extent;
+        if parts <= 1 || length == 0 || size == 0 || start >= parts.saturating_mul(length) {
+            return None;
+        }
+        let (first, last) = (start / length, ((start + size as u64 - 1) / length).min(parts - 1));
+        let span = (last - first).saturating_mul(stride).saturating_add(length);
         let is_near = stride >= length && stride - length <= GAP && span <= LARGEST;
-        let mut around = vec![0; if is_near { usize::try_from(span).unwrap_or(0) } else { 0 }];
-        if is_near {
-            read_exactly(self.file.file(), offset + first * stride, &mut around)?;
-        }
-        let mut done = 0;
-        for number in first..=last {
-            let skip = if number == first { start - first * length } else { 0 };
-            let size = usize::try_from(length - skip).unwrap_or(usize::MAX).min(out.len() - done);
-            let place = &mut out[done..done + size];
-            if is_near {
-                let at = usize::try_from((number - first) * stride + skip).unwrap_or(usize::MAX);
-                let bytes = around.get(at..at + size).ok_or_else(|| Error::broken("the file ends before the chunk"))?;
-                place.copy_from_slice(bytes);
-            } else {
-                read_exactly(self.file.file(), offset + number * stride + skip, place)?;
-            }
-            done += size;
-        }
-        Ok(())
+        is_near.then_some((offset + first * stride, usize::try_from(span).ok()?))
     }
 }
 
@@ -379,20 +212,18 @@ impl Value for Part<'_> {
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
-        let Extent { offset, length, parts, padding, .. } = self.extent;
-        let stored = self.extent.size()? - padding;
-        let available = usize::try_from(self.extent.size()?.saturating_sub(start)).unwrap_or(usize::MAX).min(out.len());
-        let in_file = usize::try_from(stored.saturating_sub(start)).unwrap_or(usize::MAX).min(available);
-        let (bytes, zeros) = out[..available].split_at_mut(in_file);
-        zeros.fill(0);
-        if bytes.is_empty() {
-        } else if parts == 1 {
-            let place = offset.checked_add(start).ok_or_else(outside)?;
-            read_exactly(self.file.file(), place, bytes)?;
-        } else if length > 0 {
-            self.read_apart(start, bytes)?;
-        }
-        Ok(available)
+        let file = self.file.file();
+        let Some((from, size)) = self.around(start, out.len()) else {
+            return self.extent.read(start, out, |place, out| read_exactly(file, place, out));
+        };
+        let mut around = vec![0; size];
+        read_exactly(file, from, &mut around)?;
+        self.extent.read(start, out, |place, out| {
+            let at = usize::try_from(place - from).unwrap_or(usize::MAX);
+            let bytes = at.checked_add(out.len()).and_then(|end| around.get(at..end));
+            out.copy_from_slice(bytes.ok_or_else(outside)?);
+            Ok(())
+        })
     }
 
     fn stamp(&self) -> Result<Option<Stamp>> {
@@ -407,6 +238,7 @@ impl Value for Part<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::{Chunks, Columns, NOT_STORED, Strided};
 
     fn written(name: &str, data: &[u8]) -> Source {
         let root = std::fs::canonicalize(std::env::temp_dir()).unwrap();
@@ -417,14 +249,14 @@ mod tests {
         Source { path: path.to_str().unwrap().into(), size: metadata.len(), modified }
     }
 
-    fn remove(manifest: &Manifest) {
-        for source in manifest.sources.iter() {
+    fn remove(sources: &[Source]) {
+        for source in sources {
             let _ = std::fs::remove_file(std::str::from_utf8(&source.path).unwrap());
         }
     }
 
-    fn manifest(grid: &[u64], chunks: Chunks, sources: Vec<Source>) -> Manifest {
-        Manifest { grid: grid.to_vec(), chunks, skipped: None, sources: Arc::new(sources) }
+    fn manifest(grid: &[u64], chunks: Chunks) -> Manifest {
+        Manifest { grid: grid.to_vec(), chunks, skipped: None }
     }
 
     fn whole(session: &Session<'_>, key: &str) -> Option<Vec<u8>> {
@@ -436,8 +268,8 @@ mod tests {
     fn columns_say_where_chunks_lie() {
         let columns = Columns { offsets: vec![2, 0, 1], lengths: vec![3, NOT_STORED, 2], files: Some(vec![0, 0, 1]) };
         let sources = vec![written("a", b"0123456789"), written("b", b"abc")];
-        let manifest = manifest(&[3], Chunks::Columns(columns), sources);
-        let session = manifest.session();
+        let manifest = manifest(&[3], Chunks::Columns(columns));
+        let session = Session::new(&manifest, &sources);
         assert_eq!(whole(&session, "0").unwrap(), b"234");
         assert_eq!(whole(&session, "1"), None);
         assert_eq!(whole(&session, "2").unwrap(), b"bc");
@@ -447,7 +279,7 @@ mod tests {
         assert_eq!(&out, b"234");
         session.check().unwrap();
         assert_eq!((manifest.number(&[2]), manifest.number(&[3]), manifest.number(&[0, 0])), (Some(2), None, None));
-        remove(&manifest);
+        remove(&sources);
     }
 
     #[test]
@@ -455,27 +287,27 @@ mod tests {
         let data: Vec<u8> = (0..100).collect();
         let strided =
             Strided { start: 3, steps: vec![40], axis: 0, units: 9, per_chunk: 4, unit: 2, stride: 10, file: 0 };
-        let manifest = manifest(&[3], Chunks::Strided(strided), vec![written("c", &data)]);
-        let session = manifest.session();
+        let (manifest, sources) = (manifest(&[3], Chunks::Strided(strided)), [written("c", &data)]);
+        let session = Session::new(&manifest, &sources);
         assert_eq!(whole(&session, "0").unwrap(), [3, 4, 13, 14, 23, 24, 33, 34]);
         assert_eq!(whole(&session, "2").unwrap(), [83, 84, 0, 0, 0, 0, 0, 0]);
         let value = session.open("1").unwrap().unwrap();
         let mut out = [0; 4];
         assert_eq!(value.read_at(3, &mut out).unwrap(), 4);
         assert_eq!(out, [54, 63, 64, 73]);
-        remove(&manifest);
+        remove(&sources);
     }
 
     #[test]
     fn a_file_that_changed_or_is_too_short_is_an_error() {
         let columns = Columns { offsets: vec![2, 8], lengths: vec![3, 5], files: None };
-        let manifest = manifest(&[2], Chunks::Columns(columns), vec![written("d", b"0123456789")]);
-        let session = manifest.session();
+        let (manifest, sources) = (manifest(&[2], Chunks::Columns(columns)), [written("d", b"0123456789")]);
+        let session = Session::new(&manifest, &sources);
         assert!(session.open("1").unwrap().unwrap().read_at(0, &mut [0; 5]).is_err());
-        std::fs::write(std::str::from_utf8(&manifest.sources[0].path).unwrap(), b"01234567890").unwrap();
+        std::fs::write(std::str::from_utf8(&sources[0].path).unwrap(), b"01234567890").unwrap();
         assert!(session.check().is_err());
-        assert!(manifest.session().open("0").is_err());
-        remove(&manifest);
-        assert!(manifest.session().open("0").is_err());
+        assert!(Session::new(&manifest, &sources).open("0").is_err());
+        remove(&sources);
+        assert!(Session::new(&manifest, &sources).open("0").is_err());
     }
 }

@@ -18,6 +18,7 @@ use crate::remote::change::Conditions;
 use crate::remote::client::{Client, Cloud, Retries, Setup};
 use crate::remote::failures::Answered;
 use crate::remote::job::Order;
+use crate::remote::located::Located;
 use crate::run::{Failure, Verb};
 use crate::scatter::Memory;
 
@@ -85,6 +86,8 @@ pub struct Far {
     most: u64,
     bytes_in_flight: usize,
     conditions: Option<Conditions>,
+    /// Where the chunks lie, if they are in files of another format.
+    located: Option<Arc<Located>>,
     store: Py<PyAny>,
 }
 
@@ -94,7 +97,11 @@ pub struct Far {
 pub type Remote<'py> = (PyRef<'py, PyClient>, String, u64, usize, Option<(bool, f64)>);
 
 impl Far {
-    pub fn new((client, prefix, most, bytes_in_flight, conditions): Remote<'_>, store: Py<PyAny>) -> PyResult<Self> {
+    pub fn new(
+        (client, prefix, most, bytes_in_flight, conditions): Remote<'_>,
+        located: Option<Arc<Located>>,
+        store: Py<PyAny>,
+    ) -> PyResult<Self> {
         let conditions = conditions.map(|(are_doubtful, patience)| {
             let patience = Duration::try_from_secs_f64(patience).map_err(|_| unknown("a time that cannot be"))?;
             Ok::<_, PyErr>(Conditions { are_doubtful, patience })
@@ -105,6 +112,7 @@ impl Far {
             most,
             bytes_in_flight,
             conditions: conditions.transpose()?,
+            located,
             store,
         })
     }
@@ -120,6 +128,7 @@ fn order(engine: &Engine, far: &Far, plan: Plan, memory: Memory) -> Order {
         most: far.most,
         bytes_in_flight: far.bytes_in_flight,
         conditions: far.conditions,
+        located: far.located.clone(),
     }
 }
 

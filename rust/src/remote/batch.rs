@@ -16,9 +16,10 @@ use tokio::task::AbortHandle;
 use crate::error::{Error, Kind, Result};
 use crate::plan::Plan;
 use crate::remote::failures::Reason;
-use crate::remote::job::{Job, Order, Target, Tools};
+use crate::remote::job::{Job, Members, Order, Target, Tools};
+use crate::remote::located::Walk;
 use crate::remote::process::runtime;
-use crate::remote::{read, write};
+use crate::remote::{located, read, write};
 use crate::run::{Failure, Verb};
 use crate::scatter::Memory;
 use crate::threads::locked;
@@ -43,7 +44,6 @@ struct Shared {
     verb: Verb,
     jobs: Vec<Arc<Job>>,
     units: Units,
-    next: AtomicUsize,
     /// The first failure ends all orders, and not only its own.
     is_one: bool,
     tools: Arc<Tools>,
@@ -61,14 +61,21 @@ struct State {
     done: VecDeque<usize>,
 }
 
-/// A piece: the number of its job, and its own.
-type Member = (usize, usize);
+/// What tasks take in turn.
+struct Units {
+    next: AtomicUsize,
+    chunks: Chunks,
+    /// Pieces that are in files of other formats.
+    walk: Walk,
+    /// No more than these: how many of them the walk joins is not known before.
+    most: usize,
+}
 
-enum Units {
+enum Chunks {
     /// Each piece of the only job.
     Pieces(usize),
     /// Pieces that need the same chunk.
-    Groups(Vec<SmallVec<[Member; 1]>>),
+    Groups(Vec<Members>),
 }
 
 impl Batch {
@@ -86,14 +93,16 @@ impl Batch {
         let runtime = runtime()?;
         let tools = Arc::new(Tools::new());
         let jobs = orders.into_iter().map(|order| Job::new(order, &tools).map(Arc::new)).collect::<Result<Vec<_>>>()?;
+        if verb == Verb::Write && jobs.iter().any(|job| job.order.located.is_some()) {
+            return Err(Error::refused("files of other formats can only be read"));
+        }
         let units = Units::of(&jobs);
-        let tasks = tasks(verb, &jobs, units.len(), at_once);
+        let tasks = tasks(verb, &jobs, units.most, at_once);
         let done = (0..jobs.len()).filter(|&number| jobs[number].order.plan.is_empty()).collect();
         let shared = Arc::new(Shared {
             verb,
             jobs,
             units,
-            next: AtomicUsize::new(0),
             is_one,
             tools,
             state: Mutex::new(State { running: tasks, done }),
@@ -209,8 +218,9 @@ impl Batch {
     /// The key of a piece of an order.
     #[must_use]
     pub fn key(&self, number: usize, piece: usize) -> String {
-        let Order { array, plan, .. } = &self.0.jobs[number].order;
-        array.keys.key(&plan.piece(piece).coords)
+        let Order { array, plan, located, .. } = &self.0.jobs[number].order;
+        let coords = plan.piece(piece).coords;
+        located.as_ref().map_or_else(|| array.keys.key(&coords), |located| located.key(&coords))
     }
 
     /// The memory of an order.
@@ -237,15 +247,34 @@ fn tasks(verb: Verb, jobs: &[Arc<Job>], units: usize, at_once: Option<usize>) ->
 
 impl Units {
     fn of(jobs: &[Arc<Job>]) -> Self {
+        let chunks = Chunks::of(jobs);
+        let located: usize =
+            jobs.iter().filter(|job| job.order.located.is_some()).map(|job| job.order.plan.len()).sum();
+        let most = chunks.len().saturating_add(located);
+        Self { next: AtomicUsize::new(0), chunks, walk: Walk::new(jobs), most }
+    }
+
+    /// Return the next pieces that are read or stored together; None after all others.
+    fn take(&self, jobs: &[Arc<Job>]) -> Option<Members> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if number < self.chunks.len() { Some(self.chunks.members(number)) } else { self.walk.next(jobs) }
+    }
+}
+
+impl Chunks {
+    /// All pieces that are not in files of other formats.
+    fn of(jobs: &[Arc<Job>]) -> Self {
         if let [job] = jobs {
-            return Self::Pieces(job.order.plan.len());
+            return Self::Pieces(if job.order.located.is_none() { job.order.plan.len() } else { 0 });
         }
-        let mut groups: Vec<SmallVec<[Member; 1]>> = Vec::new();
+        let mut groups: Vec<Members> = Vec::new();
         let mut known = HashMap::new();
         // In turn, so that none waits until another is done.
-        let longest = jobs.iter().map(|job| job.order.plan.len()).max().unwrap_or(0);
+        let longest =
+            jobs.iter().filter(|job| job.order.located.is_none()).map(|job| job.order.plan.len()).max().unwrap_or(0);
         for number in 0..longest {
-            for (at, job) in jobs.iter().enumerate().filter(|(_, job)| number < job.order.plan.len()) {
+            let is_there = |job: &Job| job.order.located.is_none() && number < job.order.plan.len();
+            for (at, job) in jobs.iter().enumerate().filter(|(_, job)| is_there(job)) {
                 let array = &job.order.array;
                 let key = job.key(&job.order.plan.piece(number).coords);
                 let place = (Arc::as_ptr(&job.live), Arc::as_ptr(&array.codecs), key);
@@ -266,7 +295,7 @@ impl Units {
         }
     }
 
-    fn members(&self, number: usize) -> SmallVec<[Member; 1]> {
+    fn members(&self, number: usize) -> Members {
         match self {
             Self::Pieces(_) => smallvec![(0, number)],
             Self::Groups(groups) => groups[number].clone(),
@@ -314,16 +343,12 @@ impl Shared {
 
     async fn work(&self) {
         while !self.tools.is_stopped.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.units.len() {
-                return;
-            }
-            self.unit(number).await;
+            let Some(members) = self.units.take(&self.jobs) else { return };
+            self.unit(members).await;
         }
     }
 
-    async fn unit(&self, number: usize) {
-        let members = self.units.members(number);
+    async fn unit(&self, members: Members) {
         let targets: SmallVec<[Target<'_>; 1]> = members
             .iter()
             .map(|&(job, number)| (&self.jobs[job], number))
@@ -331,6 +356,11 @@ impl Shared {
             .map(|(job, number)| Target { job, number, piece: job.order.plan.piece(number) })
             .collect();
         match self.verb {
+            Verb::Read if targets.iter().any(|target| target.job.order.located.is_some()) => {
+                for (at, error) in located::read(&self.tools, &targets).await {
+                    self.failed(&targets[at], error);
+                }
+            }
             Verb::Read => {
                 if let Err(error) = read::read(&self.tools, &targets).await {
                     for target in &targets {

@@ -15,7 +15,7 @@ use crate::remote::client::Live;
 
 /// Parts with at most this number of bytes between them are fetched by one request, because an additional request would take
 /// longer than these bytes.
-const GAP: u64 = 128 * 1024;
+pub const GAP: u64 = 128 * 1024;
 /// Largest number of bytes that one request for several parts fetches.
 const LARGEST: u64 = 8 * 1024 * 1024;
 /// Number of bytes at the beginning of a compressed chunk that are fetched first, to find out which other parts are needed.

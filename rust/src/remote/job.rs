@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{Either, select};
 use object_store::path::Path;
+use smallvec::SmallVec;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::block_in_place;
 
@@ -16,6 +17,7 @@ use crate::plan::{Piece, Plan};
 use crate::remote::change::Conditions;
 use crate::remote::client::{Client, Live};
 use crate::remote::fetch::Place;
+use crate::remote::located::{Located, bytes_of_request};
 use crate::run::{Array, Failure, Verb, is_uncut};
 use crate::scatter::Memory;
 use crate::threads::{locked, processors};
@@ -41,6 +43,8 @@ pub struct Order {
     pub bytes_in_flight: usize,
     /// How the store keeps writers apart who change parts of a chunk; None: otherwise.
     pub conditions: Option<Conditions>,
+    /// Where the chunks lie, if they are in files of another format.
+    pub located: Option<Arc<Located>>,
 }
 
 /// An order that is being carried out.
@@ -64,6 +68,11 @@ pub(super) struct Job {
     /// What stopped it.
     pub failure: Mutex<Option<Failure>>,
 }
+
+/// A piece: the number of its job, and its own.
+pub(super) type Member = (usize, usize);
+/// Pieces that a task works on together.
+pub(super) type Members = SmallVec<[Member; 1]>;
 
 /// A piece, and where it is to go.
 pub(super) struct Target<'a> {
@@ -92,6 +101,9 @@ impl Job {
     /// a whole.
     pub fn bytes_of_piece(&self, verb: Verb) -> usize {
         let (chain, plan) = (&self.order.array.codecs.chain, &self.order.plan);
+        if self.order.located.is_some() {
+            return bytes_of_request(self);
+        }
         let is_in_parts = verb == Verb::Read && !plan.is_empty();
         let Some(shard) = chain.as_shard().filter(|_| is_in_parts) else { return chain.layout.nbytes };
         let piece = plan.piece(plan.len() / 2);
@@ -152,8 +164,13 @@ impl Target<'_> {
 
     /// Whether the piece is less than its whole chunk.
     pub fn is_part(&self, chain: &Chain) -> bool {
-        !(self.piece.whole && is_uncut(chain, &self.piece.selection))
+        is_part(&self.piece, chain)
     }
+}
+
+/// Whether a piece is less than its whole chunk.
+pub(super) fn is_part(piece: &Piece, chain: &Chain) -> bool {
+    !(piece.whole && is_uncut(chain, &piece.selection))
 }
 
 /// What the tasks of a batch share.

@@ -17,6 +17,7 @@
 //! | `upload` | large values, stored in parts |
 //! | [`change`] | requests on conditions, so that no change of another writer is lost |
 //! | [`job`] | orders, and what tasks need to carry them out |
+//! | [`located`] | chunks in files of other formats, near ones together |
 //! | `read` | a chunk, read |
 //! | `merge` | parts of chunks, changed: what tasks change in the same chunk is stored together |
 //! | `write` | a chunk, written |
@@ -42,6 +43,7 @@ pub mod change;
 mod upload;
 
 pub mod job;
+pub mod located;
 
 mod read;
 

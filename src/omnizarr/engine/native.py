@@ -23,7 +23,7 @@ from omnizarr.indexing import Plan
 from omnizarr.model import thawed
 from omnizarr.settings import engines
 from omnizarr.stores import Store, conflicts, verbs
-from omnizarr.stores.access import Access, Client
+from omnizarr.stores.access import Access, Client, Remote
 from omnizarr.stores.base import Request
 from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
@@ -96,7 +96,7 @@ def engine_of(binding: Binding) -> Any:
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
     elif (located := _located(native, binding, store, names[0])) is not None:
-        where = located
+        store, where = located
     elif binding.cache is not None and has_stamps(store):
         return None  # only the reference engine asks a Python store whether a value is still the same
     else:
@@ -105,7 +105,7 @@ def engine_of(binding: Binding) -> Any:
             "most_in_flight": binding.most_in_flight,
             "is_conditional": store.features.exclusion == "condition",
         }
-        if (remote := _remote(native, store, binding.policy.bytes_in_flight, binding.chain.most_stored)) is not None:
+        if (remote := _remote(native, binding, verbs.access(store))) is not None:
             where["remote"] = remote
         else:
             return native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **where)
@@ -114,27 +114,41 @@ def engine_of(binding: Binding) -> Any:
     return native.Engine(codecs, names, store, **where)
 
 
-def _located(native: Any, binding: Binding, store: Store, head: str) -> dict[str, Any] | None:
-    """Return what says where chunks lie in files of other formats; None if they do not, or the store must be asked.
+def _located(native: Any, binding: Binding, store: Store, head: str) -> tuple[Store, dict[str, Any]] | None:
+    """Return what says where chunks lie in files of other formats, and of remote files the store that raises errors.
 
-    `head` is what the keys of all chunks begin with.
+    Return None if they do not lie in files, or the store must be asked. `head` is what the keys of chunks begin with.
     """
     if not hasattr(native, "Manifest") or (found := verbs.chunks(store, head.rpartition("/")[0])) is None:
         return None
+    where: dict[str, Any] = {}
+    if isinstance(found.files, Remote):
+        remote = None if binding.cache is not None else _remote(native, binding, found.files.access)
+        if remote is None or not hasattr(native, "Versions"):
+            return None  # only the reference engine keeps chunks of remote files
+        where["remote"] = remote
     manifest, masks = found.manifest, found.manifest.masks()
     skipping = [(mask, _codecs_of(native, binding, mask)) for mask in masks[: _MOST_MASKS + 1]]
     if len(masks) > _MOST_MASKS or any(codecs is None for _, codecs in skipping):
         return None  # the store encodes these chunks again
     if masks and store is not binding.store:
         return None
-    sources = _sources.get(found.files, lambda: native.Sources(found.files))
+    files = found.files.files if isinstance(found.files, Remote) else found.files
+    sources = _sources.get(files, lambda: _sources_of(native, found.files))
     if isinstance(manifest, manifests.Strided):
         given = manifest.start, manifest.steps, manifest.axis, manifest.units, manifest.per_chunk, manifest.unit
         located = native.Manifest(sources, found.grid, strided=(*given, manifest.stride, manifest.file))
     else:
         columns = manifest.offsets, manifest.lengths, manifest.files, manifest.skipped
         located = native.Manifest(sources, found.grid, columns=columns)
-    return {"manifest": located, "skipping": skipping}
+    store = found.files.store if isinstance(found.files, Remote) else store
+    return store, {**where, "manifest": located, "skipping": skipping}
+
+
+def _sources_of(native: Any, files: tuple[tuple[str, int, int], ...] | Remote) -> Any:
+    if isinstance(files, Remote):
+        return native.Versions([(path, key, *version) for path, key, version in files.files])
+    return native.Sources(files)
 
 
 _sources: Final[Memo[Any]] = Memo(16, exact=True)
@@ -191,21 +205,19 @@ def fetches() -> bool:
 _Remote = tuple[Any, str, int, int, tuple[bool, float] | None]
 
 
-def _remote(native: Any, store: Store, bytes_in_flight: int, most_stored: int) -> _Remote | None:
+def _remote(native: Any, binding: Binding, access: Access | None) -> _Remote | None:
     """Return the native client of a store, and its limits and conditions.
 
     Return None if the store itself must be asked for each value.
     """
-    if not fetches() or not hasattr(native, "Client"):
-        return None
-    access = verbs.access(store)
-    if access is None:
+    if access is None or not fetches() or not hasattr(native, "Client"):
         return None
     client = _client(native, access)
     if client is None:
         return None
     conditions = (access.are_conditions_doubtful, conflicts.PATIENCE) if access.has_conditions else None
-    return client, access.prefix, min(access.max_value_bytes, most_stored), bytes_in_flight, conditions
+    most = min(access.max_value_bytes, binding.chain.most_stored)
+    return client, access.prefix, most, binding.policy.bytes_in_flight, conditions
 
 
 def _client(native: Any, access: Access) -> Any:

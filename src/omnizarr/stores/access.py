@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from omnizarr.stores.base import Store
     from omnizarr.stores.manifests.manifest import AnyManifest
 
 
@@ -46,17 +47,40 @@ class Access(NamedTuple):
     """Whether a value can be stored on the condition that it has not changed."""
     are_conditions_doubtful: bool
     """Whether it must still be seen that the server does not ignore such conditions."""
+    ignores_ranges: bool = False
+    """Whether the server has sent a whole value when a part was requested."""
 
     def __repr__(self) -> str:  # a client holds secrets
         return f"Access({self.client.kind!r}, prefix={self.prefix!r})"
 
 
+class Opened(NamedTuple):
+    """The version of a value in an object store or on a web server that was opened."""
+
+    size: int
+    e_tag: str | None
+    version: str | None
+    """What a server with versions calls it."""
+    modified: int
+    """The time of the last change in microseconds since 1970; 0 if the server does not tell."""
+
+
+class Remote(NamedTuple):
+    """Files that are not on this machine, all reached by the same client."""
+
+    store: Store
+    """The store of the first file, for messages."""
+    access: Access
+    files: tuple[tuple[str, str, Opened], ...]
+    """Path in the store of the client, key in its own store, and the version that was opened, of each file."""
+
+
 class Chunks(NamedTuple):
-    """The chunks of an array in files of other formats on this machine."""
+    """The chunks of an array in files of other formats."""
 
     grid: tuple[int, ...]
     """Number of chunks along each dimension."""
     manifest: AnyManifest
     """Where they lie, by number."""
-    files: tuple[tuple[str, int, int], ...]
-    """Path without links, size in bytes, and time of the last change in nanoseconds, of each file."""
+    files: tuple[tuple[str, int, int], ...] | Remote
+    """Of files of this machine: path without links, size in bytes, and time of the last change in nanoseconds."""

@@ -270,7 +270,7 @@ def access(store: Store) -> Access | None:
 
 @verb("prefix", "get", bypasses=True)
 def chunks(store: Store, prefix: str) -> Chunks | None:
-    """Return where the chunks of the array whose keys begin with `prefix` lie in files of this machine.
+    """Return where the chunks of the array whose keys begin with `prefix` lie in files that the native engine can read.
 
     None if they are values of their own. This reads the index of the array.
     """

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from omnizarr.errors import ConflictError, StaleError, StoreError
 from omnizarr.stores import verbs
+from omnizarr.stores.access import Opened
 from omnizarr.stores.base import Buffer, Buffers, Parts, Reader, Span, Store
 from omnizarr.stores.local.directory import LocalStore
 
@@ -95,6 +96,18 @@ class File:
         if isinstance(self.store, LocalStore) and self.is_local and self.size is not None and type(self.marker) is int:
             return os.path.join(self.store.real_root(), *self.key.split("/")), self.size, self.marker
         return None
+
+    @property
+    def version(self) -> Opened | None:
+        """The version in an object store that is read; None if nothing tells it. This may send a request."""
+        self._pinned()
+        reads: Any = self._reads
+        if not hasattr(reads, "version"):
+            return None
+        if reads.version is None:
+            self.read([(0, min(1, self.size or 0))])
+        version: Opened | None = reads.version
+        return version
 
     # -- reading -----------------------------------------------------------------------
 

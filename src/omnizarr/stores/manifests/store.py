@@ -17,7 +17,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, str
 from omnizarr.model.grids import Grid
 from omnizarr.model.keys import KeyEncoding
 from omnizarr.stores import ranges, threads, verbs
-from omnizarr.stores.access import Chunks
+from omnizarr.stores.access import Access, Chunks, Remote
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -47,6 +47,8 @@ Loader: TypeAlias = Callable[[], AnyManifest]
 
 Strings: TypeAlias = list[str]  # in a class whose `list` is a method
 
+_MOST_REMOTE: Final = 16
+"""Of more remote files the engine in Python asks for those that it reads: here the version of each must be known."""
 _DIALECTS: Final = (V3, V2)
 
 
@@ -406,14 +408,31 @@ class ManifestStore(PartStore):
 
     @answers(verbs.chunks)
     def _chunks(self, prefix: str) -> Chunks | None:
-        """Return the manifest of an array, if all files are on this machine."""
+        """Return the manifest of an array, if all files are on this machine, or all behind the same client."""
         path = next(self._above(f"{as_prefix(prefix)}0"), None)
         table = None if path is None else self.table_of(path)
         if table is None or any(self._place(key) is not None for key in self._documents_below([as_prefix(prefix)])):
             return None
         manifest = table.chunks
-        files = self._statuses()
+        files = self._statuses() or self._remote()
         return None if files is None else Chunks(table.grid.grid_shape, manifest, files)
+
+    def _remote(self) -> Remote | None:
+        """Return the versions of remote files that are read; None if there are others, or reading them takes more."""
+        if len(self._files) > _MOST_REMOTE:
+            return None
+        found = []
+        first: Access | None = None
+        for file in self._files:
+            access = None if file.is_local else verbs.access(file.store)
+            if access is None or access.ignores_ranges or (first is not None and access.client != first.client):
+                return None
+            first = access
+            version = file.version
+            if version is None:
+                return None
+            found.append((access.prefix + file.key, file.key, version))
+        return None if first is None else Remote(self._files[0].store, first, tuple(found))
 
     def _statuses(self) -> tuple[tuple[str, int, int], ...] | None:
         """Return what shows that local files are the same; None if there are others."""

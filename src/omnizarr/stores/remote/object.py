@@ -13,10 +13,10 @@ import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from omnizarr.errors import (
     ConflictError,
@@ -29,7 +29,7 @@ from omnizarr.errors import (
     StoreTimeoutError,
 )
 from omnizarr.stores import conflicts, pool, threads, verbs, waiting
-from omnizarr.stores.access import Access
+from omnizarr.stores.access import Access, Opened
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -98,6 +98,7 @@ _FORGIVING: Final = frozenset({"S3Store", "MemoryStore"})  # deleting a missing 
 _REMEDY: Final = Remedy("let the programs that write agree by a lock of their own: `omnizarr.stores.SynchronizedStore`")
 
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MARK: Final = "omnizarrwrite"  # metadata stored with a value; all clouds allow letters only
 _INIT_BACKOFF: Final = timedelta(seconds=0.1)  # of obstore, before it repeats a request
 _NEVER: Final = '"00000000000000000000000000000000"'  # an ETag that no value has
@@ -128,6 +129,31 @@ _record: Final = waiting.Local(_Record)
 
 _in_memory: Final = Gate(close=lambda: None, abandon=lambda: None)
 """Held for obstore's stores in memory, because a fork within a call would leave their lock taken in the child."""
+
+
+_Pins: TypeAlias = dict[str, Mapping[str, Any]]
+
+
+class _Pinned:
+    """Reads parts of a value, all of the version that it has read first."""
+
+    def __init__(self, store: ObjectStore, key: str) -> None:
+        self._store, self._key = store, key
+        self._pins: _Pins = {}
+
+    def __call__(self, spans: Sequence[Span] | None) -> Buffers | None:
+        return self._store._read_pinned(self._key, spans, self._pins)  # noqa: SLF001 - of its kind
+
+    @property
+    def version(self) -> Opened | None:
+        """That version; None before something was read."""
+        meta = self._pins.get("pin")
+        if meta is None:
+            return None
+        changed = meta["last_modified"]
+        since = changed.replace(tzinfo=changed.tzinfo or UTC) - _EPOCH
+        modified = max(0, since // timedelta(microseconds=1))
+        return Opened(meta["size"], meta["e_tag"], meta["version"], modified)
 
 
 class ObjectStore(Store):
@@ -269,7 +295,8 @@ class ObjectStore(Store):
             return None
         client, below = made
         prefix = as_prefix(below) + self._prefix
-        return Access(client, prefix, self._max_value_bytes, self._has_conditions, self._are_conditions_doubtful)
+        conditions = self._has_conditions, self._are_conditions_doubtful
+        return Access(client, prefix, self._max_value_bytes, *conditions, self._learned.ignores_ranges)
 
     @answers(verbs.remembered)
     def _remembered(self) -> Sequence[str]:
@@ -609,20 +636,17 @@ class ObjectStore(Store):
     def _pinned(self, key: str) -> Reader | None:
         """Return a function that requests the ETag that it read first."""
         self._path(key)
-        pins: dict[str, Mapping[str, Any]] = {}
+        return _Pinned(self, key)
 
-        def read(spans: Sequence[Span] | None) -> Buffers | None:
-            pin = pins.get("pin")
-            found = self._read(key, spans, pin)
-            self._remember(key, found and found.meta)
-            if found is None:
-                return None
-            # If several threads make the first request, one of them decides.
-            if not are_same(pins.setdefault("pin", found.meta), found.meta):
-                raise ConflictError("the value has changed since it was first read", store=repr(self), key=key)
-            return found.parts
-
-        return read
+    def _read_pinned(self, key: str, spans: Sequence[Span] | None, pins: _Pins) -> Buffers | None:
+        found = self._read(key, spans, pins.get("pin"))
+        self._remember(key, found and found.meta)
+        if found is None:
+            return None
+        # If several threads make the first request, one of them decides.
+        if not are_same(pins.setdefault("pin", found.meta), found.meta):
+            raise ConflictError("the value has changed since it was first read", store=repr(self), key=key)
+        return found.parts
 
     # -- writing ------------------------------------------------------------------
 
