@@ -223,3 +223,35 @@ def test_records_with_arrays_and_a_fill_value_open_in_xarray(tmp_path):
         assert data["x"].values["a"].tolist() == [7, 1, 7]
         assert data["x"].values["b"].tolist() == [[1, 2], [3, 4], [1, 2]]
         assert data["y"].values.tolist() == [1.5, 2]
+
+
+def test_texts_end_where_their_datatype_says(tmp_path):
+    data = np.array([b"ab\0cd ", b"xyz   ", b" a b c", b"      ", b""])
+    record = h5py.h5t.create(h5py.h5t.COMPOUND, 24)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for padding in (h5py.h5t.STR_NULLTERM, h5py.h5t.STR_NULLPAD, h5py.h5t.STR_SPACEPAD):
+            kind = h5py.h5t.C_S1.copy()
+            kind.set_size(6)
+            kind.set_strpad(padding)
+            record.insert(f"m{padding}".encode(), 7 * padding, kind)
+            for name, chain in CHAINS.items():
+                if "nbit" not in name:
+                    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                    if chain:
+                        properties.set_chunk((2,))
+                        properties.set_deflate(4)
+                    space = h5py.h5s.create_simple(data.shape)
+                    dataset = h5py.h5d.create(file.id, f"{padding} {name}".encode(), kind, space, properties)
+                    dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, data, kind)
+        dataset = h5py.h5d.create(file.id, b"record", record, h5py.h5s.create_simple(data.shape))
+        raw = np.zeros(5, np.dtype({"names": "abc", "formats": ["S6"] * 3, "offsets": [0, 7, 14], "itemsize": 24}))
+        for field in "abc":
+            raw[field] = data
+        dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, raw, record)
+    root = opened(tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert len(file) == 7
+        for name in file:
+            found = root[name][...]
+            for field in found.dtype.names or (...,):
+                np.testing.assert_array_equal(found[field], file[name][...][field], err_msg=name)

@@ -408,7 +408,7 @@ def _converted(found: _Bytes, source: Dataset, target: Dataset) -> Any:
         )
     values = found.view(first)
     if second.kind in "iu":
-        info = np.iinfo(second)
+        info = np.iinfo(second.str)
         if first.kind == "f":
             values = np.nan_to_num(np.trunc(values))
         values = np.clip(values, max(info.min, _least(first)), min(info.max, _most(first)))
@@ -417,8 +417,8 @@ def _converted(found: _Bytes, source: Dataset, target: Dataset) -> Any:
 
 
 def _least(dtype: np.dtype[Any]) -> float | int:
-    return int(np.iinfo(dtype).min) if dtype.kind in "iu" else -float("inf")
+    return int(np.iinfo(dtype.str).min) if dtype.kind in "iu" else -float("inf")
 
 
 def _most(dtype: np.dtype[Any]) -> float | int:
-    return int(np.iinfo(dtype).max) if dtype.kind in "iu" else float("inf")
+    return int(np.iinfo(dtype.str).max) if dtype.kind in "iu" else float("inf")

@@ -119,7 +119,8 @@ def numbers(bits: Bits, raw: Buffer, size: int) -> NDArray[Any]:
     value = np.ldexp(part, np.maximum(exponent, 1) - bits.bias)
     special = exponent == (1 << bits.exponent_bits) - 1
     value[special] = np.where(mantissa[special] == 0, np.inf, np.nan)
-    return np.where(_cut(whole, bits.sign, 1) > 0, -value, value).astype(dtype)
+    floats: NDArray[Any] = np.where(_cut(whole, bits.sign, 1) > 0, -value, value).astype(dtype)
+    return floats
 
 
 def _cut(whole: NDArray[np.uint64], start: int, count: int) -> NDArray[np.uint64]:
@@ -144,12 +145,25 @@ def _pack(datatype: Datatype, rows: NDArray[np.uint8], out: NDArray[Any]) -> Non
         part = np.zeros((len(inner), *out.shape[1 + len(datatype.shape) :]), out.dtype)
         _pack(datatype.base, inner, part)
         out[...] = part.reshape(out.shape)
+    elif datatype.kind == "string":
+        out[...] = np.frombuffer(_cut_texts(rows, datatype.padding).tobytes(), f"S{datatype.size}")
     elif (stored := datatype.dtype()) is not None:
         out[...] = np.frombuffer(rows.tobytes(), stored).reshape(len(rows), *stored.shape)
     elif datatype.bits is not None and datatype.bits.dtype is not None:
         out[...] = numbers(datatype.bits, rows.tobytes(), datatype.size)
     else:
         raise TypeError(f"no numbers: {datatype.title()}")
+
+
+def _cut_texts(rows: NDArray[np.uint8], padding: int) -> NDArray[np.uint8]:
+    """Return texts, one in each row, with NULs from their first NUL on, or in place of the spaces that fill them."""
+    if padding == 0:
+        is_text = np.logical_and.accumulate(rows != 0, axis=1)
+    elif padding == 2:
+        is_text = np.logical_or.accumulate((rows != ord(" "))[:, ::-1], axis=1)[:, ::-1]
+    else:
+        return rows
+    return np.where(is_text, rows, np.uint8(0))
 
 
 def _starts(raw: bytes, datatype: Datatype) -> range:

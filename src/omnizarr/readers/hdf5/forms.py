@@ -73,7 +73,7 @@ def of(datatype: Datatype) -> Form | Unshown:
     packed = _packed(datatype)
     if packed is None:
         return Unshown(f"Zarr has no data type for {_title(datatype)}")
-    return Form(packed[0], "little" if packed[1].itemsize > 1 else "", "packed", packed[1])
+    return Form(packed[0], _order(packed[1]), "packed", packed[1])
 
 
 def _ragged(base: Datatype) -> Form:
@@ -84,8 +84,16 @@ def _ragged(base: Datatype) -> Form:
     return Form("omnizarr.vlen_array", made="ragged", dtype=plain[1].newbyteorder("<"), is_v2=True)
 
 
+def _ends_early(datatype: Datatype) -> bool:
+    """Return whether texts end at their first NUL, or at the spaces that fill them: NumPy knows only NULs that fill."""
+    return datatype.size > 1 and datatype.padding != 1
+
+
 def _packed(datatype: Datatype) -> tuple[JSON, np.dtype[Any]] | None:
-    """Return the data type for numbers whose bits must be moved, and that of NumPy."""
+    """Return the data type for numbers whose bits must be moved, and texts that must be cut, and that of NumPy."""
+    if datatype.kind == "string" and datatype.size:
+        configuration: dict[str, JSON] = {"length_bytes": datatype.size}
+        return {"name": "null_terminated_bytes", "configuration": configuration}, np.dtype(f"S{datatype.size}")
     bits = datatype.bits if datatype.kind != "enum" or datatype.base is None else datatype.base.bits
     dtype = None if bits is None else bits.dtype
     return None if dtype is None else (f"{_NUMBERS[dtype.kind]}{8 * dtype.itemsize}", dtype.newbyteorder("<"))
@@ -100,7 +108,7 @@ def _title(datatype: Datatype) -> str:
 def _plain(datatype: Datatype) -> tuple[JSON, np.dtype[Any]] | None:
     """Return the data type for elements without fields, and that of NumPy."""
     if datatype.kind == "string":
-        if not datatype.size:
+        if not datatype.size or _ends_early(datatype):
             return None
         return {"name": "null_terminated_bytes", "configuration": {"length_bytes": datatype.size}}, np.dtype(
             f"S{datatype.size}"
@@ -159,6 +167,7 @@ def _compound(datatype: Datatype) -> Form | Unshown:
     order: Literal["little", "big", ""] = "big" if found.orders == {"big"} else "little" if found.orders else ""
     if (
         stored is None
+        or found.is_moved
         or len(found.orders) > 1
         or stored.itemsize != packed.itemsize
         or not _same_places(stored, packed)
@@ -174,6 +183,8 @@ class _Record(NamedTuple):
     dtype: np.dtype[Any]
     orders: set[str]
     has_arrays: bool
+    is_moved: bool
+    """Whether the bytes of a member are not its own in NumPy."""
 
 
 def _record(datatype: Datatype) -> _Record | str | None:
@@ -181,7 +192,7 @@ def _record(datatype: Datatype) -> _Record | str | None:
     fields: list[JSON] = []
     types: list[Any] = []
     orders: set[str] = set()
-    has_arrays = False
+    has_arrays = is_moved = False
     is_plain = True
     for name, _, each in datatype.fields:
         one = each
@@ -198,11 +209,13 @@ def _record(datatype: Datatype) -> _Record | str | None:
             data_type, dtype = inner.data_type, inner.dtype
             orders |= inner.orders
             has_arrays |= inner.has_arrays
+            is_moved |= inner.is_moved
         elif one.kind in {"vlen", "reference"} or not name:
             is_plain = False
             continue
         else:
             plain = _plain(one) if one.name != "bfloat16" else None
+            is_moved |= plain is None
             plain = plain or _packed(one)
             if plain is None:
                 return f"{name!r}: {_title(one)}"
@@ -215,7 +228,9 @@ def _record(datatype: Datatype) -> _Record | str | None:
         return None
     if not types:
         return "that is missing: it has none"
-    return _Record({"name": "struct", "configuration": {"fields": fields}}, np.dtype(types), orders, has_arrays)
+    return _Record(
+        {"name": "struct", "configuration": {"fields": fields}}, np.dtype(types), orders, has_arrays, is_moved
+    )
 
 
 def _same_places(first: np.dtype[Any], second: np.dtype[Any]) -> bool:

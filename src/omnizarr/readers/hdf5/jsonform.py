@@ -84,5 +84,7 @@ def _json(value: Any, datatype: Datatype, depth: int) -> JSON:
     if isinstance(value, np.generic):
         plain: JSON = value.item()
         return plain
+    if depth and isinstance(value, str) and datatype.kind == "string" and datatype.padding == 0:
+        return value.split("\0")[0]  # one text of netCDF keeps its NULs
     found: JSON = value
     return found

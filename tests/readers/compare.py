@@ -1,0 +1,231 @@
+"""Compare all files of HDF5 in directories with h5py: ``python -m tests.readers.compare DIR...``.
+
+Each dataset and attribute has the value that h5py gives, or a note. Files that h5py cannot open are counted.
+Test files of the HDF5 library and of netCDF-C: ``apt-get source --download-only hdf5 netcdf``, and unpack ``*.h5``
+and ``*.nc``. Those of PyTables are in its wheel.
+"""
+
+# ruff: noqa: BLE001 - whatever h5py raises is a difference to count
+
+import collections
+import json
+import math
+import sys
+import warnings
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import omnizarr
+from omnizarr.errors import OmnizarrError
+from omnizarr.readers.hdf5.store import HDF5Store
+from omnizarr.stores import LocalStore
+
+counts = collections.Counter()
+LARGEST = 1 << 25
+
+
+def say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def plain(value):
+    """Return a value of h5py as numbers, texts and lists."""
+    if isinstance(value, h5py.Empty):
+        return []
+    if isinstance(value, np.ndarray) and value.dtype.names is None:
+        return [plain(each) for each in value] if value.ndim else plain(value[()])
+    if (
+        isinstance(value, np.void | tuple | np.ndarray)
+        and getattr(value, "dtype", None) is not None
+        and value.dtype.names
+    ):
+        if getattr(value, "ndim", 0):
+            return [plain(each) for each in value]
+        return {name: plain(value[name]) for name in value.dtype.names}
+    if isinstance(value, bytes):
+        return value.rstrip(b"\0").decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, complex | np.complexfloating):
+        return [float(value.real), float(value.imag)]
+    if isinstance(value, np.generic) and not isinstance(value, np.void):
+        return value.item()
+    return value
+
+
+def same(found, expected):
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(same(found[name], expected[name]) for name in found)
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if (
+        isinstance(expected, h5py.h5r.Reference | h5py.Reference | np.void)
+        or type(expected).__name__ == "RegionReference"
+    ):
+        return True
+    if isinstance(found, list) and len(found) == 1 and not isinstance(expected, list):
+        return same(found[0], expected)
+    if isinstance(expected, list) and len(expected) == 1 and not isinstance(found, list):
+        return same(found, expected[0])
+    if isinstance(found, float) and isinstance(expected, float) and math.isnan(found):
+        return math.isnan(expected)
+    if isinstance(found, str) and isinstance(expected, str):
+        return found.rstrip(" \0") == expected.rstrip(" \0")
+    return bool(found == expected)
+
+
+def texts(value):
+    """Return JSON texts as values."""
+    return [texts(each) for each in value] if isinstance(value, list) else json.loads(value)
+
+
+def check_file(path):
+    try:
+        theirs = h5py.File(path)
+    except OSError as error:
+        try:
+            HDF5Store(LocalStore(path.parent, read_only=True), path.name)
+            counts["files that only we open"] += 1
+            say(f"{path}: only we open it: {error}")
+        except OmnizarrError:
+            counts["files that neither opens"] += 1
+        return
+    with theirs:
+        check_open_file(path, theirs)
+
+
+def check_open_file(path, theirs):
+    try:
+        root = omnizarr.open_group(HDF5Store(LocalStore(path.parent, read_only=True), path.name), mode="r")
+    except OmnizarrError as error:
+        counts["files that only h5py opens"] += 1
+        say(f"{path}: {error}")
+        return
+    counts["files"] += 1
+    noted = collections.defaultdict(list)
+    for note in root.store.notes:
+        noted[note.split(": ")[0].strip("/")].append(note)
+    ours = {"": root, **dict(root.members(max_depth=None))}
+
+    def visit(name, each):
+        name = name.decode("utf-8", "surrogateescape") if isinstance(name, bytes) else name
+        notes = " ".join(noted.get(name, []))
+        node = ours.get(name)
+        if isinstance(each, h5py.Datatype):
+            return
+        if node is None:
+            missing(path, name, each, notes, noted)
+            return
+        check_attributes(path, name, each, node, notes)
+        if isinstance(each, h5py.Dataset):
+            check_dataset(path, name, each, node, notes)
+
+    visit("", theirs["/"])
+    try:
+        theirs.visititems(visit)
+    except (RuntimeError, UnicodeError, KeyError, ValueError) as error:
+        say(f"{path}: h5py cannot visit: {error}")
+
+
+def missing(path, name, each, notes, noted):
+    shown = "datasets" if isinstance(each, h5py.Dataset) else "groups"
+    if not notes and any(str(above) in noted for above in Path(name).parents):
+        counts[f"{shown} below another name of a group"] += 1
+    elif "not shown" in notes:
+        counts[f"{shown} with a note"] += 1
+        reasons[notes.split("not shown: ")[-1][:70]] += 1
+    elif not str(each.attrs.get("NAME", "")).startswith(("This is a netCDF", "b'This is a netCDF")):
+        counts[f"{shown} MISSING"] += 1
+        say(f"{path}: /{name}: MISSING")
+
+
+reasons = collections.Counter()
+
+
+def check_attributes(path, name, each, node, notes):
+    found = node.attrs.asdict()
+    try:
+        names = list(each.attrs)
+    except (RuntimeError, OSError):
+        return
+    for attribute in names:
+        try:
+            value = each.attrs[attribute]
+            expected = plain(value)
+        except Exception:
+            counts["attributes that h5py cannot read"] += 1
+            continue
+        if attribute not in found:
+            hidden = {"CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid"}
+            hidden |= {"_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"}
+            if attribute in hidden:
+                counts["attributes of dimensions"] += 1
+            elif f"{attribute!r}" in notes:
+                counts["attributes with a note"] += 1
+            else:
+                counts["attributes MISSING"] += 1
+                say(f"{path}: /{name}: attribute {attribute} MISSING")
+            continue
+        if attribute == "_FillValue" or isinstance(value, h5py.Reference) or same(found[attribute], expected):
+            counts["attributes"] += 1
+        else:
+            counts["attributes DIFFERENT"] += 1
+            say(f"{path}: /{name}: attribute {attribute}: {str(found[attribute])[:80]!r}, h5py {str(expected)[:80]!r}")
+
+
+def check_dataset(path, name, each, node, notes):
+    if each.size is None or each.nbytes > LARGEST or node.nbytes > LARGEST:
+        counts["large datasets"] += 1
+        return
+    try:
+        expected = each[...]
+    except Exception:
+        try:
+            node[...]
+            counts["datasets that only we read"] += 1
+        except OmnizarrError:
+            counts["datasets that neither reads"] += 1
+        return
+    try:
+        found = node[...]
+    except Exception as error:
+        counts["datasets with errors"] += 1
+        say(f"{path}: /{name}: {type(error).__name__}: {error}")
+        return
+    if found.shape != expected.shape:
+        counts["datasets DIFFERENT"] += 1
+        say(f"{path}: /{name}: shape {found.shape}, h5py {expected.shape}")
+        return
+    ours = plain(found.astype(object) if found.dtype.kind == "T" else found)
+    if "JSON texts" in notes:
+        ours = texts(ours)
+    if same(ours, plain(expected)):
+        counts["datasets"] += 1
+    else:
+        counts["datasets DIFFERENT"] += 1
+        say(
+            f"{path}: /{name}: {found.dtype} {str(found.ravel()[:3])[:90]}, "
+            f"h5py {expected.dtype} {str(expected.ravel()[:3])[:90]}"
+        )
+
+
+def main(folders):
+    warnings.simplefilter("ignore")
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                with path.open("rb") as file:
+                    heads = [(file.seek(at), file.read(8))[1] for at in (0, 512, 1024, 2048)]
+                if b"\x89HDF\r\n\x1a\n" in heads:
+                    check_file(path)
+    for name, count in sorted(counts.items()):
+        say(f"{count:6} {name}")
+    for reason, count in reasons.most_common():
+        say(f"{count:6} note: {reason}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
