@@ -161,6 +161,24 @@ def _without_nuls(value):
     return value.replace("\0", "") if isinstance(value, str) else value
 
 
+def test_names_end_at_their_first_nul(tmp_path):
+    """Old versions of netCDF-C wrote NULs after names: ref_nctest_classic.nc of its own tests has some."""
+    path = tmp_path / "x.nc"
+    with nc4.Dataset(path, "w", format="NETCDF3_CLASSIC") as file:
+        file.createDimension("dimension", 2)
+        file.createVariable("variable", "i4", ("dimension",))[:] = [1, 2]
+    raw = path.read_bytes()
+    for name in (b"dimension", b"variable"):
+        raw = raw.replace(name, name[:3] + bytes(len(name) - 3))
+    path.write_bytes(raw)
+    with nc4.Dataset(path) as theirs:
+        assert (list(theirs.dimensions), list(theirs.variables)) == (["dim"], ["var"])
+    root = omnizarr.open(path)
+    assert list(root) == ["var"]
+    assert root["var"].dimension_names == ("dim",)
+    assert_same(path)
+
+
 def test_a_file_is_opened_by_its_content_if_its_name_says_nothing(tmp_path):
     path = written(tmp_path / "a.nc", "NETCDF3_CLASSIC", {"a": ("i2", ("x",))})
     other = path.rename(tmp_path / "data.bin")

@@ -317,7 +317,8 @@ class _Parser:
         return [one() for _ in range(count)]
 
     def _name(self) -> str:
-        return bytes(self._values(self._number(self._wide), 1)).decode("utf-8", "surrogateescape")
+        # netCDF-C takes what is before the first NUL: old versions of it wrote NULs after names.
+        return bytes(self._values(self._number(self._wide), 1)).split(b"\0")[0].decode("utf-8", "surrogateescape")
 
     def _dimension(self) -> tuple[str, int]:
         return self._name(), self._number(self._wide)
