@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.attacks.arena import SECRET, Field, attack
@@ -264,3 +266,66 @@ def _(field: Field) -> None:
 def _(field: Field) -> None:
     _repository(field)
     (field.received / "repo" / "refs" / "branch.main" / "ref.json").write_text('{"snapshot": "../../../elsewhere"}')
+
+
+def _tiff(field: Field) -> Path:
+    return field.received / "x.tif"
+
+
+def _page(*entries: tuple[int, int, int, int], following: int = 0) -> bytes:
+    """Return a directory of a classic TIFF file: tag, type, count and value of each entry."""
+    packed = b"".join(struct.pack("<HHII", *each) for each in sorted(entries))
+    return struct.pack("<H", len(entries)) + packed + struct.pack("<I", following)
+
+
+def _sized(height: int, width: int, *more: tuple[int, int, int, int]) -> Sequence[tuple[int, int, int, int]]:
+    return ((256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (262, 3, 1, 1), (277, 3, 1, 1), *more)
+
+
+@attack("files", "TIFF in place: 10^15 elements in one strip that is not stored", *VAST)
+def _(field: Field) -> None:
+    entries = _sized(2**31, 2**19, (259, 3, 1, 1), (273, 4, 1, 8), (279, 4, 1, 100))
+    _tiff(field).write_bytes(struct.pack("<2sHI", b"II", 42, 8) + _page(*entries))
+
+
+@attack("files", "TIFF in place: tiles of 2^31 rows and columns", *TRIES)
+def _(field: Field) -> None:
+    tile = ((322, 4, 1, 2**31), (323, 4, 1, 2**31), (324, 4, 1, 8), (325, 4, 1, 100))
+    _tiff(field).write_bytes(struct.pack("<2sHI", b"II", 42, 8) + _page(*_sized(2**31, 2**31, (259, 3, 1, 8), *tile)))
+
+
+@attack("files", "TIFF in place: a strip of 64 KiB that inflates to 64 MiB", *TRIES)
+def _(field: Field) -> None:
+    data = zlib.compress(bytes(1 << 26), 9)
+    entries = _sized(10, 10, (259, 3, 1, 8), (273, 4, 1, 8), (278, 3, 1, 10), (279, 4, 1, len(data)))
+    head = struct.pack("<2sHI", b"II", 42, 8 + len(data))
+    _tiff(field).write_bytes(head + data + _page(*entries))
+
+
+@attack("files", "TIFF in place: pages in a circle, and levels that lead back", *TRIES)
+def _(field: Field) -> None:
+    below = (330, 4, 1, 8)
+    entries = _sized(10, 10, (259, 3, 1, 1), (273, 4, 1, 8), (278, 3, 1, 10), (279, 4, 1, 100), below)
+    _tiff(field).write_bytes(struct.pack("<2sHI", b"II", 42, 8) + _page(*entries, following=8) + bytes(100))
+
+
+@attack("files", "TIFF in place: 2,000 pages, each of another shape", *IN_PLACE)
+def _(field: Field) -> None:
+    parts, at = [], 8
+    for number in range(2_000):
+        entries = _sized(
+            1 + number, 1, (259, 3, 1, 1), (273, 4, 1, 8), (278, 4, 1, 1 + number), (279, 4, 1, 1 + number)
+        )
+        length = 2 + 12 * len(entries) + 4
+        parts.append(_page(*entries, following=at + length if number < 1_999 else 0))
+        at += length
+    _tiff(field).write_bytes(struct.pack("<2sHI", b"II", 42, 8) + b"".join(parts))
+
+
+@attack("files", "TIFF in place: an XML of entities in entities", *TRIES)
+def _(field: Field) -> None:
+    lines = [f'<!ENTITY e{number} "{f"&e{number - 1};" * 10}">' for number in range(1, 12)]
+    text = f'<!DOCTYPE OME [<!ENTITY e0 "bomb">{"".join(lines)}]><OME>&e11;</OME>'.encode()
+    entries = _sized(10, 10, (259, 3, 1, 1), (270, 2, len(text), 8), (273, 4, 1, 8), (278, 3, 1, 10), (279, 4, 1, 100))
+    head = struct.pack("<2sHI", b"II", 42, 8 + len(text))
+    _tiff(field).write_bytes(head + text + _page(*entries) + bytes(100))

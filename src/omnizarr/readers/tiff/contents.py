@@ -31,6 +31,8 @@ _STACKS: Final = {33629: "MetaMorph", 34412: "Zeiss LSM"}
 _TYPES: Final = {"t": "time", "c": "channel", "band": "channel", "z": "space", "y": "space", "x": "space"}
 _NAMES: Final = {"i": "page"}
 _MOST_NOTES: Final = 100
+_MOST_IMAGES: Final = 4096
+"""Images of different forms that are shown."""
 
 
 def read(file: File) -> Contents | None:
@@ -56,6 +58,9 @@ def read(file: File) -> Contents | None:
             remedy="tifffile and GDAL read more of them",
         )  # fmt: skip
     images = series.find(pages, notes)
+    if len(images) > _MOST_IMAGES:
+        notes.append(f"images from {_MOST_IMAGES} on are not shown: the file has {len(images)} of different forms")
+        images = images[:_MOST_IMAGES]
     documents: dict[str, bytes] = {}
     manifests: dict[str, Any] = {}
     for number, image in enumerate(images):
