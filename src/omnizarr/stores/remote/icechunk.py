@@ -580,6 +580,10 @@ class _Below(ZarrPythonStore):
             return listing({key if end < 0 else key[: end + 1] for key, end in keys}, prefix)
         return super().list_dir(prefix)
 
+    def _bytes(self, value: Any) -> Buffer:
+        """Return the bytes of a value without a copy, as chunks may be large."""
+        return memoryview(value.as_numpy_array())
+
     def _told(self, result: Callable[[], T], key: str) -> T:
         return _told(result, str(self._address), key)
 

@@ -250,7 +250,7 @@ class ZarrPythonStore(Store):
         value = await self._ask(key, None)
         return None if value is None else value[-length:]
 
-    async def _ask(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
+    async def _ask(self, key: str, byte_range: ByteRequest | None) -> Buffer | None:
         try:
             value = await self._store.get(key, default_buffer_prototype(), byte_range)
         except Exception as error:
@@ -259,7 +259,12 @@ class ZarrPythonStore(Store):
             if byte_range is None or not failures.is_past_the_end(error):
                 raise
             return b"" if await self._there(key) else None
-        return None if value is None else value.to_bytes()
+        return None if value is None else self._bytes(value)
+
+    def _bytes(self, value: Any) -> Buffer:
+        """Return the bytes of a value of theirs."""
+        found: bytes = value.to_bytes()
+        return found
 
     async def _size(self, key: str) -> int | None:
         try:
