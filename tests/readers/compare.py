@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+import traceback
 import warnings
 from pathlib import Path
 
@@ -91,14 +92,16 @@ def in_own_process(path):
         try:
             check_file(path)
             os.write(writing, json.dumps([counts, reasons]).encode())
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         found = pipe.read()
     if os.waitpid(child, 0)[1] or not found:
-        counts["files on which h5py crashes"] += 1
-        say(f"{path}: h5py crashes")
+        counts["files on which a process ended"] += 1
+        say(f"{path}: the process ended: libhdf5 crashes, or there is a traceback above")
         return
     for all_of_them, added in zip((counts, reasons), json.loads(found), strict=True):
         all_of_them.clear()
