@@ -6,6 +6,7 @@ import pickle
 import random
 import shutil
 import threading
+import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -210,6 +211,54 @@ def test_a_chunk_that_was_replaced_in_a_file_is_noticed_when_it_is_opened(folder
     assert omnizarr.open("all.zview")[4:].tolist() == [70, 71, 4, 5]
 
 
+def copied_over(path):
+    """Put a file with other elements in the place of one, of the same size and time."""
+    status, other = Path(path).stat(), f"new-{path}"
+    shutil.copy(path, other)
+    os.link(path, f"old-{path}")  # its number is not used again
+    replace_chunk(other)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    Path(other).replace(path)
+    assert (Path(path).stat().st_size, Path(path).stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+
+
+@pytest.mark.parametrize("ending", ["zip", "sqlite"])
+def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_noticed(folder, ending):
+    omnizarr.save_view("all.zview", omnizarr.concat(in_files(ending, 1, 2)))
+    copied_over(f"2.{ending}")
+    with pytest.raises(StaleError, match=rf"2\.{ending}.*found another file.*number.*expected of.*number"):
+        omnizarr.open("all.zview")[4:]
+
+
+def test_a_file_that_is_changed_as_soon_as_a_view_is_saved_is_noticed(folder):
+    """Within a tick of the clock, its time would stay the same."""
+    in_files("sqlite", 1)
+    for number in range(5):
+        with omnizarr.stores.resolve("1.sqlite", "r+")[0] as store:
+            store.set("c/0", np.array([number, number]).tobytes())
+        omnizarr.save_view("all.zview", omnizarr.concat(["1.sqlite"]), overwrite=True)
+        before, data = Path("1.sqlite").stat(), bytearray(Path("1.sqlite").read_bytes())
+        assert time.time() - before.st_mtime > 0.09  # ten of the longest ticks
+        data[data.index(np.array([number, number]).tobytes())] = 9
+        Path("1.sqlite").write_bytes(data)
+        assert Path("1.sqlite").stat().st_mtime_ns != before.st_mtime_ns
+        with pytest.raises(StaleError, match="another file"):
+            omnizarr.open("all.zview")[...]
+
+
+def test_views_that_were_saved_without_numbers_of_files_are_opened(folder):
+    omnizarr.save_view("v.zview", omnizarr.concat(in_files("sqlite", 1)))
+    document = json.loads(Path("v.zview").read_text())
+    document["marks"] = [mark[:3] for mark in document["marks"]]
+    Path("v.zview").write_text(json.dumps(document))
+    assert omnizarr.open("v.zview")[...].tolist() == [1, 2, 3, 4]
+    copied_over("1.sqlite")  # nothing of it is known
+    assert omnizarr.open("v.zview")[0] == 70
+    age("1.sqlite", 5)
+    with pytest.raises(StaleError, match="another file"):
+        omnizarr.open("v.zview")[0]
+
+
 def test_a_view_moves_with_files_and_archives_may_be_copied(folder):
     for ending in ("zip", "sqlite"):
         Path(ending).mkdir()
@@ -254,7 +303,20 @@ def test_an_archive_in_a_store_is_known_by_its_version(folder):
 
 
 @pytest.mark.parametrize(
-    "mark", [[1, 2], [1, 2, 3], [-1, 2, ""], [1, 2**70, ""], ["1", 2, ""], 5, "abc", [1.5, 2, ""], [True, 1, ""]]
+    "mark",
+    [
+        [1, 2],
+        [1, 2, 3],
+        [-1, 2, ""],
+        [1, 2**70, ""],
+        ["1", 2, ""],
+        5,
+        "abc",
+        [1.5, 2, ""],
+        [True, 1, ""],
+        [1, 2, "", "3"],
+        [1, 2, "", 3, 4],
+    ],
 )
 def test_broken_marks_are_errors(folder, mark):
     omnizarr.save_view("v.zview", omnizarr.concat(in_files("zip", 1)))

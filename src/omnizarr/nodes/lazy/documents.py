@@ -391,13 +391,14 @@ def _shape(given: Sequence[int]) -> tuple[int, ...]:
     return found
 
 
-def _mark(size: Any, modified: Any, contents: Any) -> Mark:
-    if not isinstance(contents, str):
-        raise TypeError(f"{contents!r} is no digest")
-    size, modified = (None if each is None else _number(each) for each in (size, modified))
+def _mark(size: Any, modified: Any, contents: Any, number: Any = None, folder: Any = "") -> Mark:
+    """Return a mark; views of older versions have no numbers in it."""
+    if not isinstance(contents, str) or not isinstance(folder, str):
+        raise TypeError(f"{contents!r} is no digest, or {folder!r} no folder")
+    size, modified, number = (None if each is None else _number(each) for each in (size, modified, number))
     if max(size or 0, modified or 0) >= 2**63:
         raise ValueError(f"{size} bytes, changed at {modified}")
-    return Mark(size, modified, contents)
+    return Mark(size, modified, contents, number, folder)
 
 
 def _number(given: Any) -> int:

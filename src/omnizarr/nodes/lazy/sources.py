@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import stat as modes
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
@@ -29,6 +30,7 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.location import dialect_of
 from omnizarr.nodes.packing import HOW_STORED
 from omnizarr.stores import LocalStore, Store, pool, urls, verbs
+from omnizarr.stores.local import files
 from omnizarr.stores.local.zip import ZipStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from omnizarr.nodes.lazy.tree import Leaf
 
 Stamp: TypeAlias = "tuple[str, tuple[int, ...]]"
-"""Where the document of an array is, and the file's size and times."""
+"""Where the document of an array is, and the identity of the file."""
 
 _AT_ONCE: Final = 16
 _WORDS: Final[Mapping[str, tuple[str, str | Remedy]]] = {
@@ -86,7 +88,7 @@ def _file_at(path: str) -> tuple[int, ...] | None:
         found = os.stat(path)  # noqa: PTH116 - several times faster
     except OSError:  # consolidated metadata can be all that there is
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    return files.identity(found)
 
 
 def metadata_of(source: Any) -> ArrayMetadata | None:
@@ -197,7 +199,8 @@ def changed(since: str, source: Any, found: Any, expected: Any) -> StaleError:
 class Mark(NamedTuple):
     """What tells a change of a file that holds a whole hierarchy: an archive, a database.
 
-    Equal times, or equal `contents`, mean the same file: a copy can have other times.
+    Equal times, or equal `contents`, mean the same file: a copy can have other times. With equal times, another number
+    in the same folder shows that it was replaced; in another folder it shows only that it was moved or copied there.
     """
 
     size: int | None = None
@@ -206,6 +209,10 @@ class Mark(NamedTuple):
     """Time of its last change, in nanoseconds."""
     contents: str = ""
     """A digest of the checksums in the directory of an archive, or what a server calls its version."""
+    number: int | None = None
+    """Number of the file; None for one on a server, and in views that older versions saved."""
+    folder: str = ""
+    """Numbers of its folder, and of the device."""
 
 
 class Expected(Protocol):
@@ -234,7 +241,8 @@ def _digest(text: str) -> str:
 def mark_of(store: Store, known: Mark | None = None) -> Mark | None:
     """Return the mark of the file that is the whole of a store; None for directories, and where nothing tells changes.
 
-    `known` is an earlier mark: what is costly is found out only if the file has changed since.
+    `known` is an earlier mark: what is costly is found out only if the file has changed since. Without one, this waits
+    for a file that was only just written, until its next change will show another time.
     """
     while isinstance(store, WrapperStore):
         store = store.store
@@ -247,14 +255,37 @@ def mark_of(store: Store, known: Mark | None = None) -> Mark | None:
         return None
     try:
         found = os.stat(path)  # noqa: PTH116 - several times faster
+        if known is None:
+            found = _settled(path, found)
         if not modes.S_ISREG(found.st_mode) or _is_ahead(path):
             return None
     except OSError:
         return None
-    mark = Mark(found.st_size, found.st_mtime_ns)
-    if known is not None and mark == known._replace(contents=""):
+    mark = Mark(found.st_size, found.st_mtime_ns, "", found.st_ino, _folder_of(path))
+    if known is not None and _is_as_known(mark, known):
         return known
     return mark._replace(contents=_contents(path) if isinstance(store, ZipStore) else "")
+
+
+def _settled(path: str, status: os.stat_result) -> os.stat_result:
+    """Return the status of a file, after the tick of the clock in which it was changed."""
+    now = time.time_ns()
+    rest = files.unsettled(now, status.st_mtime_ns)
+    if rest <= 0 or status.st_mtime_ns > now:  # clocks disagree
+        return status
+    time.sleep(rest / 1e9)
+    return os.stat(path)  # noqa: PTH116 - several times faster
+
+
+def _folder_of(path: str) -> str:
+    found = os.stat(os.path.dirname(os.path.realpath(path)))  # noqa: PTH116, PTH120 - several times faster
+    return f"{found.st_dev}-{found.st_ino}"
+
+
+def _is_as_known(now: Mark, known: Mark) -> bool:
+    """Return whether size and times are those of an earlier mark, and the file has not been replaced where it is."""
+    is_replaced = known.number not in {None, now.number} and now.folder == known.folder
+    return now[:2] == known[:2] and not is_replaced
 
 
 def _is_ahead(path: str) -> bool:
@@ -287,14 +318,15 @@ def check_opened(expected: Expected, array: Any) -> None:
     if (known := expected.mark) is not None and (now := mark_of(array.store, known)) is not None:
         is_same = now.contents == known.contents != "" and now.size == known.size
         if not is_same and now != known:
-            raise changed(since, array, f"another file, {_file(now)}", _file(known))
+            raise changed(since, array, f"another file, {_file(now, known)}", _file(known, now))
 
 
-def _file(mark: Mark) -> str:
+def _file(mark: Mark, other: Mark) -> str:
     if mark.size is None:
         return f"version {mark.contents}"
     when = np.datetime64(mark.modified or 0, "ns").astype("M8[ms]")
-    return f"of {mark.size} bytes, changed at {when} UTC"
+    number = f", number {mark.number}" if mark[:2] == other[:2] else ""
+    return f"of {mark.size} bytes, changed at {when} UTC{number}"
 
 
 def _check_meaning(expected: Expected, array: Any) -> None:

@@ -45,6 +45,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.database.base import PAGE, DatabaseStore, Record
 from omnizarr.stores.fork_locks import Gate
+from omnizarr.stores.local import files
 
 T = TypeVar("T")
 
@@ -628,7 +629,7 @@ def _changes(path: str) -> object:
         found = os.stat(path)
     except FileNotFoundError:
         return None
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+    return files.identity(found) if found.st_size else None
 
 
 def _is_empty(path: str) -> bool:

@@ -446,7 +446,7 @@ def _identity(path: str | None) -> tuple[int, ...] | None:
         status = os.stat(path or "")
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return files.identity(status)[:-1]  # who may read it is no reason to refuse a change
 
 
 _changing: Final[WeakValueDictionary[str, Archive]] = WeakValueDictionary()

@@ -96,10 +96,24 @@ def stamp(file: int) -> Hashable | None:
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         return None
-    modified, changed = status.st_mtime_ns, status.st_ctime_ns
-    if now - max(modified, changed) <= (_SETTLED if modified % _COARSE or changed % _COARSE else _SETTLED_COARSELY):
-        return None
-    return status.st_dev, status.st_ino, status.st_size, modified, changed
+    return identity(status) if unsettled(now, status.st_mtime_ns, status.st_ctime_ns) <= 0 else None
+
+
+def identity(status: os.stat_result) -> tuple[int, int, int, int, int]:
+    """Return what changes when a file is written, replaced, or given other permissions: numbers, size and times.
+
+    A file that is written twice within a tick of the clock can look the same after both. The change of the inode that
+    comes last is for those who do not mind that a new name or other permissions look like another content.
+    """
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def unsettled(now: int, *times: int) -> int:
+    """Return for how many nanoseconds from `now` on a change of a file may still leave it with the same times.
+
+    Zero or less: every later change shows other times.
+    """
+    return max(times) + (_SETTLED if any(each % _COARSE for each in times) else _SETTLED_COARSELY) - now + 1
 
 
 def write_new(path: str, value: Buffer, *, fsync: bool, folder: int | None = None) -> None:

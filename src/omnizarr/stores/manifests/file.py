@@ -2,7 +2,8 @@
 
 A manifest is true for one version of a file. So size and change marker are recorded when the file is opened:
 
-- of a file of this machine, the time of its last change, compared after each read;
+- of a file of this machine, the times of its last change, compared after each read; if it was changed only just
+  before, so that a new file in its place could have the same times, also its number;
 - of a value in an object store, its ETag: each request asks for that version (`omnizarr.stores.verbs.pinned`);
 - elsewhere, the stamp of the value, if the store has one, compared after each read, or once if that takes a request.
 
@@ -12,6 +13,7 @@ Parts of two versions are never combined, and missing bytes are an error.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from omnizarr.errors import ConflictError, StaleError, StoreError
 from omnizarr.stores import verbs
 from omnizarr.stores.access import Opened
 from omnizarr.stores.base import Buffer, Buffers, Parts, Reader, Span, Store
+from omnizarr.stores.local import files
 from omnizarr.stores.local.directory import LocalStore
 
 T = TypeVar("T")
@@ -93,8 +96,11 @@ class File:
     @property
     def status(self) -> tuple[str, int, int] | None:
         """Path without links, size and time of change of a file of this machine; None if something is unknown."""
-        if isinstance(self.store, LocalStore) and self.is_local and self.size is not None and type(self.marker) is int:
-            return os.path.join(self.store.real_root(), *self.key.split("/")), self.size, self.marker
+        if isinstance(self.store, LocalStore) and self.is_local and self.size is not None:
+            match self.marker:
+                case (int() as modified, int(), int()):
+                    path = os.path.join(self.store.real_root(), *self.key.split("/"))
+                    return path, self.size, modified
         return None
 
     @property
@@ -179,21 +185,33 @@ class File:
 
     # -- what has changed ----------------------------------------------------------------
 
-    def _status(self) -> tuple[int, Hashable]:
+    def _status(self) -> tuple[int, tuple[int, int, int]]:
+        """Return size and marker: both times of the last change, and the number of the file, or 0.
+
+        Some file systems give the same file another number from time to time (`sshfs`), and other machines may see
+        another one. So it is compared only if a new file in its place could have the same times.
+        """
+        now = time.time_ns()
         try:
             status = os.stat(self.path)
         except OSError as error:
             raise self._missing() from error
-        return status.st_size, status.st_mtime_ns
+        _, number, size, modified, changed = files.identity(status)
+        return size, (modified, changed, number if files.unsettled(now, modified, changed) > 0 else 0)
 
     def _check_local(self) -> None:
         if self.size is None and self.marker is None:
             return
-        size, marker = self._status()
+        try:
+            _, number, size, modified, changed = files.identity(os.stat(self.path))
+        except OSError as error:
+            raise self._missing() from error
         if self.size not in {None, size}:
             raise self._changed(f"{size} bytes", f"{self.size} bytes")
-        if self.marker not in {None, marker}:
-            raise self._changed(f"changed at {marker} ns", f"{self.marker} ns")
+        if self.marker is None:
+            return
+        if self.marker not in {(modified, changed, number), (modified, changed, 0)}:
+            raise self._changed(_shown((modified, changed, number)), _shown(self.marker))
 
     def _check_marker(self) -> None:
         if self.marker is not None and (found := verbs.stamp(self.store, self.key)) not in {None, self.marker}:
@@ -242,3 +260,11 @@ class File:
 
     def __repr__(self) -> str:
         return f"File({self.path!r})"
+
+
+def _shown(marker: object) -> str:
+    """Return a marker in words, with what of it can differ."""
+    match marker:
+        case (modified, changed, number):
+            return f"changed at {modified} ns, inode at {changed} ns" + (f", number {number}" if number else "")
+    return f"version {marker}"
