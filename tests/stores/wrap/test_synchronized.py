@@ -325,7 +325,7 @@ def test_processes_with_one_lock_lose_nothing_on_a_store_that_has_none(tmp_path)
 def test_lock_of_dask_is_a_synchronizer():
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     with (
-        distributed.LocalCluster(1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster),
     ):
         store = SynchronizedStore(FaultyStore(MemoryStore({"n": b"0"})), distributed.Lock("n"))
