@@ -1149,6 +1149,86 @@ impl Engine {
     }
 }
 
+/// What one of several plans needs while all are run.
+struct Begun {
+    plan: Plan,
+    buffer: PyUntypedBuffer,
+    memory: Memory,
+    missing: AtomicUsize,
+}
+
+/// Read plans of several arrays, none of which is far away: (engine, pieces, array to fill). Return what `Engine.read`
+/// returns for each.
+#[pyfunction]
+#[pyo3(signature = (requests, concurrency=None))]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made.
+fn read_together<'py>(
+    py: Python<'py>,
+    requests: Vec<(PyRef<'py, Engine>, Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+    concurrency: Option<usize>,
+) -> PyResult<Vec<Option<Rest<'py>>>> {
+    let mut begun = Vec::with_capacity(requests.len());
+    for (engine, pieces, array) in &requests {
+        if engine.fetches() || engine.store.concurrency() > 1 {
+            return Err(unknown("stores that take their time"));
+        }
+        let Some(plan) = plan(pieces)? else {
+            begun.push(None);
+            continue;
+        };
+        let buffer = buffer_of(array, Verb::Read)?;
+        // SAFETY: the buffer is held until all threads are done.
+        let memory = engine.converted(unsafe { memory_of(&buffer, &plan) }, Verb::Read)?;
+        begun.push(Some(Begun { plan, buffer, memory, missing: AtomicUsize::new(0) }));
+    }
+    let sessions: Vec<_> =
+        requests.iter().map(|(engine, _, _)| engine.manifest.as_ref().map(manifests::session)).collect();
+    let stop = AtomicBool::new(false);
+    let jobs: Vec<Job<'_>> = requests
+        .iter()
+        .zip(&begun)
+        .zip(&sessions)
+        .filter_map(|(((engine, _, _), begun), session)| {
+            begun.as_ref().map(|begun| Job {
+                array: &engine.array,
+                shared: None,
+                store: session.as_ref().map_or(engine.store.as_ref(), manifests::as_store),
+                plan: &begun.plan,
+                memory: &begun.memory,
+                elements: begun.buffer.item_count(),
+                threads: concurrency,
+                stop: Some(&stop),
+                missing: &begun.missing,
+                interrupted: &asked,
+            })
+        })
+        .collect();
+    let mut results = py.detach(|| crate::run::read_all(&jobs, concurrency, &stop)).into_iter();
+    drop(jobs);
+    clear_dropped(py);
+    let mut found = Vec::with_capacity(begun.len());
+    let mut interrupted = None;
+    for (((engine, _, _), begun), session) in requests.iter().zip(begun).zip(&sessions) {
+        let Some(Begun { plan, buffer, missing, .. }) = begun else {
+            found.push(None);
+            continue;
+        };
+        buffer.release(py);
+        let Some(result) = results.next().flatten() else { continue };
+        let checked = result.and_then(|left| {
+            session.as_ref().map_or(Ok(()), manifests::check).map_err(|error| Failure { piece: None, error })?;
+            Ok(left)
+        });
+        let is_nothing_there = engine.tells && plan.len() == missing.into_inner() && !plan.is_empty();
+        match rest(py, &plan, checked) {
+            Err(error) => interrupted = interrupted.or(Some(error)),
+            Ok(None) if is_nothing_there => found.push(Some((Vec::new(), true, None))),
+            Ok(rest) => found.push(rest),
+        }
+    }
+    interrupted.map_or(Ok(found), Err)
+}
+
 /// Ask the caller whether to go on.
 fn asked() -> EngineResult<()> {
     calls::attached(|py: Python<'_>| py.check_signals())
@@ -1239,6 +1319,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCodecs>()?;
     module.add_class::<Engine>()?;
     module.add_class::<Stop>()?;
+    module.add_function(wrap_pyfunction!(read_together, module)?)?;
     #[cfg(feature = "remote")]
     {
         module.add_class::<far::PyClient>()?;

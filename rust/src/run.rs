@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
 use crate::scatter::Memory;
 use crate::store::{Stamp, Store, Value};
-use crate::threads::{on_threads, processors};
+use crate::threads::{locked, on_threads, processors};
 
 /// With fewer bytes for each thread, an additional thread costs more time than it saves.
 const BYTES_PER_THREAD: usize = 256 * 1024;
@@ -193,6 +193,54 @@ pub struct Job<'a> {
     pub interrupted: &'a (dyn Fn() -> Result<()> + Sync),
 }
 
+/// The numbers of the pieces that were refused, or what stopped a plan.
+pub type Outcome = Result<Vec<usize>, Failure>;
+
+/// Fill the arrays of several jobs, side by side where that is worth a thread; return what `Job::read` returns for each.
+///
+/// A job of much work is read by several threads, all others by one each. A job that was not begun, as another was
+/// interrupted, has no result.
+#[must_use]
+pub fn read_all(jobs: &[Job<'_>], threads: Option<usize>, stop: &AtomicBool) -> Vec<Option<Outcome>> {
+    let work: Vec<usize> = jobs.iter().map(|job| job.work(job.plan.len())).collect();
+    let total = work.iter().fold(0_usize, |total, work| total.saturating_add(*work));
+    let useful = (total / BYTES_PER_THREAD).max(1);
+    let threads = threads.unwrap_or_else(processors).clamp(1, useful).min(jobs.len().max(1));
+    let results: Vec<Mutex<Option<Outcome>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let large = |number: usize| {
+        threads > 1 && work[number] / BYTES_PER_THREAD >= threads && work[number] > total / (4 * threads)
+    };
+    let begin = |number: usize, job: &Job<'_>| {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| job.read()))
+            .unwrap_or_else(|_| Err(Failure { piece: None, error: Error::broken("the engine failed") }));
+        if matches!(&result, Err(Failure { error, .. }) if error.kind == Kind::Interrupted) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        *locked(&results[number]) = Some(result);
+    };
+    for (number, job) in jobs.iter().enumerate().filter(|(number, _)| large(*number)) {
+        begin(number, job);
+    }
+    let next = AtomicUsize::new(0);
+    let batch = (jobs.len() / (16 * threads)).clamp(1, 64);
+    let ended = on_threads(threads, || {
+        loop {
+            let from = next.fetch_add(batch, Ordering::Relaxed);
+            if from >= jobs.len() {
+                return Ok(());
+            }
+            for number in (from..from.saturating_add(batch).min(jobs.len())).filter(|number| !large(*number)) {
+                begin(number, &Job { threads: Some(1), ..jobs[number] });
+            }
+        }
+    });
+    let lost = || ended.as_ref().err().map(|error| Err(Failure { piece: None, error: Error::broken(&*error.message) }));
+    results.into_iter().map(|result| result.into_inner().unwrap_or_default().or_else(lost)).collect()
+}
+
 impl Job<'_> {
     /// Fill the caller's array; return the numbers of the pieces that were refused.
     ///
@@ -238,12 +286,22 @@ impl Job<'_> {
 
     /// How many threads have work to do on so many pieces.
     fn threads(&self, pieces: usize) -> usize {
-        let chain = &self.array.codecs.chain;
         let at_once = self.store.concurrency();
         if at_once > 1 {
             // The threads wait for answers most of the time.
             return self.threads.unwrap_or(at_once).min(self.store.most_in_flight()).clamp(1, pieces.max(1));
         }
+        let useful = (self.work(pieces) / BYTES_PER_THREAD).max(1);
+        match self.threads {
+            Some(threads) => threads.clamp(1, useful),
+            None if useful == 1 => 1,
+            None => processors().min(useful),
+        }
+    }
+
+    /// Return how much work so many pieces are, in bytes that are decoded or copied.
+    fn work(&self, pieces: usize) -> usize {
+        let chain = &self.array.codecs.chain;
         let wanted = self.elements.saturating_mul(chain.layout.item);
         // The bytes to decode, which may be many more than those that are wanted.
         let nbytes = if chain.as_elements().is_some() {
@@ -253,13 +311,7 @@ impl Job<'_> {
         } else {
             pieces.saturating_mul(chain.layout.nbytes).max(wanted)
         };
-        let work = nbytes.saturating_add(pieces.saturating_mul(BYTES_PER_PIECE));
-        let useful = (work / BYTES_PER_THREAD).max(1);
-        match self.threads {
-            Some(threads) => threads.clamp(1, useful),
-            None if useful == 1 => 1,
-            None => processors().min(useful),
-        }
+        nbytes.saturating_add(pieces.saturating_mul(BYTES_PER_PIECE))
     }
 
     /// Return how many bytes of inner chunks a piece needs, estimated from the piece in the middle of the plan.

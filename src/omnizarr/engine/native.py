@@ -333,6 +333,10 @@ def read(
     except (NotImplementedError, OverflowError):  # more than this engine can count
         reference.read(binding, plan, out, concurrency)
         return
+    _settle(binding, plan, out, concurrency, rest)
+
+
+def _settle(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None, rest: Any) -> None:
     if rest is None:
         if binding.if_nothing is not None and may_be_gone(binding, out):
             binding.if_nothing()
@@ -346,6 +350,26 @@ def read(
 def may_be_gone(binding: Binding, out: AnyArray) -> bool:
     """Return whether no chunk may have been there: the engine says so only of directories."""
     return not isinstance(binding.store, LocalStore) and _is_filled(binding, out)
+
+
+def can_read_together(binding: Binding) -> bool:
+    """Return whether `read_together` can read an array."""
+    native = binding.native
+    return native is not None and not native.fetches and hasattr(engines.module(), "read_together")
+
+
+def read_together(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None = None) -> None:
+    """Like `read`, for several arrays for which `can_read_together` is True, in one call."""
+    requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
+    try:
+        rests = engines.module().read_together(requests, concurrency)
+    except (NotImplementedError, OverflowError):
+        for binding, plan, out in jobs:
+            read(binding, plan, out, concurrency)
+        return
+    for (binding, plan, out), rest in zip(jobs, rests, strict=True):
+        if rest is not None or binding.if_nothing is not None:
+            _settle(binding, plan, out, concurrency, rest)
 
 
 def _is_filled(binding: Binding, out: AnyArray) -> bool:

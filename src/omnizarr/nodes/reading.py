@@ -177,9 +177,17 @@ def read_many(
 def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> list[Any]:
     """Read selections that are prepared, like `read_many`."""
     if _are_plain(jobs):
-        for job in jobs:
-            engine.read(job.binding, job.plan, job.buffer, concurrency)
-        return [job.result() for job in jobs]
+        together = [job for job in jobs if job.binding.elements is None and engine.can_read_together(job.binding)]
+        if len(together) == 1:
+            together = []
+        if together:
+            engine.read_together([(job.binding, job.plan, job.buffer) for job in together], concurrency)
+        if len(together) < len(jobs):
+            done = set(map(id, together))
+            for job in jobs:
+                if id(job) not in done:
+                    engine.read(job.binding, job.plan, job.buffer, concurrency)
+        return [job.out if job.is_in_place else job.result() for job in jobs]
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
     native = [job for job in jobs if engine.is_remote(job.binding)]

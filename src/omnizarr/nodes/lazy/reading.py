@@ -183,6 +183,7 @@ def _fetch(waiting: Sequence[_Waiting], concurrency: int | None) -> None:
     sources.check_filled(
         (cast_to("Leaf", job.leaf), values, partial(_conversion, job, out.dtype))
         for (job, _, _, out), values in zip(waiting, found, strict=True)
+        if cast_to("Leaf", job.leaf).stamp is None  # others were compared before
     )
     for (job, layout, each, out), values in zip(waiting, found, strict=True):
         if each.out is None:
@@ -305,7 +306,8 @@ def _region(target: Transform, out: NDArray[Any]) -> NDArray[Any] | None:
         if not isinstance(output, Along):
             return None
         dims.append(output.dim)
-        places.append(as_slice(output.indices))
+        indices = output.indices
+        places.append(slice(indices.start, indices.stop) if indices.step == 1 else as_slice(indices))
     view = out[(*places, ...)]  # the Ellipsis keeps 0-d results views
     return view if dims == sorted(dims) else view.transpose(np.argsort(dims, kind="stable"))
 
