@@ -84,7 +84,7 @@ def dtype_of(datatype: Datatype) -> np.dtype[Any] | None:
         parts = [(name, dtype_of(each)) for name, _, each in datatype.fields]
         if not parts or any(each is None for _, each in parts):
             return None
-        return np.dtype(parts)  # type: ignore[arg-type]
+        return np.dtype(parts)
     if datatype.kind == "array" and datatype.base is not None:
         inner = dtype_of(datatype.base)
         return None if inner is None else np.dtype((inner, datatype.shape))

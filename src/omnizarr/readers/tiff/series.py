@@ -304,7 +304,7 @@ def _local(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-def _children(element: ET.Element, name: str) -> list[ET.Element]:
+def _named(element: ET.Element, name: str) -> list[ET.Element]:
     return [each for each in element if _local(each) == name]
 
 
@@ -319,9 +319,9 @@ def _ome(text: str, pages: Sequence[Page], notes: list[str]) -> list[Series] | N
         return None
     by_number = {page.number: page for page in pages}
     found: list[Series] = []
-    for image in _children(root, "Image"):
+    for image in _named(root, "Image"):
         title = image.get("Name") or image.get("ID") or f"image {len(found)}"
-        for pixels in _children(image, "Pixels"):
+        for pixels in _named(image, "Pixels"):
             try:
                 series = _ome_image(pixels, root.get("UUID"), by_number, title, notes)
             except (KeyError, ValueError, OverflowError) as error:
@@ -339,7 +339,7 @@ def _ome_image(
     if sorted(axes) != sorted("xyczt"):
         raise ValueError(f"an order of dimensions {axes!r}")
     sizes = {axis: int(pixels.attrib[f"Size{axis.upper()}"]) for axis in axes}
-    channels = _children(pixels, "Channel")
+    channels = _named(pixels, "Channel")
     samples = int(channels[0].get("SamplesPerPixel", "1")) if channels else 1
     if samples > 1:
         sizes["c"] //= samples
@@ -375,9 +375,9 @@ def _placed(
     total, most = prod(sizes.values()), max(pages) + 1
     placed: list[Page | None] = [None] * total
     outside = 0
-    listed = _children(pixels, "TiffData") or [ET.Element("TiffData")]
+    listed = _named(pixels, "TiffData") or [ET.Element("TiffData")]
     for data in listed[: 4 * _MOST_PLANES]:
-        uuid = next(iter(_children(data, "UUID")), None)
+        uuid = next(iter(_named(data, "UUID")), None)
         if uuid is not None and own is not None and uuid.text is not None and uuid.text.strip() != own:
             outside += 1
             continue
