@@ -10,22 +10,24 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.netcdf import chars, types
+from omnizarr.netcdf import chars, stored, types
 from omnizarr.netcdf.attributed import checked_name
 from omnizarr.netcdf.group import Group
-from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.session import Session
+from omnizarr.netcdf.types import NcType
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.nodes import creating
 from omnizarr.support.progress import Tick, silent
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.dataset import Dataset
+    from omnizarr.nodes.array import Array
 
 DEFAULT_MAXSTRLEN: Final = "_nczarr_default_maxstrlen"
 _SLAB: Final = 16 * 2**20
@@ -41,10 +43,12 @@ def write(
     truncate: bool = False,
     tick: Tick = silent,
     on_change: Callable[[str], Any] | None = None,
+    on_copied: Callable[[str], Any] | None = None,
 ) -> None:
     """Copy a dataset into another one, which is empty: definitions, attributes with their types, and data.
 
-    Data is moved in blocks of whole chunks.
+    Data is moved in blocks of whole chunks. Where the source is an array that stores the same chunks, they are copied
+    byte for byte, and of arrays with very many chunks only those that are stored are looked at.
 
     Parameters
     ----------
@@ -60,6 +64,8 @@ def write(
     on_change : callable, optional
         Called with the full name of each variable whose strings contain invalid UTF-8, if strings must be
         UTF-8. The invalid bytes become U+FFFD.
+    on_copied : callable, optional
+        Called with the full name of each variable whose chunks were all copied byte for byte.
 
     Raises
     ------
@@ -76,11 +82,13 @@ def write(
             if truncate:
                 variable.set_auto_truncate(True)
             try:
-                is_same = _copy(variable, source, f"{path}/{name}", tick)
+                done = _copy(variable, source, f"{path}/{name}", tick)
             except OmnizarrError as error:
                 raise error.add(path=variable.full_name[1:])
-            if not is_same and on_change is not None:
+            if not done.is_same and on_change is not None:
                 on_change(variable.full_name)
+            if done.is_copied and on_copied is not None:
+                on_copied(variable.full_name)
 
 
 def define(dataset: Dataset, root: GroupHeader) -> None:
@@ -138,7 +146,9 @@ def _wide_enough(header: VariableHeader, name: str, source: Source, limit: int, 
         return header
     sizes = source.root.sizes()
     longest = 0
-    for selection in slabs(tuple(sizes[each].size for each in header.dimensions), _GUESSED):
+    shape, array = tuple(sizes[each].size for each in header.dimensions), source.array(name)
+    found = None if array is None else stored.regions(shape, [array])
+    for selection in slabs(shape, _GUESSED) if found is None else found:
         texts = source.read(name, selection).ravel().tolist()
         longest = max([longest, *(len(text.encode("utf-8", "surrogateescape")) for text in texts)])
     if longest <= (limit if said is None else _number(said)):
@@ -165,17 +175,47 @@ def _define_groups(group: Group, header: GroupHeader) -> None:
         _define_groups(group._groups[name], below)
 
 
-def _copy(variable: Variable, source: Source, name: str, tick: Tick) -> bool:
-    """Copy the data of a variable, and return whether all of it was written unchanged."""
+class _Done(NamedTuple):
+    """How the data of a variable was copied: unchanged, and byte for byte."""
+
+    is_same: bool
+    is_copied: bool
+
+
+def _copy(variable: Variable, source: Source, name: str, tick: Tick) -> _Done:
+    """Copy the data of a variable."""
     is_utf8 = variable.nctype is types.STRING and variable._session.layout.has_long_strings
     is_same = True
-    for selection in blocks(variable):
+    array = source.array(name)
+    left = None if array is None else _copied(variable, array, tick)
+    for selection in _parts(variable, array) if left is None else left:
         values = source.read(name, selection)
         written = chars.as_utf8(values) if is_utf8 else values
         is_same &= written is values
         variable.write_raw(selection, written)
         tick(values.nbytes)
-    return is_same
+    return _Done(is_same, is_copied=left is not None and not left)
+
+
+def _copied(variable: Variable, array: Array, tick: Tick) -> list[Selection] | None:
+    """Copy chunks byte for byte, and return the selections that are left; None if this cannot be done."""
+    target = variable.array
+    if variable._encode is not None or not isinstance(variable.nctype, NcType) or variable.nctype.is_text:
+        return None
+    if array.shape != target.shape or not array.shape:
+        return None
+    return stored.copied(array, target, needs_all=variable._stored.needs_chunks, tick=tick)
+
+
+def _parts(variable: Variable, array: Array | None) -> Iterator[Selection]:
+    """Return the selections that are to be copied: all blocks, or those that are stored, if there are very many."""
+    target = variable.array
+    is_missing_known = not variable._stored.needs_chunks
+    if array is not None and is_missing_known and stored.has_same_fill(array, target, undefined_is_zero=True):
+        found = stored.regions(target.shape, [array])
+        if found is not None:
+            return found
+    return blocks(variable)
 
 
 def slabs(shape: tuple[int, ...], item_size: int) -> Iterator[tuple[slice, ...]]:

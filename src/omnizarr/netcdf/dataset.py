@@ -360,7 +360,8 @@ class Dataset(Group):
             self._session.check_open()
             return variables[name].read_raw(selection)
 
-        return Source(_with_meanings(self.header, variables, "") if for_xarray else self.header, read)
+        root = _with_meanings(self.header, variables, "") if for_xarray else self.header
+        return Source(root, read, lambda name: variables[name].array)
 
     def tocdl(self, coordvars: bool = False, data: bool = False, outfile: Any = None) -> str | None:  # noqa: FBT001, FBT002
         """Return the dataset as CDL, as ``ncdump`` prints it, or write it to a file.

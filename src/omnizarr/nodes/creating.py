@@ -35,7 +35,7 @@ from omnizarr.stores import verbs
 from omnizarr.support.progress import Tick, silent
 
 # Arrays are copied in blocks of about this many bytes.
-_BLOCK_BYTES = 64 * 1024 * 1024
+BLOCK_BYTES = 64 * 1024 * 1024
 
 _BEHAVIOUR: Final = ("order", "write_empty_chunks", "missing", "allow_pickle", "concurrency")
 
@@ -286,7 +286,7 @@ def blocks(grid: Grid, item_size: int) -> Iterator[tuple[slice, ...]]:
         return
     per_axis = [1] * len(grid.axes)
     chunk_bytes = math.prod(max(axis.chunk(0)[1], 1) for axis in grid.axes) * max(item_size, 1)
-    room = max(_BLOCK_BYTES // max(chunk_bytes, 1), 1)
+    room = max(BLOCK_BYTES // max(chunk_bytes, 1), 1)
     for at in reversed(range(len(per_axis))):
         per_axis[at] = min(grid.grid_shape[at], room)
         room //= max(per_axis[at], 1)

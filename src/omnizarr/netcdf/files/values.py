@@ -26,7 +26,7 @@ from omnizarr.readers.hdf5.forms import Unshown
 from omnizarr.readers.hdf5.parts import Parts
 from omnizarr.stores.manifests.store import ManifestStore
 
-_FAILURES: Final = (OSError, RuntimeError, ValueError, KeyError, TypeError)
+_FAILURES: Final = (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError)
 
 
 class _Known(NamedTuple):

@@ -373,8 +373,11 @@ def _fill(name: Name, header: VariableHeader, nc_type: AnyType, item_size: int, 
     attribute = header.attributes.get("_FillValue")
     if isinstance(nc_type, UserType):
         return new_metadata.DEFAULT if _FORMATS[name] == 3 else None
-    if _FORMATS[name] == 2 and attribute is None and is_no_fill(header):
-        return None
+    if attribute is None and is_no_fill(header):
+        if _FORMATS[name] == 2:
+            return None
+        if is_complete and not nc_type.is_text:  # of a file, in which elements that were never written are zero
+            return nc_type.dtype.type(0)
     given = None if nc_type.is_text else attributes.fill_number(attribute, nc_type)
     is_unmasked = nc_type is types.STRING if nc_type.is_text else given is None
     if is_complete and name in {"xarray", "pure"} and (attribute is None or is_unmasked):

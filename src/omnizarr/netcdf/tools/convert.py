@@ -273,10 +273,11 @@ def _write_zarr(
 def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, tick: Tick, *, verify: bool) -> Plan:
     """Write everything into a new dataset, close it and compare."""
     with dataset:
-        wanted = Source(plan.defined or source.root, source.read)
+        wanted = source._replace(root=plan.defined or source.root)
         changed: list[str] = []
-        copying.write(dataset, wanted, root=plan.defined, tick=tick, on_change=changed.append)
-        plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
+        copied: list[str] = []
+        copying.write(dataset, wanted, root=plan.defined, tick=tick, on_change=changed.append, on_copied=copied.append)
+        plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)), copied=frozenset(copied))
     if verify:
         with Dataset(place) as written:
             planning.compare(source, written.as_source(), plan, tick)
@@ -338,7 +339,7 @@ def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Itera
             yield NodeReport(
                 full[1:],
                 "array",
-                "left out" if is_lost else "encoded",
+                "left out" if is_lost else "copied" if full in plan.copied else "encoded",
                 losses=_of(plan, full),
                 remarks=_remarks(plan, full, each),
                 verified="values" if verified and not is_lost else "",
@@ -354,7 +355,7 @@ def _counted(target: Any, nodes: Iterator[NodeReport]) -> Iterator[NodeReport]:
         return
     with Dataset(target) as dataset:
         for each in nodes:
-            if each.how != "encoded":
+            if each.how not in {"encoded", "copied"}:
                 yield each
                 continue
             array = dataset[each.path].array

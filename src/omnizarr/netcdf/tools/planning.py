@@ -18,7 +18,7 @@ from omnizarr.errors import ChunkError, NodeNameError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions.nczarr_metadata import HIDDEN
 from omnizarr.model import Note
-from omnizarr.netcdf import chars, copying, files, types
+from omnizarr.netcdf import chars, copying, files, stored, types
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
@@ -52,12 +52,15 @@ class Plan:
         Of a hierarchy, what is defined.
     remarks : mapping of str to (tuple of str)
         By full name of a variable: what is expressed differently, and what some readers see differently.
+    copied : frozenset of str
+        Full names of variables whose chunks were copied byte for byte.
     """
 
     root: GroupHeader
     losses: tuple[Loss, ...]
     defined: GroupHeader | None = None
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    copied: frozenset[str] = frozenset()
 
 
 # -- losses ---------------------------------------------------------------------------------------
@@ -92,7 +95,7 @@ def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -
     with create(place, "w") as made:
         wanted = _without_what_has_no_place(source.root, "", dialect, LAYOUTS[made.layout], losses)
         losses += _unused_types(source.root, wanted)
-        defined = copying.fitted(made, Source(wanted, source.read), beyond=True)
+        defined = copying.fitted(made, source._replace(root=wanted), beyond=True)
         copying.define(made, defined)
         layout = made.layout
     with create(place, "r") as made:
@@ -241,7 +244,7 @@ def compare(source: Source, written: Source, plan: Plan, tick: Tick) -> None:
             _compare_variables(each, found[path].variables[name], f"{path}/{name}")
     for path, group in found.items():
         for name, each in group.variables.items():
-            for selection in _blocks(written.root, each):
+            for selection in _parts(source, written, each, f"{path}/{name}"):
                 ours = source.read(f"{path}/{name}", selection)
                 if not _same(ours, written.read(f"{path}/{name}", selection), each):
                     at = ", ".join(f"{one.start}:{one.stop}" for one in selection)
@@ -280,6 +283,17 @@ def _compare_variables(wanted: VariableHeader, found: VariableHeader, path: str)
 
 def _other(what: str, path: str, found: Any, expected: Any) -> ChunkError:
     return ChunkError(f"other {what} were written than were read", path=path[1:], found=found, expected=expected)
+
+
+def _parts(source: Source, written: Source, header: VariableHeader, name: str) -> Iterator[tuple[slice, ...]]:
+    """Return the selections to compare: all blocks, or what either side stores, if there are very many."""
+    ours, theirs = source.array(name), written.array(name)
+    if ours is not None and theirs is not None:
+        sizes = written.root.sizes()
+        found = stored.regions(tuple(sizes[each].size for each in header.dimensions), [ours, theirs])
+        if found is not None:
+            return found
+    return _blocks(written.root, header)
 
 
 def _blocks(root: GroupHeader, header: VariableHeader) -> Iterator[tuple[slice, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError, Wording
+from omnizarr.formats.conventions import nczarr_metadata
 from omnizarr.formats.paths import Above
 from omnizarr.formats.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
@@ -21,6 +23,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
+from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import strangers
@@ -63,6 +66,7 @@ def run(
         other = hierarchy(opened, right, right_path, None, storage_options)
         workers = opened.enter_context(executor(scheduler))
         work = _Comparison(one, other, workers, effort, rtol, atol)
+        work.leave_out_marks()
         work.compare(progress, values=values)
         if values:
             work.compare_files()
@@ -100,6 +104,17 @@ class _Comparison:
     nodes: int = 0
     elements: int = 0
     files: int = 0
+    left_out: AbstractSet[str] = frozenset()
+
+    def leave_out_marks(self) -> None:
+        """Leave out the attributes of NCZarr if one side is a file, which says in its own form what they say."""
+        are_files = [isinstance(each.top.where.store, ManifestStore) for each in (self.left, self.right)]
+        if are_files[0] == are_files[1]:
+            return
+        self.left_out = nczarr_metadata.HIDDEN
+        metas = [node.meaning for side in (self.left, self.right) for node in side.nodes.values()]
+        if any(each is not None and not self.left_out.isdisjoint(each.attributes) for each in metas):
+            self.remarks.append("attributes of NCZarr, for which a file has other forms, were not compared")
 
     def compare(self, progress: Progress, *, values: bool) -> None:
         """Compare all nodes; the elements of arrays only if `values`."""
@@ -179,6 +194,8 @@ class _Comparison:
             if left != right:
                 self._enter(path, kind, left=left, right=right)
         for name in [*one.attributes, *(name for name in other.attributes if name not in one.attributes)]:
+            if name in self.left_out:
+                continue
             if name not in other.attributes:
                 self._enter(path, "attribute", name=name, left=thawed(one.attributes[name]), only="left")
             elif name not in one.attributes:
