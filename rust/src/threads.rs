@@ -14,8 +14,8 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::error::{Error, Result};
 
-/// With so many threads for each processor that have not begun, no more are started.
-const MOST_LATE: usize = 4;
+/// With so many threads that have not begun, no more are started.
+const MOST_LATE: usize = 256;
 
 /// The threads that had not begun when their call ended, and the process that they are in.
 static LATE: Mutex<(u32, Vec<JoinHandle<()>>)> = Mutex::new((0, Vec::new()));
@@ -128,7 +128,7 @@ pub fn on_threads(threads: usize, work: impl Fn() -> Result<()> + Sync) -> Resul
     let task: *const (dyn Fn() -> Result<()> + Sync) = unsafe { std::mem::transmute(task) };
     let ending = Ending(&crew);
     // A system that has no more threads gives an error: then there are fewer.
-    let others: Vec<_> = (1..=(threads - 1).min(room()))
+    let others: Vec<_> = (1..if is_crowded() { 1 } else { threads })
         .map_while(|number| {
             let (crew, work) = (Arc::clone(&crew), Work(task));
             Builder::new().spawn(move || crew.join_in(number, &work)).ok()
@@ -186,9 +186,9 @@ fn late() -> Option<MutexGuard<'static, (u32, Vec<JoinHandle<()>>)>> {
     Some(late)
 }
 
-/// How many more threads may be started, so that those that wait for a busy machine do not become ever more.
-fn room() -> usize {
-    late().map_or(usize::MAX, |late| (MOST_LATE * processors()).saturating_sub(late.1.len()))
+/// Whether so many threads wait for a busy machine that more would only wait, too.
+fn is_crowded() -> bool {
+    late().is_some_and(|late| late.1.len() >= MOST_LATE)
 }
 
 fn remember(threads: Vec<JoinHandle<()>>) {

@@ -141,7 +141,7 @@ def read(file: File) -> Contents | None:
     for variable in header.variables:
         chunks, manifests[variable.name] = _placed(header, variable, file)
         documents[f"{variable.name}/zarr.json"] = _array(header, variable, chunks)
-    return Contents(documents, manifests)
+    return Contents(documents, manifests, format="netCDF-3")
 
 
 def read_header(file: File) -> Header | None:

@@ -124,7 +124,7 @@ def parse(text: str) -> Parsed:
 
     Examples
     --------
-    >>> name, (root, read) = parse('''
+    >>> name, (root, read, _) = parse('''
     ... netcdf weather {
     ... dimensions: time = unlimited ;
     ... variables:  float t(time) ;

@@ -373,6 +373,8 @@ class HDF5Store(ManifestStore):
         If it is not HDF5, or is broken.
     """
 
+    format = "HDF5"
+
     def __init__(
         self, store: Store, key: str, file: files.File | None = None, known: dict[str, files.File] | None = None
     ) -> None:

@@ -510,6 +510,10 @@ class N5Store(Store):
         """That of the store that holds the hierarchy."""
         return self.store.place
 
+    def about(self) -> Mapping[str, Any]:
+        """Return the format."""
+        return {"format": "N5"}
+
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the store that holds the hierarchy."""
         return self.store.origin()

@@ -71,7 +71,7 @@ def read(file: File) -> Contents | None:
         documents["zarr.json"] = _rendered({"zarr_format": 3, "node_type": "group", "attributes": attributes})
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more"]
-    return Contents(documents, manifests, [file], tuple(notes))
+    return Contents(documents, manifests, [file], tuple(notes), "TIFF")
 
 
 def _rendered(document: dict[str, Any]) -> bytes:

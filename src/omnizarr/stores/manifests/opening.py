@@ -34,12 +34,15 @@ class Contents(NamedTuple):
         The files, by number. Empty: the file itself.
     notes : sequence of str
         What of the file is not shown, or is shown as something else, by name.
+    format : str
+        The name of the format, as people know it.
     """
 
     documents: Mapping[str, Buffer]
     manifests: Mapping[str, AnyManifest | Loader]
     files: Sequence[File] = ()
     notes: Sequence[str] = ()
+    format: str = ""
 
 
 Reader: TypeAlias = Callable[[File], Contents | None]
@@ -69,7 +72,7 @@ def open_place(reader: Reader | str, place: Place) -> tuple[Store, str] | None:
             remedy='open it with mode "r", and convert it to Zarr to change it',
         )
     store = ManifestStore(contents.documents, contents.manifests, contents.files or [file])
-    store.notes = tuple(contents.notes)
+    store.notes, store.format = tuple(contents.notes), contents.format
     return store, ""
 
 

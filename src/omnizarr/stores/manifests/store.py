@@ -181,6 +181,8 @@ class ManifestStore(PartStore):
     _Place = _Chunk
     notes: tuple[str, ...] = ()
     """What of the files is not shown, or is shown as something else, by name. A reader sets it."""
+    format: str = ""
+    """The format of the files, if a reader has made the store."""
 
     def __init__(
         self,
@@ -551,8 +553,15 @@ class ManifestStore(PartStore):
         data, path = file.store.origin()
         return data, f"{path}/{file.key}".strip("/")
 
+    def about(self) -> Mapping[str, Any]:
+        """Return the format of the files, and what of them is not shown, or is shown as something else."""
+        return {
+            **({"format": self.format} if self.format else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (dict(self.documents), self._pickled(), list(self._files), self._name, self.notes)
+        return _again, (dict(self.documents), self._pickled(), list(self._files), self._name, self.notes, self.format)
 
     def _pickled(self) -> dict[str, Any]:
         """Return the manifests, or what makes them."""
@@ -569,9 +578,10 @@ def _again(
     files: Sequence[File],
     name: str,
     notes: tuple[str, ...] = (),
+    format_name: str = "",
 ) -> Store:
     store = ManifestStore(documents, manifests, files, name=name)
-    store.notes = notes
+    store.notes, store.format = notes, format_name
     return store
 
 

@@ -99,8 +99,8 @@ def run(task: Task) -> Conversion:
         report = Conversion(
             source=shown(task.source, task.path, whole.where),
             target="",
-            source_format=whole.metadata.dialect,
-            target_format=dialect.name,
+            source_format=_format(whole.where, whole.metadata.dialect),
+            target_format=dialect.name if place is None else _format(place, dialect.name),
             nodes=tuple(_with_repairs(task, found.where, notes, planned)),
             dry_run=task.only_plans,
             in_place=task.in_place,
@@ -121,6 +121,11 @@ def run(task: Task) -> Conversion:
         work = _Work(task, plans, place, workers, _temporary(opened, task, place))
         nodes = tuple(_with_repairs(task, found.where, notes, work.run()))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _format(where: StorePath, dialect: str) -> str:
+    """Return the format of a place: of its files, if they are of another one and only shown as Zarr."""
+    return str(where.store.about().get("format", dialect))
 
 
 def _refuse_losses(task: Task, plans: Plan) -> None:

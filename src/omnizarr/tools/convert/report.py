@@ -183,7 +183,7 @@ class Conversion:
     source, target : str
         Source and target; the same if the conversion was in place.
     source_format, target_format : str
-        Names of the formats: ``"v2"``.
+        Names of the formats: ``"v2"``, ``"TIFF"``.
     nodes : tuple of NodeReport
         The results for all nodes. A group comes before its members.
     dry_run, in_place : bool

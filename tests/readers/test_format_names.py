@@ -1,0 +1,70 @@
+"""The format of a file is named where it is shown: by `info`, and by `convert`."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import omnizarr
+
+scipy = pytest.importorskip("scipy.io", reason="SciPy is not installed")
+h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
+
+DATA = np.arange(12, dtype="i4").reshape(3, 4)
+
+
+def _hdf5(folder):
+    with h5py.File(folder / "x.h5", "w") as file:
+        file["x"] = DATA
+        file["other"] = h5py.ExternalLink("elsewhere.h5", "/x")
+    return folder / "x.h5"
+
+
+def _netcdf3(folder):
+    with scipy.netcdf_file(folder / "x.nc", "w") as file:
+        file.createDimension("y", 3)
+        file.createDimension("x", 4)
+        file.createVariable("x", "i4", ("y", "x"))[:] = DATA
+    return folder / "x.nc"
+
+
+def _tiff(folder):
+    tifffile.imwrite(folder / "x.tif", DATA)
+    return folder / "x.tif"
+
+
+def _n5(folder):
+    endian = {"name": "bytes", "configuration": {"endian": "big"}}
+    omnizarr.create_array(folder / "x.n5", data=DATA, serializer=endian, compressors=None, fill_value=0)
+    return folder / "x.n5"
+
+
+MADE = {"HDF5": _hdf5, "netCDF-3": _netcdf3, "TIFF": _tiff, "N5": _n5}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_stores_of_files_name_their_format(name, tmp_path):
+    store = omnizarr.open(MADE[name](tmp_path)).store
+    assert store.about()["format"] == name
+    assert pickle.loads(pickle.dumps(store)).about() == store.about()
+
+
+def test_what_a_file_holds_besides_is_among_the_facts(tmp_path):
+    store = omnizarr.open(_hdf5(tmp_path)).store
+    assert ["elsewhere.h5" in note for note in store.about()["notes"]] == [True]
+
+
+@pytest.mark.parametrize("name", ["TIFF", "N5"])
+def test_conversions_name_the_format(name, tmp_path):
+    report = omnizarr.convert(MADE[name](tmp_path), tmp_path / "x.zarr")
+    assert (report.source_format, report.target_format) == (name, "v3")
+    assert str(report).splitlines()[0].endswith(f": {name} -> Zarr v3")
+
+
+def test_conversions_to_n5_name_it(tmp_path):
+    omnizarr.create_array(tmp_path / "x.zarr", data=DATA)
+    report = omnizarr.convert(tmp_path / "x.zarr", tmp_path / "x.n5")
+    assert (report.source_format, report.target_format) == ("v3", "N5")
