@@ -242,7 +242,7 @@ def test_array_is_replaced_by_what_is_read_from_it_by_another_name(tmp_path, mon
 def test_array_stays_if_its_source_fails(verb, number, tmp_path, monkeypatch):
     (kind, zarr_format), error = FAILURES[number]
     skip_unfit(verb, zarr_format)
-    monkeypatch.setattr("omnizarr.nodes.creating._BLOCK_BYTES", 100)
+    monkeypatch.setattr("omnizarr.nodes.creating.BLOCK_BYTES", 100)
     with STORES[kind](str(tmp_path / "s")) as store:
         fill(store, zarr_format)
         before = content(store)

@@ -255,7 +255,7 @@ def test_variables_of_types_without_a_place_are_left_out_and_reported(typed, tmp
         "clouds": "encoded",
         "pairs": "encoded",
         "lists": "left out",
-        "plain": "encoded",
+        "plain": "copied",
     }
     with netcdf.Dataset(tmp_path / "new.zarr") as dataset:
         assert list(dataset.variables) == ["clouds", "pairs", "plain"]
@@ -549,7 +549,7 @@ def test_file_of_another_kind_is_refused(tmp_path):
 
 def test_file_that_is_cut_off_is_refused(old, tmp_path):
     (tmp_path / "cut.nc").write_bytes(old.read_bytes()[:4000])
-    with pytest.raises(MetadataError, match="cannot open"):
+    with pytest.raises(MetadataError, match="shorter than it says"):
         omnizarr.convert(tmp_path / "cut.nc", tmp_path / "new.zarr")
     assert not (tmp_path / "new.zarr").exists()
 
@@ -559,11 +559,16 @@ def test_directory_that_is_missing_is_named(old, tmp_path):
         omnizarr.convert(old, tmp_path / "none" / "new.nc")
 
 
-def test_missing_library_is_named(old, tmp_path, monkeypatch):
+def test_missing_library_is_named_where_one_is_needed(old, tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "links.h5", "w") as file:
+        file["x"] = h5py.ExternalLink("other.h5", "/x")
     monkeypatch.setitem(__import__("sys").modules, "netCDF4", None)
     with pytest.raises(MissingDependencyError, match=r"omnizarr\[netcdf\]"):
-        omnizarr.convert(old, tmp_path / "new.zarr")
+        omnizarr.convert(tmp_path / "links.h5", tmp_path / "new.zarr")
     assert not (tmp_path / "new.zarr").exists()
+    omnizarr.convert(old, tmp_path / "new.zarr")
+    with pytest.raises(MissingDependencyError, match=r"omnizarr\[netcdf\]"):
+        omnizarr.convert(tmp_path / "new.zarr", tmp_path / "new.nc")
 
 
 @pytest.mark.parametrize(

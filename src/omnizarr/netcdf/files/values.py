@@ -90,7 +90,7 @@ class Values:
             return self._stored(name, known, selection)
         result = filled(lengths(selection), known.type.dtype, known.fill)
         if 0 not in lengths(inside):
-            result[tuple(map(slice, lengths(inside)))] = self._stored(name, known, inside)
+            result[(*map(slice, lengths(inside)), ...)] = self._stored(name, known, inside)
         return result
 
     def _stored(self, name: str, known: _Known, selection: Selection) -> NDArray[Any]:
@@ -113,7 +113,7 @@ class Values:
                 slice(part.start - start.start, part.stop - start.start)
                 for part, start in zip(where, selection, strict=True)
             )
-            result[place] = converted(each, known)
+            result[(*place, ...)] = converted(each, known)  # ... also where there are no dimensions
         return result
 
     @staticmethod
