@@ -1,7 +1,7 @@
 //! Chunks in files of other formats: a manifest says which bytes of which file each of them is.
 //!
 //! What `omnizarr.stores.manifests` is in Python. A chunk has no name but its number in the C order of the grid, in
-//! decimal digits. A file is opened once for each plan, and must have the size and the time of change that were recorded
+//! decimal digits. A file is opened once for each plan, and must have the size and the times of change that were recorded
 //! when the manifest was made, before and after the plan is run. Everything unusual is an error: the engine in Python
 //! then reads the chunk again, and says what is wrong.
 
@@ -32,6 +32,10 @@ pub struct Source {
     pub size: u64,
     /// The time of its last change in nanoseconds since 1970.
     pub modified: i128,
+    /// The same of its inode.
+    pub changed: i128,
+    /// The number of its inode; 0: it may be another one.
+    pub number: u64,
 }
 
 /// A file that is open.
@@ -66,7 +70,11 @@ impl Held<'_> {
 fn check(file: &File, source: &Source) -> Result<()> {
     let metadata = file.metadata()?;
     let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
-    if !metadata.is_file() || metadata.len() != source.size || modified != source.modified {
+    let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
+    let is_same = metadata.len() == source.size
+        && (modified, changed) == (source.modified, source.changed)
+        && (source.number == 0 || source.number == metadata.ino());
+    if !metadata.is_file() || !is_same {
         return Err(Error::broken("the file has changed"));
     }
     Ok(())
@@ -246,7 +254,8 @@ mod tests {
         std::fs::write(&path, data).unwrap();
         let metadata = std::fs::metadata(&path).unwrap();
         let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
-        Source { path: path.to_str().unwrap().into(), size: metadata.len(), modified }
+        let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
+        Source { path: path.to_str().unwrap().into(), size: metadata.len(), modified, changed, number: metadata.ino() }
     }
 
     fn remove(sources: &[Source]) {

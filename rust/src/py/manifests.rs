@@ -53,13 +53,16 @@ mod unix {
 
     #[pymethods]
     impl PySources {
-        /// `files`: path, size in bytes, and the time of the last change in nanoseconds, of each.
+        /// `files`: path, size in bytes, times of the last change and of that of the inode in nanoseconds, and number of the
+        /// inode, or 0, of each.
         #[new]
-        fn new(files: Vec<(PathBuf, u64, i128)>) -> Self {
-            let files = files.into_iter().map(|(path, size, modified)| Source {
+        fn new(files: Vec<(PathBuf, u64, i128, i128, u64)>) -> Self {
+            let files = files.into_iter().map(|(path, size, modified, changed, number)| Source {
                 path: path.into_os_string().into_vec(),
                 size,
                 modified,
+                changed,
+                number,
             });
             Self(Arc::new(files.collect()))
         }

@@ -145,7 +145,7 @@ def _located(native: Any, binding: Binding, store: Store, head: str) -> tuple[St
     return store, {**where, "manifest": located, "skipping": skipping}
 
 
-def _sources_of(native: Any, files: tuple[tuple[str, int, int], ...] | Remote) -> Any:
+def _sources_of(native: Any, files: tuple[tuple[str, int, int, int, int], ...] | Remote) -> Any:
     if isinstance(files, Remote):
         return native.Versions([(path, key, *version) for path, key, version in files.files])
     return native.Sources(files)

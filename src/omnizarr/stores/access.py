@@ -82,5 +82,5 @@ class Chunks(NamedTuple):
     """Number of chunks along each dimension."""
     manifest: AnyManifest
     """Where they lie, by number."""
-    files: tuple[tuple[str, int, int], ...] | Remote
+    files: tuple[tuple[str, int, int, int, int], ...] | Remote
     """Of files of this machine: path without links, size in bytes, and time of the last change in nanoseconds."""

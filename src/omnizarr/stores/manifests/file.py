@@ -94,13 +94,16 @@ class File:
         return f"{place.rstrip('/')}/{self.key}" if place else self.key
 
     @property
-    def status(self) -> tuple[str, int, int] | None:
-        """Path without links, size and time of change of a file of this machine; None if something is unknown."""
+    def status(self) -> tuple[str, int, int, int, int] | None:
+        """Path without links of a file of this machine, and what shows that it is the same; None if that is unknown.
+
+        Size, times of the last change of the contents and of the inode, and the number of the inode, or 0.
+        """
         if isinstance(self.store, LocalStore) and self.is_local and self.size is not None:
             match self.marker:
-                case (int() as modified, int(), int()):
+                case (int() as modified, int() as changed, int() as number):
                     path = os.path.join(self.store.real_root(), *self.key.split("/"))
-                    return path, self.size, modified
+                    return path, self.size, modified, changed, number
         return None
 
     @property

@@ -199,7 +199,7 @@ class ManifestStore(PartStore):
         self._name = name
         self._features: Features | None = None
         self._tables: dict[str, Table] = {}
-        self._known: tuple[tuple[str, int, int], ...] = ()
+        self._known: tuple[tuple[str, int, int, int, int], ...] = ()
         self._below: Mapping[str, Sequence[str]] | None = None
 
     @property
@@ -436,7 +436,7 @@ class ManifestStore(PartStore):
             found.append((access.prefix + file.key, file.key, version))
         return None if first is None else Remote(self._files[0].store, first, tuple(found))
 
-    def _statuses(self) -> tuple[tuple[str, int, int], ...] | None:
+    def _statuses(self) -> tuple[tuple[str, int, int, int, int], ...] | None:
         """Return what shows that local files are the same; None if there are others."""
         if len(self._known) != len(self._files):
             found = [file.status for file in self._files]
