@@ -48,7 +48,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw")
     parser.add_argument(
         "--docs", action="store_true",
-        help="save all figures in docs/benchmarks.json, and write the pages of the manual that show them",
+        help="save all figures in docs/benchmarks.json (with --only: put them in the place of saved ones), and write "
+        "the pages of the manual that show them",
     )  # fmt: skip
     parser.add_argument("--load", type=Path, metavar="FILE", help="report on figures saved before instead of measuring")
     return parser.parse_args()
@@ -122,7 +123,8 @@ def main() -> None:
     if arguments.docs:
         from benchmarks import pages
 
-        pages.save("local", reports.details(report))
+        save_part = pages.save_again if arguments.only else pages.save
+        save_part("local", reports.details(report))
         pages.main()
 
 

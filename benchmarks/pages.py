@@ -60,6 +60,16 @@ def save(part: str, document: dict[str, Any], path: Path = RESULTS) -> None:
     path.write_text(as_lines(parts), "utf-8")
 
 
+def save_again(part: str, document: dict[str, Any], path: Path = RESULTS) -> None:
+    """Replace some rows of what was measured, and say which."""
+    saved = load(path)[part]
+    about = saved["about"]
+    rows = {*about.get("again", "").split(), *document["results"]}
+    saved["about"] = about | {"again": " ".join(sorted(rows)), "load again": document["about"]["load"]}
+    saved["results"] |= document["results"]
+    save(part, saved, path)
+
+
 def as_lines(document: Any, depth: int = 3) -> str:
     """Return a document as JSON, with a line for each member down to a depth, and four figures of each number."""
 

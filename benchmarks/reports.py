@@ -76,10 +76,13 @@ def label(key: str) -> str:
 def where(report: Report) -> str:
     """Return when and where a run was measured, in a sentence."""
     about = report.about
+    again = len(about.get("again", "").split())
+    more = f" {again} rows were measured again by themselves, at load {about['load again']}." if again else ""
     return (
         f"Measured {about['date']} with {about['rounds']} rounds on {about['processor']}, {about['system']}, "
         f"{about['file system']}, CPython {about['python']}, load {about['load']} before it began"
         + ("." if about["scale"] == "1/1" else f", at {about['scale']} of the full size.")
+        + more
     )
 
 

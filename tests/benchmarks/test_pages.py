@@ -173,3 +173,15 @@ def test_saved_run_keeps_four_figures_and_other_parts(tmp_path):
     assert are_close(again["local"], PARTS["local"])
     pages.save("local", {"seconds": [0.123456, 1234567.0]}, path)
     assert pages.load(path)["local"] == {"seconds": [0.1235, 1235000.0]}
+
+
+def test_rows_that_are_measured_again_replace_theirs_and_are_counted(tmp_path):
+    file = tmp_path / "saved.json"
+    first = {"about": {"date": "2026-01-01", "load": "0.1"}, "results": {"a": {"medians": 1}, "b": {"medians": 2}}}
+    pages.save("local", first, file)
+    again = {"about": {"date": "2026-02-02", "load": "0.7"}, "results": {"b": {"medians": 3}}}
+    for _ in range(2):
+        pages.save_again("local", again, file)
+    saved = pages.load(file)["local"]
+    assert saved["results"] == {"a": {"medians": 1}, "b": {"medians": 3}}
+    assert saved["about"] == first["about"] | {"again": "b", "load again": "0.7"}
