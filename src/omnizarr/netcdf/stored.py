@@ -21,6 +21,7 @@ from omnizarr.model.grids import Grid
 from omnizarr.nodes import creating, equivalence, holdings
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.location import chunk_prefix
+from omnizarr.support.progress import Tick
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.header import Selection
@@ -87,7 +88,7 @@ def _cut(region: Selection, item_size: int) -> Iterator[Selection]:
         yield (slice(start, min(start + step, region[0].stop)), *region[1:])
 
 
-def copied(source: Array, target: Array, *, needs_all: bool, tick: Callable[[int], object]) -> list[Selection] | None:
+def copied(source: Array, target: Array, *, needs_all: bool, tick: Tick) -> list[Selection] | None:
     """Copy the stored chunks of an array that are chunks of another one byte for byte, and return the other parts.
 
     Chunks that the edge cuts are left: what they have beyond it is for other readers to see when the array grows.
