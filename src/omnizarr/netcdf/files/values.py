@@ -90,7 +90,7 @@ class Values:
             return self._stored(name, known, selection)
         result = filled(lengths(selection), known.type.dtype, known.fill)
         if 0 not in lengths(inside):
-            result[(*map(slice, lengths(inside)), ...)] = self._stored(name, known, inside)
+            _put(result, tuple(map(slice, lengths(inside))), self._stored(name, known, inside))
         return result
 
     def _stored(self, name: str, known: _Known, selection: Selection) -> NDArray[Any]:
@@ -113,7 +113,7 @@ class Values:
                 slice(part.start - start.start, part.stop - start.start)
                 for part, start in zip(where, selection, strict=True)
             )
-            result[(*place, ...)] = converted(each, known)  # ... also where there are no dimensions
+            _put(result, place, converted(each, known))
         return result
 
     @staticmethod
@@ -158,6 +158,11 @@ def _cut(found: NDArray[Any]) -> NDArray[Any]:
     made = np.empty(found.size, object)
     made[:] = [each.split("\0")[0] for each in found.ravel()]
     return made.reshape(found.shape)
+
+
+def _put(result: NDArray[Any], place: Selection, found: NDArray[Any]) -> None:
+    """Set elements, also where there are no dimensions: without the dots, the element would be an array then."""
+    result[place + (...,)] = found  # noqa: RUF005 - mypy knows the type of this
 
 
 def check_bounds(name: str, shape: Sequence[int], selection: Selection) -> None:
