@@ -68,3 +68,10 @@ def test_conversions_to_n5_name_it(tmp_path):
     omnizarr.create_array(tmp_path / "x.zarr", data=DATA)
     report = omnizarr.convert(tmp_path / "x.zarr", tmp_path / "x.n5")
     assert (report.source_format, report.target_format) == ("v3", "N5")
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_viewer_names_the_format(name, tmp_path):
+    facts = pytest.importorskip("omnizarr.web.facts", reason="the extra serve is not installed")
+    dataset = facts.Dataset(omnizarr.open(MADE[name](tmp_path)), "x")
+    assert (dataset.summary()["format"], dataset.info("")["format"]) == (name, name)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from omnizarr.codecs import registry
 from omnizarr.model import Named
+from omnizarr.stores import Store
 from omnizarr.support.text import duration as duration
 from omnizarr.support.text import plural as plural
 from omnizarr.support.text import size as size
@@ -50,6 +51,16 @@ def format_name(dialect: str) -> str:
     if not dialect.startswith("v"):
         return dialect
     return f"Zarr {dialect.replace('-draft', ', draft of ')}"
+
+
+def stored_format(store: Store, dialect: str) -> str:
+    """Return the dialect of what is in a store; of files that are only shown as Zarr, the name of their format.
+
+    >>> from omnizarr.stores import MemoryStore
+    >>> stored_format(MemoryStore(), "v2")
+    'v2'
+    """
+    return str(store.about().get("format", dialect))
 
 
 def codecs(chain: Sequence[Named]) -> list[str]:

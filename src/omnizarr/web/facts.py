@@ -134,7 +134,7 @@ class Dataset:
         return {
             "name": self.name,
             "location": self.location,
-            "format": wording.format_name(_model(self.root).dialect),
+            "format": _format(self.root, _model(self.root).dialect),
             "kind": _kind(self.root),
         }
 
@@ -335,7 +335,7 @@ class Dataset:
         return {
             "path": path,
             "kind": "array",
-            "format": wording.format_name(facts.dialect),
+            "format": _format(array, facts.dialect),
             "facts": [[name[0].upper() + name[1:], value] for name, value in info_rows.rows(facts, json_text)],
             "attributes": plain(facts.attributes),
             "codecs": [
@@ -405,7 +405,7 @@ class Dataset:
         return {
             "path": path,
             "kind": "group",
-            "format": wording.format_name(metadata.dialect),
+            "format": _format(group, metadata.dialect),
             "facts": rows,
             "attributes": plain(metadata.attributes),
             "codecs": [],
@@ -865,6 +865,10 @@ def _documents(node: Array | Group | UnreadableNode) -> dict[str, str]:
         if value is not None:
             found[names[position]] = _document_text(bytes(value))
     return {name: found[name] for name in names if name in found}
+
+
+def _format(node: Array | Group, dialect: str) -> str:
+    return wording.format_name(wording.stored_format(node.store, dialect))
 
 
 def _dialects(where: StorePath) -> Iterator[Mapping[str, str]]:

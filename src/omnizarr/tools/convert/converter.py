@@ -32,7 +32,7 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
-from omnizarr.nodes import consolidated, detection, erasing, hierarchy, outside
+from omnizarr.nodes import consolidated, detection, erasing, hierarchy, outside, wording
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
@@ -99,8 +99,8 @@ def run(task: Task) -> Conversion:
         report = Conversion(
             source=shown(task.source, task.path, whole.where),
             target="",
-            source_format=_format(whole.where, whole.metadata.dialect),
-            target_format=dialect.name if place is None else _format(place, dialect.name),
+            source_format=wording.stored_format(whole.where.store, whole.metadata.dialect),
+            target_format=dialect.name if place is None else wording.stored_format(place.store, dialect.name),
             nodes=tuple(_with_repairs(task, found.where, notes, planned)),
             dry_run=task.only_plans,
             in_place=task.in_place,
@@ -121,11 +121,6 @@ def run(task: Task) -> Conversion:
         work = _Work(task, plans, place, workers, _temporary(opened, task, place))
         nodes = tuple(_with_repairs(task, found.where, notes, work.run()))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
-
-
-def _format(where: StorePath, dialect: str) -> str:
-    """Return the format of a place: of its files, if they are of another one and only shown as Zarr."""
-    return str(where.store.about().get("format", dialect))
 
 
 def _refuse_losses(task: Task, plans: Plan) -> None:
