@@ -8,6 +8,7 @@
 //! | | `blosc` | name of the compressor, level, shuffle, type size, block size |
 //! | | `crc32c`, `crc32`, `adler32`, `fletcher32` | whether it stands before the data |
 //! | | `shuffle` | item size |
+//! | | `tiff_predictor` | elements of a row, samples, bytes of an element, whether swapped, whether floats |
 //! | filter | `astype`, `delta` | number of elements, type in memory, type stored |
 //! | | `fixedscaleoffset` | the same, offset, scale |
 //! | | `quantize` | the same, scale |
@@ -22,7 +23,7 @@ use crate::codecs::elements::{Elements, Fix};
 use crate::codecs::packbits::{PackBits, PackBools, Padding};
 use crate::codecs::{Codec, Filter};
 use crate::codecs::{
-    astype, bitround, blosc, checksums, deflate, delta, fixedscaleoffset, lz4, quantize, shuffle, zstd,
+    astype, bitround, blosc, checksums, deflate, delta, fixedscaleoffset, lz4, predictor, quantize, shuffle, zstd,
 };
 use crate::error::{Error, Result};
 use crate::numbers::Type;
@@ -70,6 +71,16 @@ pub fn codec(name: &str, arguments: &[Argument]) -> Result<Box<dyn Codec>> {
         ("adler32", [Bool(is_first)]) => Box::new(checksums::Checksum::new(checksums::Kind::Adler32, *is_first)),
         ("fletcher32", [Bool(is_first)]) => Box::new(checksums::Checksum::new(checksums::Kind::Fletcher32, *is_first)),
         ("shuffle", [Int(item)]) if *item > 0 => Box::new(shuffle::Shuffle::new(narrow(*item)?)),
+        ("tiff_predictor", [Int(row), Int(samples), Int(size), Bool(swapped), Bool(is_floating)]) => {
+            let is_little = cfg!(target_endian = "little") != *swapped;
+            Box::new(predictor::Predictor::new(
+                narrow(*row)?,
+                narrow(*samples)?,
+                narrow(*size)?,
+                is_little,
+                *is_floating,
+            )?)
+        }
         _ => return Err(unknown(name)),
     })
 }

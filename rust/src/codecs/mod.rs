@@ -18,6 +18,7 @@ pub mod elements;
 pub mod fixedscaleoffset;
 pub mod lz4;
 pub mod packbits;
+pub mod predictor;
 pub mod quantize;
 mod room;
 pub mod shuffle;

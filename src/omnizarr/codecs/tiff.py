@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
 from omnizarr.codecs.record import B2B, Name, Record
 from omnizarr.codecs.streams import compressed, limit_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
@@ -344,6 +344,11 @@ class Predictor:
         """As many bytes."""
         return self.decoded
 
+    def describe_native(self, _spec: BytesSpec) -> Description | None:
+        """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
+        size, swapped = self.dtype.itemsize, not self.dtype.isnative
+        return "tiff_predictor", self.row, self.samples, size, swapped, self.is_floating
+
     def _rows(self, data: Buffer) -> NDArray[np.uint8]:
         length = self.row * self.dtype.itemsize
         if len(data) % length:
@@ -405,7 +410,7 @@ CODECS = (
     Record(
         id="tiff_predictor", kind=B2B, names={"tiff_predictor": Name(bind_predictor)},
         parameters={"predictor": int, "width": int, "samples": int, "data_type": str, "endian": str},
-        v2="-", note="reads TIFF", words="differences along rows", only_reads=True,
+        v2="-", note="reads TIFF", words="differences along rows", only_reads=True, native=True,
         to_v2=lambda _given: None, remedy="re-encode without it, or with numcodecs.shuffle",
         replaced_by=lambda _given, _item_size: None,
     ),
