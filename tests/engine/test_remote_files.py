@@ -19,7 +19,7 @@ from omnizarr.stores.manifests.store import ManifestStore
 from tests.engine.remote import GZIP, VALUES, ZSTD, failure, needs_remote, respond
 from tests.stores.recording import FAST, recording
 
-pytest.importorskip("obstore.store")
+pytest.importorskip("obstore.store", reason="the extra cloud is not installed")
 
 pytestmark = needs_remote
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from omnizarr.netcdf import types
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.libraries import h5py
+from omnizarr.netcdf.files.values import filled
 from omnizarr.netcdf.header import Selection
 from omnizarr.netcdf.types import AnyType
 
@@ -50,18 +51,6 @@ def within(read: Read, stored: Sequence[int], dtype: np.dtype[Any], fill: Any) -
         return result
 
     return bounded
-
-
-def filled(shape: Sequence[int], dtype: np.dtype[Any], fill: Any) -> NDArray[Any]:
-    """Return an array of one value, which may be an array itself."""
-    result = np.empty(shape, dtype)
-    if dtype.kind != "O":
-        result[...] = fill
-        return result
-    flat = result.reshape(-1)
-    for index in range(flat.size):
-        flat[index] = fill
-    return result
 
 
 def by_chunks(read: Read, dataset: Any, dtype: np.dtype[Any], fill: Any) -> Read:

@@ -18,11 +18,9 @@ from omnizarr.errors import MetadataError, UnknownDataTypeError
 from omnizarr.netcdf import forms, types
 from omnizarr.netcdf.files import foreign
 from omnizarr.netcdf.files.libraries import h5py
+from omnizarr.netcdf.files.netcdf4 import PROPERTIES
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import UserType
-
-PROPERTIES: Final = "_NCProperties"
-"""The attribute of the root with the version of netCDF-C."""
 
 _OF_SCALES: Final = ("CLASS", "NAME")
 RESERVED: Final = frozenset({*_OF_SCALES, "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Coordinates", "_Netcdf4Dimid"})

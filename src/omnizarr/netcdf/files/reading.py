@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from omnizarr.errors import BoundsCheckError, ChunkError, MetadataError, NodeNotFoundError, OmnizarrError
 from omnizarr.model import Note
 from omnizarr.netcdf import forms, types
-from omnizarr.netcdf.files import elements, outside, skeleton
+from omnizarr.netcdf.files import elements, outside, skeleton, usertypes
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.elements import Read
 from omnizarr.netcdf.files.libraries import h5py, netCDF4
+from omnizarr.netcdf.files.netcdf4 import PROPERTIES, QUANTIZE
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 from omnizarr.stores.trust import Trust
@@ -30,11 +31,6 @@ _FORMATS: Final = {
     "NETCDF4_CLASSIC": "netCDF-4 classic model",
     "NETCDF4": "netCDF-4",
 }
-_QUANTIZE: Final = (
-    "_QuantizeBitGroomNumberOfSignificantDigits",
-    "_QuantizeGranularBitRoundNumberOfSignificantDigits",
-    "_QuantizeBitRoundNumberOfSignificantBits",
-)
 _FAILURES: Final = (OSError, RuntimeError, ValueError, KeyError, AttributeError, TypeError)
 """Errors of netCDF4-python and h5py for broken files."""
 
@@ -181,7 +177,7 @@ class _File:
                 Note("/values", f"left out: they are in the file {file}, which is missing; read as fill values")
             )
         special = files_hdf5.storage(dataset)
-        special |= {each: attributes.pop(each) for each in _QUANTIZE if each in attributes}
+        special |= {each: attributes.pop(each) for each in QUANTIZE if each in attributes}
         type_name = getattr(getattr(variable, "datatype", None), "name", None)
         nc_type: AnyType | None = files_hdf5.user_type_of(dataset, self._named_types, type_name)
         if nc_type is None:
@@ -196,7 +192,7 @@ class _File:
         is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING and not files_hdf5.is_half(dataset)
         is_through_netcdf = is_simple and not self._is_skeleton and dimensions == _dimension_names(variable)
         read = _numbers(variable, nc_type) if is_through_netcdf else elements.reader(dataset, nc_type)
-        fill = _fill(nc_type, attributes.get("_FillValue"))
+        fill = usertypes.fill(nc_type, attributes.get("_FillValue"))
         if nc_type.dtype == object:
             read = elements.by_chunks(read, dataset, nc_type.dtype, fill)
         elif "_NoFill" in special:
@@ -207,7 +203,7 @@ class _File:
             type=nc_type,
             dimensions=dimensions,
             attributes=attributes,
-            special={name: special[name] for name in sorted(special, key=lambda name: name in _QUANTIZE)},
+            special={name: special[name] for name in sorted(special, key=lambda name: name in QUANTIZE)},
             notes=tuple(notes),
         )
 
@@ -233,16 +229,6 @@ class _File:
         return types.STRING if variable.dtype is str else types.of_dtype(variable.dtype)
 
 
-def _fill(nc_type: AnyType, attribute: Attribute | None) -> Any:
-    """Return what replaces elements that a file does not have."""
-    if isinstance(nc_type, NcType):
-        is_one = attribute is not None and attribute.type is nc_type and len(attribute.value) == 1
-        return attribute.value[0] if is_one and attribute is not None else nc_type.default_fill
-    if nc_type.dtype == object:
-        return np.empty(0, nc_type.base.dtype if nc_type.base else object)
-    return np.zeros((), nc_type.dtype)
-
-
 def _dimension_names(variable: Any) -> tuple[str, ...]:
     return tuple(f"{each.group().path.rstrip('/')}/{each.name}" for each in variable.get_dims())
 
@@ -261,10 +247,10 @@ def _numbers(variable: Any, nc_type: AnyType) -> Read:
 
 def _global_special(dataset: Any, hdf5: Any) -> dict[str, Attribute]:
     special: dict[str, Any] = {}
-    if files_hdf5.PROPERTIES in hdf5.attrs:  # netCDF4-python writes beyond its memory for those of version 1
-        properties = files_hdf5.read_attribute(hdf5, files_hdf5.PROPERTIES)
+    if PROPERTIES in hdf5.attrs:  # netCDF4-python writes beyond its memory for those of version 1
+        properties = files_hdf5.read_attribute(hdf5, PROPERTIES)
         if properties is not None and isinstance(properties.python, str):
-            special[files_hdf5.PROPERTIES] = properties.python.rstrip("\0")
+            special[PROPERTIES] = properties.python.rstrip("\0")
     special["_SuperblockVersion"] = np.array([hdf5.file.id.get_create_plist().get_version()[0]], "i4")
     special["_IsNetcdf4"] = np.array([dataset.getncattr("_IsNetcdf4")], "i4")
     special["_Format"] = _FORMATS[dataset.data_model]

@@ -32,6 +32,7 @@ from omnizarr.model import Named, datatypes
 from omnizarr.readers.n5.documents import SPEC, Dataset
 from omnizarr.settings import config
 from omnizarr.stores.base import Buffer
+from omnizarr.support import extras
 from omnizarr.support.memo import Memo
 
 _FAST: Final[dict[str, dict[str, Any]]] = {
@@ -232,7 +233,7 @@ def _from_jpeg(payload: Buffer, size: int, dataset: Dataset) -> bytes:
     try:
         images = import_module("PIL.Image")
     except ModuleNotFoundError as error:
-        raise MissingDependencyError("blocks in JPEG need the package Pillow", remedy="pip install Pillow") from error
+        raise MissingDependencyError("blocks in JPEG need the package Pillow", remedy=extras.remedy("show")) from error
     try:
         with images.open(io.BytesIO(payload), formats=["JPEG"]) as picture:
             found = picture.width * picture.height * len(picture.getbands())
