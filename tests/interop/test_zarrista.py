@@ -21,6 +21,9 @@ OF_ZARRS = {
     "reshape": w.Written(w.CUBE, {"filters": [w.named("reshape", shape=[[0, 1], -1])]}),
     "shuffle": w.Written(DATA, {"compressors": [w.named("numcodecs.shuffle", elementsize=4), w.GZIP]}),
     "rectilinear_runs": w.Written(DATA, {"chunks": [[2, 2, 2, 4], [3, 4]]}),
+    "default_suffix": w.Written(
+        DATA, {"chunks": (4, 3), "chunk_key_encoding": w.named("zarrs.default_suffix", suffix=".bin", separator=".")}
+    ),
 }
 V3 = {**w.CORE_V3, **w.STRINGS_V3, **w.TIMES_V3, **w.RECTILINEAR_V3, **OF_ZARRS}
 # Its wheels come without these two.

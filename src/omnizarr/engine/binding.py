@@ -17,7 +17,7 @@ from omnizarr.engine.conversion import Conversion
 from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, plugins, thawed
 from omnizarr.model.grids import Grid
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.stores import verbs
 from omnizarr.stores.base import Elements, Store
 from omnizarr.support.memo import ById, Memo
@@ -285,7 +285,9 @@ def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     else:
         question = (shape, _question_of_chain(metadata, policy))
         chain = _known_chains.get(question, lambda: _made_chain(metadata, shape, policy), keep=_is_immutable)
-    return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chain)
+    encoding = keys.bind(metadata.chunk_key_encoding)
+    encoding.check(len(metadata.shape))
+    return _Parts(grid, encoding, chain)
 
 
 def _made_chain(metadata: ArrayMetadata, shape: tuple[int, ...], policy: ChunkPolicy) -> Chain:

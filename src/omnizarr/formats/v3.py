@@ -17,7 +17,13 @@ from functools import partial
 from typing import Any, Final
 
 from omnizarr.codecs.contract import Buffer
-from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.errors import (
+    MetadataError,
+    MissingDependencyError,
+    NotRepresentableError,
+    UnknownChunkKeyEncodingError,
+    UnknownDataTypeError,
+)
 from omnizarr.formats import consolidated, paths
 from omnizarr.formats.chains import LITTLE, read_codecs
 from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays, Nodes
@@ -257,7 +263,7 @@ def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     else:
         reader.note("/codecs", "missing, read as little-endian bytes", _ARRAY)
     chunk_grid = _read_grid(reader, document, shape)
-    chunk_key_encoding = _read_key_encoding(reader, document.get("chunk_key_encoding", "default"))
+    chunk_key_encoding = _read_key_encoding(reader, document.get("chunk_key_encoding", "default"), len(shape))
     if _is_scalar_with_a_length(document) and chunk_key_encoding.name == "default":
         chunk_key_encoding = Named(keys.SCALAR_AS_VECTOR, chunk_key_encoding.configuration)
     values: dict[str, Any] = {
@@ -362,7 +368,7 @@ def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, .
     return Named("regular", {**named.configuration, "chunk_shape": list(lengths)})
 
 
-def _read_key_encoding(reader: Reader, value: JSON) -> Named:
+def _read_key_encoding(reader: Reader, value: JSON, ndim: int) -> Named:
     named = read_understood(reader, value, "/chunk_key_encoding", Named("default"))
     if named.name in {"default", "v2"}:
         separator = named.configuration.get("separator", "/")
@@ -375,6 +381,13 @@ def _read_key_encoding(reader: Reader, value: JSON) -> Named:
                 spec=_KEYS,
             )
             return Named(named.name)
+    elif named.name in keys.PROPOSED:
+        try:
+            keys.bind(named).check(ndim)
+        except UnknownChunkKeyEncodingError:  # within another
+            pass
+        except MetadataError as error:
+            reader.report(problem_of(error, "/chunk_key_encoding", _KEYS))
     return named
 
 

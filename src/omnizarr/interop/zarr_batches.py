@@ -17,7 +17,7 @@ import numpy as np
 
 from omnizarr.indexing.arrays import forward_slice_or_array
 from omnizarr.indexing.plans import Fixed, Piece, Plan, Points, Run, Selector, product_of
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 
 Coords: TypeAlias = tuple[int, ...]
 Item: TypeAlias = tuple[Any, Any, Any, Any, bool]

@@ -4,6 +4,8 @@ A package adds its own under the entry point ``omnizarr.chunk_key_encodings``, a
 ``bind(configuration)`` that returns an object with ``encode(coords) -> key`` and ``decode(key, ndim) -> coords or
 None``, as in `KeyEncoding`.
 
+Proposed encodings are in `key_extensions`.
+
 Spec: Zarr v3 core, "Chunk key encodings"; zarr-extensions, "default" and "v2".
 """
 
@@ -12,15 +14,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
 from omnizarr.model import JSON, Named
+from omnizarr.model.key_forms import DOCUMENTS, KeyEncoding
 from omnizarr.model.plugins import Plugins
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.model import key_extensions
+else:
+    key_extensions = Lazy("omnizarr.model.key_extensions")
 
 _SPEC: Final = 'Zarr v3, "Chunk key encoding"'
-_COORDINATE: Final = "(0|[1-9][0-9]{0,19})"
-"""A coordinate in a key. 2**64 - 1 has 20 digits: no coordinate has more."""
 
 
 class _Form(NamedTuple):
@@ -47,59 +54,12 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "omnizarr.v0": _Form(".", "", ".blosc", ("0.blosc",)),
 }
 _REGISTERED: Final = ("default", "v2")
+PROPOSED: Final = ("suffix", "fanout", "template", "zarrs.default_suffix")
+"""Encodings of `key_extensions`."""
 
 PLUGINS: Final[Plugins[Callable[[Mapping[str, JSON]], Any]]] = Plugins(
     "omnizarr.chunk_key_encodings", "chunk key encoding", "/chunk_key_encoding"
 )
-_DOCUMENTS: Final = ("zarr.json", ".z")
-"""Prefixes of the last parts of the keys of documents."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyEncoding:
-    """A bound chunk key encoding.
-
-    Attributes
-    ----------
-    name : str
-        "default", "v2", or the name of another package. Names with ``omnizarr`` are for formats without a name for it.
-    separator : str
-        "/" or "."; in the draft of 2019, any text.
-
-    Examples
-    --------
-    >>> bind(Named("default")).encode((1, 23, 45))
-    'c/1/23/45'
-    >>> bind(Named("omnizarr.draft2020")).encode((1, 23, 45))
-    'c1/23/45'
-    >>> bind(Named("v2")).decode("1.23.45", 3)
-    (1, 23, 45)
-    """
-
-    name: str
-    separator: str
-    head: str = field(repr=False)
-    tail: str = field(repr=False)
-    scalar: str = field(repr=False)
-
-    @property
-    def affixes(self) -> tuple[str, str, str, str] | None:
-        """Head, separator and tail of all keys, and the key without dimensions. None: only `encode` makes keys."""
-        return self.head, self.separator, self.tail, self.scalar
-
-    def encode(self, coords: tuple[int, ...]) -> str:
-        """Return the key of the chunk at `coords`; ``"c"`` or ``"0"`` without dimensions."""
-        return f"{self.head}{self.separator.join(map(str, coords))}{self.tail}" if coords else self.scalar
-
-    def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the coordinates of `key` in an array of `ndim` dimensions; None if it is not a chunk key.
-
-        Only the exact key that `encode` returns is decoded: ``"c/01"`` is not a chunk key.
-        """
-        if not ndim:
-            return () if key == self.scalar else None
-        found = _pattern(self.head, self.separator, self.tail, ndim).fullmatch(key)
-        return None if found is None else tuple(map(int, found.groups()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +83,7 @@ class OtherKeyEncoding(KeyEncoding):
     def encode(self, coords: tuple[int, ...]) -> str:
         """Return the key of the chunk at `coords`. Raises MetadataError if it could be that of something else."""
         key = PLUGINS.bound(self.named, lambda _: self.made.encode(coords))
-        if not isinstance(key, str) or not key or key.rpartition("/")[2].startswith(_DOCUMENTS):
+        if not isinstance(key, str) or not key or key.rpartition("/")[2].startswith(DOCUMENTS):
             raise PLUGINS.refuse(self.named, repr(key), f"a key of the chunk at {coords}, not that of a document")
         if (found := self.decode(key, len(coords))) != coords:
             raise PLUGINS.refuse(self.named, f"decode({key!r}) = {found!r}", f"{coords}, which encode gave this key")
@@ -141,14 +101,14 @@ class OtherKeyEncoding(KeyEncoding):
         return found if found is not None and len(found) == ndim and self.made.encode(found) == key else None
 
 
-def _pattern(head: str, separator: str, tail: str, ndim: int) -> re.Pattern[str]:
-    """Return the form of keys with coordinates in canonical decimal form."""
-    coords = re.escape(separator).join([_COORDINATE] * ndim)
-    return re.compile(f"{re.escape(head)}{coords}{re.escape(tail)}")
-
-
-def bind(named: Named) -> KeyEncoding:
+def bind(named: Named, depth: int = 0) -> KeyEncoding:
     """Return the chunk key encoding with a name in documents.
+
+    Parameters
+    ----------
+    named : Named
+    depth : int, optional
+        How many encodings this one is within.
 
     Raises
     ------
@@ -163,6 +123,8 @@ def bind(named: Named) -> KeyEncoding:
     KeyEncoding(name='v2', separator='/')
     """
     form = _FORMS.get(named.name)
+    if form is None and named.name in PROPOSED:
+        return key_extensions.bind(named, bind, depth)
     if form is None and (make := PLUGINS.find(named.name)) is not None:
         return OtherKeyEncoding(named.name, "", "", "", "", named, PLUGINS.bound(named, make))
     if form is None:
@@ -170,7 +132,7 @@ def bind(named: Named) -> KeyEncoding:
             "unknown chunk key encoding",
             pointer="/chunk_key_encoding/name",
             found=named.name,
-            expected=" or ".join(map(repr, _REGISTERED)),
+            expected=" or ".join(map(repr, (*_REGISTERED, *PROPOSED))),
             spec=_SPEC,
         )
     known = {"separator"} if len(form.scalars) == 1 else {"separator", "scalar"}
@@ -208,7 +170,7 @@ def bind(named: Named) -> KeyEncoding:
 
 
 def is_known(name: str) -> bool:
-    """Whether omnizarr has an encoding of this name."""
+    """Whether keys of this encoding have a form that can be recognised without the document of the array."""
     return name in _FORMS
 
 
@@ -230,9 +192,9 @@ def others(named: Named, ndim: int) -> tuple[Named, ...]:
     >>> [other.configuration for other in others(Named("omnizarr.draft2020"), 0)]
     [{'separator': '/', 'scalar': 'c0'}]
     """
-    bound = bind(named)
-    if bound.affixes is None:
+    if named.name not in _FORMS:
         return ()
+    bound = bind(named)
     if ndim == 0:
         scalars = (scalar for scalar in _FORMS[named.name].scalars if scalar != bound.scalar)
         return tuple(Named(named.name, {"separator": bound.separator, "scalar": scalar}) for scalar in scalars)

@@ -18,7 +18,7 @@ from omnizarr.errors import OmnizarrError, StoreError, UnknownExtensionError
 from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import detection, walk
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
 from omnizarr.stores import Store, pool, verbs

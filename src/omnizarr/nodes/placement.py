@@ -23,7 +23,7 @@ from omnizarr.errors import NotRepresentableError, OmnizarrError, Remedy, StoreE
 from omnizarr.model import ArrayMetadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import chunking, detection, holdings
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.settings import config

@@ -15,7 +15,7 @@ from omnizarr.formats import V2, V3
 from omnizarr.formats.documents import parse
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, strict, thawed
 from omnizarr.model.grids import Grid
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.stores import ranges, threads, verbs
 from omnizarr.stores.access import Access, Chunks, Remote
 from omnizarr.stores.base import (

@@ -16,7 +16,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
 from omnizarr.model import keys as chunk_keys
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import erasing, holdings, wording
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore

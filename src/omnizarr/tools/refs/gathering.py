@@ -9,7 +9,7 @@ from omnizarr.errors import NotRepresentableError, OmnizarrError, Remedy
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import chunking, detection, placement
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of

@@ -21,7 +21,7 @@ from omnizarr.engine.binding import most_stored
 from omnizarr.errors import ChunkError, OmnizarrError, StoreError
 from omnizarr.model import ArrayMetadata, datatypes, grids, keys
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.model.keys import KeyEncoding
+from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import chunking, holdings
 from omnizarr.nodes.detection import in_its_document
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
