@@ -338,7 +338,7 @@ def _broken(member: str, message: str, found: object, expected: str, name: str) 
 
 _FORBIDDEN: Final = re.compile(r"\.\.|\\|[\x00-\x1f\x7f]")
 _EXPECTED: Final = 'no "..", "//", backslash, control character or name of a document, and no slash at the beginning'
-_BINDERS: Final[Mapping[str, Callable[[Named, int], KeyEncoding]]] = {
+_BINDERS: Final[Mapping[str, Callable[[Named, _Bind, int], KeyEncoding]]] = {
     "suffix": _suffix,
     "zarrs.default_suffix": _default_suffix,
     "fanout": _fanout,
