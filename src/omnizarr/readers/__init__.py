@@ -13,6 +13,7 @@ from omnizarr.stores import kinds
 if TYPE_CHECKING:
     from omnizarr.stores import Store
     from omnizarr.stores.kinds import Place
+    from omnizarr.stores.manifests.file import File
 
 _ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb")
 _OF_NETCDF: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
@@ -20,18 +21,22 @@ _OF_TIFF: Final = (".tif", ".tiff", ".btf", ".tf8", ".gtiff", ".svs")
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
 
-def _open_hdf5(place: Place) -> tuple[Store, str] | None:
-    found: tuple[Store, str] | None = import_module("omnizarr.readers.hdf5.store").open_place(place)
+def _open_hdf5(place: Place, file: File | None = None) -> tuple[Store, str] | None:
+    found: tuple[Store, str] | None = import_module("omnizarr.readers.hdf5.store").open_place(place, file)
     return found
 
 
 def _open_netcdf(place: Place) -> tuple[Store, str] | None:
-    """Return the store of a netCDF-4 file, which is HDF5, or of a netCDF-3 file."""
-    return _open_hdf5(place) or _open_netcdf3(place)
+    """Return the store of a netCDF-4 file, which is HDF5, or of a netCDF-3 file: what is read first is read once."""
+    file = None if place.path is not None else import_module("omnizarr.stores.manifests.opening").remote(place)
+    if file is None and place.path is None:
+        return None
+    return _open_hdf5(place, file) or _open_netcdf3(place, file)
 
 
-def _open_netcdf3(place: Place) -> tuple[Store, str] | None:
-    found: tuple[Store, str] | None = import_module("omnizarr.stores.manifests.opening").open_place("netcdf3", place)
+def _open_netcdf3(place: Place, file: File | None = None) -> tuple[Store, str] | None:
+    opening = import_module("omnizarr.stores.manifests.opening")
+    found: tuple[Store, str] | None = opening.open_place("netcdf3", place, file)
     return found
 
 

@@ -15,6 +15,7 @@ from omnizarr.readers.hdf5.source import Cursor, Source
 
 _LEVELS: Final = 64
 _LEVEL_BYTES: Final = 1 << 24  # bytes of nodes that are read at once
+_AT_ONCE: Final = 256  # nodes that are fetched together
 
 GROUPS, CHUNKS = 0, 1
 
@@ -131,7 +132,9 @@ def _blocks(header: Cursor, kind: int, node: int, size: int, depth: int, root: i
         below: list[tuple[int, int]] = []
         total = totals[level - 1] if level else 0
         pointer = source.offset_size + wide + total
-        for at, records_here in nodes:
+        for place, (at, records_here) in enumerate(nodes):
+            if not place % _AT_ONCE:
+                source.expect((each for each, _ in nodes[place : place + _AT_ONCE]), node)
             children = (records_here + 1) * pointer if level else 0
             length = 6 + records_here * size + children
             walk.visit(at, length)

@@ -20,6 +20,7 @@ ALL: Final = 0xFFFFFFFF
 """The filter mask of a chunk to which no filter was applied."""
 
 _COUNTABLE: Final = 1 << 62
+_AT_ONCE: Final = 256  # parts of an index that are fetched together
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +273,12 @@ def _pages(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the elements of those pages that are marked, and their positions. A checksum follows each page."""
     rows, positions = [np.empty((0, size), np.uint8)], [np.empty(0, np.int64)]
-    for number in np.flatnonzero(marks).tolist():
+    step = page * size + 4
+    for at, number in enumerate(stored := np.flatnonzero(marks).tolist()):
+        if not at % _AT_ONCE:
+            source.expect((start + each * step for each in stored[at : at + _AT_ONCE]), step)
         length = min(page, count - number * page)
-        data = source.read(start + number * (page * size + 4), length * size)
+        data = source.read(start + number * step, length * size)
         rows.append(np.frombuffer(data, np.uint8).reshape(-1, size))
         positions.append(np.arange(number * page, number * page + length, dtype=np.int64))
     return np.concatenate(rows), np.concatenate(positions)
@@ -344,6 +348,7 @@ class _Extensible:
         index.skip(2 + o)
         found.add(index.take(self.in_index * self.size), 0)
         start = self.in_index
+        self._expect(index, min(supers, first_super))
         for number in range(supers):
             if start >= found.count:
                 break
@@ -358,14 +363,28 @@ class _Extensible:
             # The marks of all blocks follow each other bit by bit, in more bytes than they need.
             bits, pages = np.unpackbits(np.frombuffer(table.take(blocks * marks), np.uint8)), length >> self.page_bits
             for each in range(blocks):
+                if number >= first_super and not each % _AT_ONCE:
+                    some = min(blocks - each, _AT_ONCE, -(-max(0, found.count - start) // length))
+                    self.source.expect(_following(table, some), self._head + length * self.size + 4 * (pages + 1))
                 at = table.address_or_none()
                 if at is not None and start < found.count:
                     self._block(at, start, length, bits[each * pages : (each + 1) * pages], found)
                 start += length
 
+    def _expect(self, index: Cursor, supers: int) -> None:
+        """Fetch the first data blocks, whose addresses are in the index block, and the secondary blocks behind them."""
+        lengths = (self.least << (number + 1) // 2 for number in range(supers) for _ in range(1 << number // 2))
+        largest = self._head + max(lengths, default=0) * self.size
+        self.source.expect(_following(index, index.left // self.source.offset_size), largest)
+
+    @property
+    def _head(self) -> int:
+        """Bytes in front of the elements of a block."""
+        return 6 + self.source.offset_size + (self.bits + 7) // 8
+
     def _secondary(self, address: int, blocks: int, length: int, found: _Elements) -> tuple[Cursor, int]:
         """Return a cursor over the marks of pages, then the addresses of data blocks; and the bytes of marks of one."""
-        head = 6 + self.source.offset_size + (self.bits + 7) // 8
+        head = self._head
         marks = ((length >> self.page_bits) + 7) // 8 if length > 1 << self.page_bits else 0
         size = head + blocks * (marks + self.source.offset_size)
         found.walk.visit(address, size)
@@ -375,7 +394,7 @@ class _Extensible:
         return table, marks
 
     def _block(self, address: int, start: int, length: int, marks: NDArray[np.uint8], found: _Elements) -> None:
-        head = 6 + self.source.offset_size + (self.bits + 7) // 8
+        head = self._head
         self.source.cursor(address, 4).signature(b"EADB")
         page = 1 << self.page_bits
         if length <= page:
@@ -387,6 +406,14 @@ class _Extensible:
             at = address + head + 4 + number * (page * self.size + 4)
             found.walk.visit(at, page * self.size)
             found.add(self.source.read(at, page * self.size), start + number * page)
+
+
+def _following(cursor: Cursor, count: int) -> list[int]:
+    """Return the next addresses that are defined, without taking them."""
+    at = cursor.at
+    found = [cursor.address_or_none() for _ in range(min(count, cursor.left // cursor.source.offset_size))]
+    cursor.at = at
+    return [each for each in found if each is not None]
 
 
 class _Elements:

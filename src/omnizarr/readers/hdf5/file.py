@@ -6,7 +6,9 @@ names, which are found too, but are not walked, so that groups that contain them
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from omnizarr.errors import NodeNotFoundError
@@ -42,9 +44,10 @@ class File:
     """
 
     def __init__(self, store: Store, key: str, file: files.File | None = None) -> None:
-        if file is None and not store.exists(key):
+        file = file or files.File.found(store, key)
+        if file is None:
             raise NodeNotFoundError("there is no such file", store=repr(store), key=key)
-        self.source = Source(file or files.File.of(store, key))
+        self.source = Source(file)
         self._root, extension = superblock.read(self.source)
         if extension is not None:
             messages.read_extension(self.source, extension)
@@ -118,8 +121,10 @@ class File:
         yield self.root.address, ""
         while level:
             below = []
-            links = (link for group, _ in level for link in self.links(group).values())
-            self.source.expect(link.address for link in links if link.address is not None)
+            linked = [*self.source.together([partial(self.links, group) for group, _ in level])]
+            links = (link for each in linked for link in each.values())
+            ahead = (link.address for link in links if link.address is not None and link.address not in seen)
+            deque(self.source.together([partial(messages.read, self.source, at) for at in ahead]), maxlen=0)
             for group, path in level:
                 for link in self.links(group).values():
                     if link.kind != "hard" or link.address is None or link.address in seen:

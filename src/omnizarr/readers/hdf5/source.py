@@ -2,24 +2,41 @@
 
 Every read is checked against the size of the file before it is made, so numbers in a broken file cannot make the
 reader allocate more than the file has.
+
+Where each request takes time, they are few: the beginning of a file is fetched first, `Source.together` and
+`Source.expect` fetch what several things need together, and blocks behind one that is missing come with it, as long
+as such blocks are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, NoReturn
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import MetadataError, NodeNotFoundError, Remedy
-from omnizarr.stores.manifests.file import File
+from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError, Remedy
+from omnizarr.stores.manifests.file import FIRST, File
+
+T = TypeVar("T")
 
 SPEC: Final = "HDF5 File Format Specification"
 
 _BLOCK: Final = 1 << 16  # bytes that a small read fetches
 _MOST_EXPECTED: Final = 256  # blocks that are fetched at once
 _CACHED: Final = 1 << 26  # bytes of blocks that are kept
+_GAP: Final = 4  # blocks between two that are wanted, with which they are fetched by one request
+_TOGETHER: Final = 64  # blocks that one request fetches
+_AHEAD: Final = 2  # blocks that are fetched with one that is missing: twice as many the first time
+_MOST_AHEAD: Final = 32
+_TASKS: Final = 1024  # that `together` does side by side
+_ROUNDS: Final = 64  # after which it does them one after the other
+
+
+class _Missing(Exception):  # noqa: N818 - no error: what is missing is fetched
+    """A task needs bytes that are not here yet."""
 
 
 class Source:
@@ -49,46 +66,124 @@ class Source:
 
     def __init__(self, file: File) -> None:
         self.file, self.store, self.key = file, file.store, file.key
-        size = self.store.size(self.key) if file.size is None else file.size
-        if size is None:
+        if file.size is None and (file.first() is None or file.size is None):
             raise NodeNotFoundError("there is no such file", store=repr(self.store), key=self.key)
-        self.size = file.size = size
+        self.size: int = file.size or 0
         self.base = self.version = 0
         self.offset_size = self.length_size = 8
         self.chunk_rank = 32
         self.shared: int | None = None
         self._blocks: dict[int, bytes] = {}
+        self._is_far = not file.is_local and self.store.features.concurrency > 1
+        self._ahead = _AHEAD
+        self._unused: set[int] = set()  # blocks that were fetched ahead last, and not needed yet
+        self._wanted: set[int] | None = None  # blocks that tasks need, while they are tried
+        self._thread = 0  # that tries them
         self.memo: dict[Any, Any] = {}
+        if self._is_far:
+            self._keep(0, bytes(file.head(FIRST)))
+            file.forget_head()
 
     def read(self, address: int, length: int) -> bytes:
         """Return bytes at an address. Raises MetadataError if they are not all in the file."""
         start = self._checked(address, length)
-        if length >= _BLOCK:
-            return self._fetch(start, start + length)
         number, skip = divmod(start, _BLOCK)
+        if length >= _BLOCK:
+            return self._read_large(start, start + length)
         block = self._block(number)
         if skip + length <= len(block):
             return block[skip : skip + length]
         return block[skip:] + self._block(number + 1)[: length - (len(block) - skip)]
+
+    def _read_large(self, start: int, stop: int) -> bytes:
+        numbers = range(start // _BLOCK, -(-stop // _BLOCK))
+        missing = [number for number in numbers if number not in self._blocks] if self._is_far else numbers
+        if missing and self._is_tried():
+            self._want(missing)
+        if missing:
+            return self._fetch(start, stop)
+        data = b"".join(self._blocks[number] for number in numbers)
+        return data[start - numbers.start * _BLOCK : stop - numbers.start * _BLOCK]
 
     def read_each(self, addresses: Iterable[int], length: int) -> NDArray[np.uint8]:
         """Return pieces of one length at many addresses, as rows. What lies beyond the end of the file is zero."""
         starts = [self._checked(each, 1) for each in addresses]
         rows = np.zeros((len(starts), length), np.uint8)
         spans = [(start, min(start + length, self.size)) for start in starts]
-        for row, part, (start, stop) in zip(rows, self.file.read(spans) if spans else (), spans, strict=True):
+        known = {number for number, span in enumerate(spans) if self._is_far and self._has(span)}
+        left = [span for number, span in enumerate(spans) if number not in known]
+        fetched = iter(self.file.read(left) if left else ())
+        for number, (row, (start, stop)) in enumerate(zip(rows, spans, strict=True)):
+            part = self.read(start - self.base, stop - start) if number in known else next(fetched)
             row[: stop - start] = np.frombuffer(part, np.uint8)
         return rows
 
-    def expect(self, addresses: Iterable[int]) -> None:
-        """Fetch what is at addresses that are read soon, where several requests at once save time."""
-        if self.store.features.concurrency < 2:
+    def _has(self, span: tuple[int, int]) -> bool:
+        return all(number in self._blocks for number in range(span[0] // _BLOCK, -(-span[1] // _BLOCK)))
+
+    def expect(self, addresses: Iterable[int], length: int = 1) -> None:
+        """Fetch `length` bytes at addresses that are read soon, where several requests at once save time."""
+        if not self._is_far or self._wanted is not None:
             return
-        wanted = {(self.base + each) // _BLOCK for each in addresses if 0 <= self.base + each < self.size}
-        numbers = sorted(wanted - self._blocks.keys())[:_MOST_EXPECTED]
-        spans = [(number * _BLOCK, min((number + 1) * _BLOCK, self.size)) for number in numbers]
-        for number, part in zip(numbers, self.file.read(spans) if len(spans) > 1 else (), strict=False):
-            self._blocks[number] = bytes(part)
+        numbers: set[int] = set()
+        for each in addresses:
+            start = self.base + each
+            if 0 <= start < self.size:
+                stop = min(start + length, self.size)
+                numbers.update(range(start // _BLOCK, min(-(-stop // _BLOCK), start // _BLOCK + _MOST_EXPECTED)))
+            if len(numbers) > 2 * _MOST_EXPECTED:
+                break
+        self._fetch_blocks(numbers)
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
+        """Yield what tasks return, in their order.
+
+        Where each request takes time, what all of them read is fetched together: a task that needs bytes which are not
+        here begins again when they are. So it must do nothing but read.
+        """
+        if not self._is_far or self._wanted is not None:
+            yield from (task() for task in tasks)
+            return
+        for start in range(0, len(tasks), _TASKS):
+            some = tasks[start : start + _TASKS]
+            self._try(some)
+            yield from (task() for task in some)
+
+    def _try(self, tasks: Sequence[Callable[[], object]]) -> None:
+        """Fetch what tasks need, round by round. Whatever else is wrong is left to those who do them again."""
+        left = list(tasks)
+        for _ in range(_ROUNDS):
+            self._wanted, self._thread = set(), threading.get_ident()
+            try:
+                left = [task for task in left if self._lacks(task)]
+                wanted = self._wanted
+            finally:
+                self._wanted = None
+            if not wanted:
+                return
+            self._fetch_blocks(wanted)
+
+    @staticmethod
+    def _lacks(task: Callable[[], object]) -> bool:
+        """Do a task, and return whether it needs bytes that are not here."""
+        try:
+            task()
+        except _Missing:
+            return True
+        except (OmnizarrError, ValueError, TypeError, ArithmeticError):
+            return False
+        return False
+
+    def _is_tried(self) -> bool:
+        return self._wanted is not None and self._thread == threading.get_ident()
+
+    def _want(self, numbers: Sequence[int]) -> NoReturn:
+        """Note blocks that a task needs, and those behind them: what belongs together lies together."""
+        assert self._wanted is not None  # noqa: S101 - as a task is tried
+        if len(self._wanted) < _MOST_EXPECTED:
+            last = -(-self.size // _BLOCK) - 1
+            self._wanted.update((*numbers[:_MOST_EXPECTED], min(numbers[-1] + 1, last)))
+        raise _Missing
 
     def cursor(self, address: int, length: int) -> Cursor:
         """Return a cursor over bytes at an address."""
@@ -138,19 +233,62 @@ class Source:
     def _block(self, number: int) -> bytes:
         found = self._blocks.get(number)
         if found is None:
-            start = number * _BLOCK
-            found = self._fetch(start, min(start + _BLOCK, self.size))
-            if len(self._blocks) * _BLOCK > _CACHED:
-                self._blocks = {}
-            self._blocks[number] = found
+            if self._is_tried():
+                self._want([number])
+            start, stop = self._span_of(number)
+            self._keep(start, self._fetch(start * _BLOCK, min(stop * _BLOCK, self.size)))
+            if self._is_far:
+                self._unused.update(range(start, stop))
+            found = self._blocks[number]
+        if self._unused:
+            self._unused.discard(number)
         return found
+
+    def _span_of(self, number: int) -> tuple[int, int]:
+        """Return which blocks are fetched if one is missing: more than before if most of those before were used."""
+        if not self._is_far:
+            return number, number + 1
+        is_of_use = 2 * len(self._unused) < self._ahead
+        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if is_of_use else max(1, self._ahead // 2)
+        self._unused.clear()
+        first = number // self._ahead * self._ahead
+        start = stop = number
+        while start > first and start - 1 not in self._blocks:
+            start -= 1
+        last = min(first + self._ahead, -(-self.size // _BLOCK))
+        while stop < last and stop not in self._blocks:
+            stop += 1
+        return start, max(stop, number + 1)
+
+    def _fetch_blocks(self, wanted: Iterable[int]) -> None:
+        """Fetch blocks, near ones by one request."""
+        numbers = sorted(number for number in wanted if number not in self._blocks)[:_MOST_EXPECTED]
+        runs: list[list[int]] = []
+        for number in numbers:
+            if runs and number - runs[-1][1] <= _GAP and number + 1 - runs[-1][0] <= _TOGETHER:
+                runs[-1][1] = number + 1
+            else:
+                runs.append([number, number + 1])
+        spans = [(start * _BLOCK, min(stop * _BLOCK, self.size)) for start, stop in runs]
+        for (start, _), part in zip(runs, self.file.read(spans) if spans else (), strict=True):
+            self._keep(start, bytes(part))
+
+    def _keep(self, first: int, data: bytes) -> None:
+        """Keep whole blocks of bytes that begin with block `first`, and the last one of the file."""
+        count = len(data) // _BLOCK
+        if count * _BLOCK < len(data) and first * _BLOCK + len(data) == self.size:
+            count += 1
+        if (len(self._blocks) + count) * _BLOCK > _CACHED:
+            self._blocks = {}
+        for number in range(count):
+            self._blocks[first + number] = data[number * _BLOCK : (number + 1) * _BLOCK]
 
     def _fetch(self, start: int, stop: int) -> bytes:
         (part,) = self.file.read([(start, stop)])
         return bytes(part)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_blocks": {}, "memo": {}}
+        return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "memo": {}}
 
 
 class Walk:

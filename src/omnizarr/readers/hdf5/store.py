@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -25,12 +26,15 @@ from omnizarr.readers.hdf5.naming import Marks
 from omnizarr.readers.hdf5.outside import Files
 from omnizarr.readers.hdf5.superblock import SIGNATURE
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Store, is_key
+from omnizarr.stores.base import Buffer, Buffers, Store, is_key
 from omnizarr.stores.kinds import Place
 from omnizarr.stores.manifests import file as files
+from omnizarr.stores.manifests import opening
 from omnizarr.stores.manifests.store import ManifestStore
 
 DOCUMENT: Final = "zarr.json"
+_STARTS: Final = (0, 512, 1024, 2048)  # where a file is looked for, behind what others put before it
+_HEAD: Final = _STARTS[-1] + len(SIGNATURE)
 
 
 @dataclass(slots=True)
@@ -70,7 +74,11 @@ class _Contents:
             raise file.source.broken(file.root.address, "the root of the file is not a group")
         paths = file.paths()
         self._own = paths
-        self._nodes = {address: self._node(address, path) for address, path in paths.items()}
+        found = file.source.together([partial(self._node, address, path) for address, path in paths.items()])
+        self._nodes: dict[int, _Node] = {}
+        for address, (node, notes) in zip(paths, found, strict=True):
+            self._nodes[address] = node
+            self.notes += notes
         self.is_netcdf = naming.PROPERTIES in self._nodes[file.root.address].values or any(
             each.marks is not None and each.marks.is_scale for each in self._nodes.values()
         )
@@ -91,13 +99,15 @@ class _Contents:
         path = self._own.get(address)
         return "" if path is None else f"/{path}"
 
-    def _node(self, address: int, path: str) -> _Node:
+    def _node(self, address: int, path: str) -> tuple[_Node, list[str]]:
+        """Return an object, and what of it cannot be read."""
         header = self.file.header(address)
         node = _Node(path, header)
+        notes: list[str] = []
         try:
             listed = self.file.attributes(header)
         except MetadataError as error:
-            self.notes.append(f"/{path}: its attributes cannot be read: {error.message}")
+            notes.append(f"/{path}: its attributes cannot be read: {error.message}")
             listed = []
         for each in listed:
             try:
@@ -106,10 +116,10 @@ class _Contents:
                 node.values[each.name] = each, value
             except (MetadataError, ValueError, TypeError) as error:
                 said = error.message if isinstance(error, MetadataError) else str(error)
-                self.notes.append(f"/{path}: the attribute {each.name!r} cannot be read: {said}")
+                notes.append(f"/{path}: the attribute {each.name!r} cannot be read: {said}")
         if datasets.is_dataset(header):
             node.marks = naming.marks({name: _single(value) for name, (_, value) in node.values.items()})
-        return node
+        return node, notes
 
     # -- groups -------------------------------------------------------------------------
 
@@ -397,16 +407,23 @@ class HDF5Store(ManifestStore):
         return f"HDF5Store({self.place!r})"
 
 
-def open_place(place: Place) -> tuple[Store, str] | None:
-    """Return the store of an HDF5 file at a path or URL; None if it is none."""
-    store, key = place.file()
-    try:
-        head = verbs.get_spans(store, key, [(start, start + len(SIGNATURE)) for start in (0, 512, 1024, 2048)])
-    except OmnizarrError:
-        if place.path is not None:
-            raise
-        return None
-    if head is None or not any(bytes(each) == SIGNATURE for each in head):
+def open_place(place: Place, file: files.File | None = None) -> tuple[Store, str] | None:
+    """Return the store of an HDF5 file at a path or URL; None if it is none.
+
+    `file` is the file, if it was found already.
+    """
+    if place.path is None:
+        try:
+            file = file or opening.remote(place)
+        except OmnizarrError:
+            return None
+        store, key = (file.store, file.key) if file is not None else place.file()
+        head = b"" if file is None else bytes(file.head(_HEAD))
+        heads: Buffers = [head[start : start + len(SIGNATURE)] for start in _STARTS]
+    else:
+        store, key = place.file()
+        heads = verbs.get_spans(store, key, [(start, start + len(SIGNATURE)) for start in _STARTS]) or []
+    if not any(bytes(each) == SIGNATURE for each in heads):
         return None
     place.refuse_options() if place.path is not None else None
     if not place.read_only:
@@ -415,4 +432,4 @@ def open_place(place: Place) -> tuple[Store, str] | None:
             store=place.text,
             remedy='open it with mode "r", and convert it to Zarr to change it',
         )
-    return HDF5Store(store, key), ""
+    return HDF5Store(store, key, file), ""

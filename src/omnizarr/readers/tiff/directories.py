@@ -23,6 +23,8 @@ SPEC: Final = "TIFF 6.0"
 MOST_PAGES: Final = 1 << 17
 """Pages of a file that are shown. Those behind them are named as not shown."""
 _MOST_ENTRIES: Final = 4096
+_APART: Final = 1 << 16  # bytes between directories that are not fetched together anyway
+_FEW, _MANY = 4, 128  # directories that are fetched before one leads to the next
 _SUB: Final = 330
 STRUCTURE: Final = frozenset(
     {254, 255, 256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 284, 292, 317, 322, 323, 324, 325, 330, 338, 339, 347}
@@ -194,7 +196,7 @@ class Directory:
 
 def source_of(file: File) -> tuple[Source, int] | None:
     """Return the bytes of a file, and the address of its first directory; None if it is no TIFF file."""
-    head = bytes(file.head(1 << 16))[:16]
+    head = bytes(file.head(16))
     order = {b"II": "<", b"MM": ">"}.get(head[:2])
     if order is None or len(head) < 8:
         return None
@@ -238,11 +240,33 @@ class Found(NamedTuple):
     notes: list[str]
 
 
+class _Ahead:
+    """Fetches the directories that follow at the same distance, before one leads to the next."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._last = self._step = 0
+        self._until = 0  # up to which address directories were fetched
+        self._many = _FEW
+
+    def expect(self, address: int) -> None:
+        """Note the address of the next directory, and fetch others that may follow."""
+        step, last_step = address - self._last, self._step
+        self._last, self._step = address, step
+        if step != last_step or step < _APART:
+            self._many, self._until = _FEW, 0
+            return
+        if address > self._until:
+            self._source.expect(address + number * step for number in range(self._many))
+            self._until = address + (self._many - 1) * step
+            self._many = min(2 * self._many, _MANY)
+
+
 def walk(source: Source, first: int) -> Found:
     """Return all directories of a file. Raises MetadataError if there is none that can be read."""
     found = Found([], {}, [])
     seen: set[int] = set()
-    address = first
+    address, ahead = first, _Ahead(source)
     while address:
         if address in seen:
             found.notes.append(f"page {len(found.pages)}: the list of pages leads back to itself, and ends here")
@@ -251,6 +275,7 @@ def walk(source: Source, first: int) -> Found:
             found.notes.append(f"pages from {len(found.pages)} on are not shown: the file has more than {MOST_PAGES}")
             break
         seen.add(address)
+        ahead.expect(address)
         try:
             page = parse(source, address)
         except MetadataError as error:

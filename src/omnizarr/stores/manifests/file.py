@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from omnizarr.errors import ConflictError, StaleError, StoreError
 from omnizarr.stores import verbs
@@ -27,6 +27,9 @@ from omnizarr.stores.local.directory import LocalStore
 T = TypeVar("T")
 
 _REMEDY = "open it again"
+
+FIRST: Final = 1 << 18
+"""Bytes of a file on another machine that are read first: they often hold all that describes its arrays."""
 
 
 class File:
@@ -51,7 +54,7 @@ class File:
     (10, [b'23', b'89'])
     """
 
-    __slots__ = ("_has_asked", "_is_checked", "_reads", "key", "marker", "size", "store")
+    __slots__ = ("_has_asked", "_head", "_is_checked", "_reads", "key", "marker", "size", "store")
 
     def __init__(self, store: Store, key: str, size: int | None = None, marker: Hashable = None) -> None:
         self.store = store
@@ -61,6 +64,7 @@ class File:
         self._reads: Reader | None = None
         self._has_asked = False
         self._is_checked = False
+        self._head: Buffer | None = None
 
     @classmethod
     def of(cls, store: Store, key: str) -> File:
@@ -73,6 +77,14 @@ class File:
             if file.size is None:
                 raise file._missing()
         return file
+
+    @classmethod
+    def found(cls, store: Store, key: str) -> File | None:
+        """Return a file as it is now; None if it does not exist. Of one on another machine, the beginning is read."""
+        file = cls(store, key)
+        if file.is_local or not file._pinned():
+            return cls.of(store, key) if store.exists(key) else None
+        return None if file.first() is None else file
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> File:
@@ -138,7 +150,31 @@ class File:
 
     def head(self, stop: int) -> Buffer:
         """Return the first `stop` bytes, or all there are. After that, `size` is known. Raises what `read` raises."""
-        (part,) = self._answer(lambda: self._parts([(0, stop)]))
+        if self._head is not None and (stop <= len(self._head) or len(self._head) == self.size):
+            return self._head[:stop]
+        return self._known(self._answer(lambda: self._parts([(0, stop)])), stop)
+
+    def first(self) -> Buffer | None:
+        """Return the first `FIRST` bytes, or all there are; None if there is no file.
+
+        Those of a file on another machine are kept for `head`, until `forget_head` is called.
+        """
+        if self._head is None:
+            parts = self._parts([(0, FIRST)])
+            if parts is None:
+                return None
+            self._head = self._known(self._answer(lambda: parts), FIRST)
+        head = self._head
+        if self.is_local:
+            self._head = None
+        return head
+
+    def forget_head(self) -> None:
+        """Forget the bytes that `first` has kept."""
+        self._head = None
+
+    def _known(self, parts: Buffers, stop: int) -> Buffer:
+        (part,) = parts
         if self.size is None:
             self.size = len(part) if len(part) < stop else self.store.size(self.key)
         return part

@@ -50,18 +50,21 @@ Reader: TypeAlias = Callable[[File], Contents | None]
 _ROOM: Final = "omnizarr.readers"
 
 
-def open_place(reader: Reader | str, place: Place) -> tuple[Store, str] | None:
+def open_place(reader: Reader | str, place: Place, file: File | None = None) -> tuple[Store, str] | None:
     """Return the store of a file at a path or URL; None if it is of another format.
 
-    A string names one of omnizarr's own readers.
+    A string names one of omnizarr's own readers. `file` is the file, if another reader has looked at it.
     """
     read = _own(reader) if isinstance(reader, str) else reader
     if place.path is not None:
         place.refuse_options()
-    file = File.at(place.path) if place.path is not None else _remote(place)
+    file = file or (File.at(place.path) if place.path is not None else remote(place))
     if file is None:
         return None
-    contents = read(file)
+    try:
+        contents = read(file)
+    finally:
+        file.forget_head()
     if contents is None:
         return None
     if not place.read_only:
@@ -76,10 +79,9 @@ def open_place(reader: Reader | str, place: Place) -> tuple[Store, str] | None:
     return store, ""
 
 
-def _remote(place: Place) -> File | None:
-    """Return a file that is not on this machine; None if there is none."""
-    store, key = place._replace(mode="r").file()
-    return File.of(store, key) if store.exists(key) else None
+def remote(place: Place) -> File | None:
+    """Return a file that is not on this machine, whose first bytes were read; None if there is none."""
+    return File.found(*place._replace(mode="r").file())
 
 
 def _own(name: str) -> Reader:

@@ -1,0 +1,194 @@
+"""How many requests it takes to open files of other formats behind a server, and to find their chunks."""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.errors import OmnizarrError
+from omnizarr.stores.manifests.file import File
+from tests.stores.recording import FAST, recording
+
+h5py = pytest.importorskip("h5py")
+pytest.importorskip("obstore.store", reason="the extra cloud is not installed")
+
+VALUES = np.arange(400 * 300, dtype="i4").reshape(400, 300)
+
+
+@pytest.fixture
+def server():
+    with recording() as server:
+        yield server
+
+
+def serve(server, name, content):
+    server.values[f"/d/{name}"] = content
+    return functools.partial(omnizarr.open, server.url(f"/d/{name}"), mode="r", storage_options=FAST)
+
+
+def ranges_of(server):
+    """Return the ranges of the requests since the last time; a request without a range is (0, None)."""
+    found = []
+    for method, _, headers in server.requests():
+        start, _, stop = headers.get("range", "bytes=0-").removeprefix("bytes=").partition("-")
+        found.append((int(start), int(stop) + 1 if stop else None) if method == "GET" else (method, None))
+    return found
+
+
+def made(fill, **how):
+    """Return the bytes of an HDF5 file that a function fills."""
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", **how) as file:
+        fill(file)
+    return memory.getvalue()
+
+
+def assert_once(found):
+    """Assert that no byte was read twice."""
+    ordered = sorted(found)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(ordered)), ordered
+
+
+STORED = {
+    "contiguous": {},
+    "raw": {"chunks": (50, 50)},
+    "gzip": {"chunks": (50, 50), "compression": "gzip", "shuffle": True},
+    "growing": {"chunks": (50, 50), "maxshape": (None, 300)},
+    "growing twice": {"chunks": (50, 50), "maxshape": (None, None)},
+}
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("stored", STORED)
+def test_a_file_whose_metadata_are_together_opens_with_one_request(server, stored, libver):
+    def fill(file):
+        file.attrs["title"] = "a text of any length"
+        file.create_group("g/h").create_dataset("v", data=VALUES, **STORED[stored])
+
+    open_it = serve(server, "x.h5", made(fill, libver=libver) + bytes(1 << 19))
+    group = open_it()
+    assert len(ranges_of(server)) == 1
+    assert group["g/h/v"][399, 299] == VALUES[399, 299]
+    assert len(ranges_of(server)) <= 2  # the end of the index, and the chunk
+    np.testing.assert_array_equal(open_it()["g/h/v"][...], VALUES)
+
+
+@pytest.mark.parametrize("name", ["x.nc", "x.cdf"])
+def test_netcdf_opens_with_one_request_whatever_it_is(server, name, tmp_path):
+    netcdf4 = pytest.importorskip("netCDF4")
+    for form in ("NETCDF4", "NETCDF3_64BIT_OFFSET"):
+        with netcdf4.Dataset(tmp_path / name, "w", format=form) as dataset:
+            dataset.createDimension("x", 300_000)
+            dataset.createVariable("v", "f4", ("x",))[:] = 1
+        group = serve(server, name, (tmp_path / name).read_bytes())()
+        assert len(ranges_of(server)) == 1
+        assert group["v"].shape == (300_000,)
+
+
+def test_groups_and_attributes_all_over_a_file_are_fetched_level_by_level(server, monkeypatch):
+    """Rounds are what takes time: requests of one round are sent at once."""
+    rounds = []
+    parts = File._parts
+    monkeypatch.setattr(File, "_parts", lambda self, spans: rounds.append(spans) or parts(self, spans))
+
+    def fill(file):
+        for name in range(8):
+            group = file.create_group(f"g{name}")
+            for inner in range(8):
+                variable = group.create_dataset(f"v{inner}", data=np.full(40_000, inner))
+                variable.attrs["units"] = "K"
+                for number in range(12):  # more than an object header holds
+                    variable.attrs[f"note {number}"] = "of any length"
+
+    for libver in ("earliest", "latest"):
+        content = made(fill, libver=libver)
+        group = serve(server, "x.h5", content)()
+        found = ranges_of(server)
+        assert len(found) <= 36  # of 64 datasets and 8 groups, with 832 attributes
+        assert len(rounds) <= 10
+        rounds.clear()
+        assert_once(found)
+        assert sum(stop - start for start, stop in found) < len(content)
+        assert group["g7/v3"].attrs["note 11"] == "of any length"
+        assert not server.requests()
+
+
+INDEXES = {"tree": ("earliest", None), "fixed": ("latest", None), "extensible": ("latest", (None, 600)),
+           "tree 2": ("latest", (None, None))}  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_an_index_of_many_chunks_is_few_large_ranges(server, index):
+    libver, maxshape = INDEXES[index]
+    values = np.arange(360_000, dtype="u1").reshape(600, 600)
+    content = made(lambda file: file.create_dataset("v", data=values, chunks=(6, 3), maxshape=maxshape), libver=libver)
+    array = serve(server, "x.h5", content)()["v"]
+    server.requests()
+    assert array[599, 599] == values[599, 599]
+    found = ranges_of(server)
+    assert len(found) <= 8
+    np.testing.assert_array_equal(array[...], values)
+
+
+def test_an_old_index_between_the_chunks_is_two_rounds(server):
+    values = np.arange(2_000_000, dtype="i4").reshape(2000, 1000)
+    content = made(lambda file: file.create_dataset("v", data=values, chunks=(10, 100)), libver="earliest")
+    array = serve(server, "x.h5", content)()["v"]
+    server.requests()
+    assert array[1999, 999] == values[1999, 999]
+    found = ranges_of(server)[:-1]  # the last one is the chunk
+    assert_once(found)
+    assert sum(stop - start for start, stop in found) < len(content) / 8
+
+
+def test_pages_of_tiff_that_lie_together_are_few_requests(server, tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    with tifffile.TiffWriter(tmp_path / "x.tif") as file:
+        for number in range(3000):
+            file.write(np.full((8, 9), number, "u2"), contiguous=False, photometric="minisblack", metadata=None)
+    array = serve(server, "x.tif", (tmp_path / "x.tif").read_bytes())()
+    found = ranges_of(server)
+    assert len(found) <= 7
+    assert_once(found)
+    assert array.shape == (3000, 8, 9)
+    assert array[2999, 7, 8] == 2999
+
+
+def test_pages_of_tiff_at_equal_distances_are_fetched_side_by_side(server, tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    with tifffile.TiffWriter(tmp_path / "x.tif") as file:
+        for number in range(40):
+            file.write(np.full((400, 512), number, "u2"), contiguous=False, photometric="minisblack", metadata=None)
+    content = (tmp_path / "x.tif").read_bytes()
+    array = serve(server, "x.tif", content)()
+    found = ranges_of(server)
+    assert_once(found)
+    assert sum(stop - start for start, stop in found) < len(content) / 2
+    assert array.shape == (40, 400, 512)
+    assert array[39, 0, 0] == 39
+
+
+def test_bytes_ahead_that_nothing_needs_become_few(server, tmp_path):
+    """Pages of compressed data lie apart, so what follows a directory is of no use."""
+    tifffile = pytest.importorskip("tifffile")
+    random = np.random.default_rng(0)
+    with tifffile.TiffWriter(tmp_path / "x.tif") as file:
+        for number in range(30):
+            values = random.integers(0, 60_000, (500 + number, 512), "u2")
+            file.write(values, photometric="minisblack", metadata=None, compression="zlib")
+    content = (tmp_path / "x.tif").read_bytes()
+    serve(server, "x.tif", content)()
+    found = ranges_of(server)
+    assert_once(found)
+    assert sum(stop - start for start, stop in found) < len(content) / 2
+
+
+def test_a_file_that_does_not_exist_is_an_error(server):
+    for name in ("x.h5", "x.nc", "x.tif"):
+        with pytest.raises(OmnizarrError):
+            omnizarr.open(server.url(f"/d/{name}"), mode="r", storage_options=FAST)
