@@ -32,6 +32,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.
 # Pages that change what modules are found, or the environment, with the libraries that they show.
 ALONE = {
     "docs/howto/anndata.md": ("anndata", "xarray", "dask"),
+    "docs/howto/fits.md": ("astropy", "xarray"),
     "docs/howto/napari.md": ("napari", "napari_ome_zarr"),
     "docs/howto/pytorch.md": ("torch",),
     "docs/howto/spatialdata.md": ("spatialdata",),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.attacks.arena import SECRET, Field, attack
 from tests.attacks.sizes import FAR, LOOKS, READS
+from tests.readers import fits_files
 
 TRIES = (*LOOKS, *(each for each in READS if each != "omnizarr dump {x}"))
 """Without what prints every element."""
@@ -329,3 +330,44 @@ def _(field: Field) -> None:
     entries = _sized(10, 10, (259, 3, 1, 1), (270, 2, len(text), 8), (273, 4, 1, 8), (278, 3, 1, 10), (279, 4, 1, 100))
     head = struct.pack("<2sHI", b"II", 42, 8 + len(text))
     _tiff(field).write_bytes(head + text + _page(*entries) + bytes(100))
+
+
+def _fits(field: Field) -> Path:
+    return field.received / "x.fits"
+
+
+@attack("files", "FITS in place: 10^15 elements that are not stored", *VAST)
+def _(field: Field) -> None:
+    sizes = [("NAXIS1", 10**5), ("NAXIS2", 10**10)]
+    raw = fits_files.header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 2), *sizes])
+    _fits(field).write_bytes(raw + bytes(100))
+
+
+@attack("files", "FITS in place: 10^15 rows in a table of 999 columns", *VAST)
+def _(field: Field) -> None:
+    columns = [{"TFORM": "J"} for _ in range(999)]
+    raw = fits_files.table(columns, [], [], width=4 * 999).replace(
+        b"NAXIS2  =                    0", b"NAXIS2  =     1000000000000000"
+    )
+    _fits(field).write_bytes(fits_files.image() + raw + bytes(100))
+
+
+@attack("files", "FITS in place: texts of 2^31 bytes, bits and numbers in columns that are not stored", *VAST)
+def _(field: Field) -> None:
+    columns = [{"TFORM": f"{2**31}A"}, {"TFORM": f"{2**40}X"}, {"TFORM": f"{2**40}D"}, {"TFORM": f"{2**16}A"}]
+    raw = fits_files.table(columns, [], [], width=2**44).replace(
+        b"NAXIS2  =                    0", b"NAXIS2  =               100000"
+    )
+    _fits(field).write_bytes(fits_files.image() + raw + bytes(100))
+
+
+@attack("files", "FITS in place: 3,000 units of one name", *IN_PLACE)
+def _(field: Field) -> None:
+    unit = fits_files.image(cards=[("EXTNAME", "X")], extension=True)
+    _fits(field).write_bytes(fits_files.image() + 3_000 * unit)
+
+
+@attack("files", "FITS in place: a header of 16 MiB without an end", *TRIES)
+def _(field: Field) -> None:
+    first = fits_files.card("SIMPLE", True) + fits_files.card("BITPIX", 8) + fits_files.card("NAXIS", 0)
+    _fits(field).write_bytes(first.encode() + b"COMMENT x".ljust(80) * (1 << 18))

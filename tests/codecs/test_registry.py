@@ -197,6 +197,7 @@ SAMPLES = {
     "reshape": ({"shape": [-1]}, NUMBERS, None),
     "scale_offset": ({"offset": 1}, FLOATS, None),
     "sharding_indexed": ({"chunk_shape": [5, 6], "codecs": ["bytes"], "index_codecs": ["bytes"]}, FLOATS, None),
+    "fits": ({"elements": "shifted", "size": 2}, PLAIN, None),
     "tiff": ({"compression": "lzw", "width": 12}, PLAIN, None),
     "tiff_predictor": ({"predictor": 2, "width": 12, "data_type": "uint32"}, PLAIN, None),
     "transpose": ({"order": [1, 0]}, NUMBERS, None),

@@ -1,4 +1,4 @@
-"""Mutate small files of HDF5 and netCDF-3 and read all of them: ``python -m tests.readers.fuzz hdf5 10000``.
+"""Mutate small files of HDF5, netCDF-3 and FITS and read all of them: ``python -m tests.readers.fuzz hdf5 10000``.
 
 Each try has 10 s of CPU, and each process 2 GiB. What is no error of omnizarr is printed, and
 ``python -m tests.readers.fuzz hdf5 --one 77`` repeats it.
@@ -23,11 +23,12 @@ import numpy as np
 
 import omnizarr
 from omnizarr.errors import OmnizarrError
-from omnizarr.readers import netcdf3
+from omnizarr.readers import fits, netcdf3
 from omnizarr.readers.hdf5.store import HDF5Store
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.store import ManifestStore
+from tests.readers import fits_files
 
 SECONDS, BYTES = 10, 2 << 30
 FILES = Path(__file__).parents[1] / "netcdf" / "data" / "files"
@@ -35,6 +36,9 @@ SIGNATURES = (
     *(b"TREE", b"SNOD", b"HEAP", b"GCOL", b"FRHP", b"FHDB", b"FHIB", b"BTHD", b"BTLF", b"BTIN", b"OHDR", b"OCHK"),
     *(b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"SMTB", b"\x89HDF", b"b2frame", b"zfp"),
 )
+
+READERS = {"netcdf3": netcdf3, "fits": fits}
+KINDS = ("hdf5", *READERS)
 
 
 @cache
@@ -44,6 +48,8 @@ def samples(kind):
         return [
             ({"x": path.read_bytes()}, "x") for path in sorted(FILES.glob("*.nc")) if path.read_bytes()[:3] == b"CDF"
         ]
+    if kind == "fits":
+        return [({"x": fits_files.sample()}, "x")]
     found = []
     for version in (("earliest", "latest"), ("v110", "v110"), ("latest", "latest")):
         with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +137,7 @@ def look(kind, values, name):
         store = HDF5Store(MemoryStore(values), name)
     else:
         file = File.of(MemoryStore(values), name)
-        contents = netcdf3.read(file)
+        contents = READERS[kind].read(file)
         if contents is None:
             return
         store = ManifestStore(contents.documents, contents.manifests, [file])
@@ -196,7 +202,7 @@ def say(text):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=("hdf5", "netcdf3"))
+    parser.add_argument("kind", choices=KINDS)
     parser.add_argument("tries", type=int, nargs="?", default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--one", type=int)

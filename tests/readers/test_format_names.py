@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import omnizarr
+from tests.readers import fits_files
 
 scipy = pytest.importorskip("scipy.io", reason="SciPy is not installed")
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
@@ -42,7 +43,12 @@ def _n5(folder):
     return folder / "x.n5"
 
 
-MADE = {"HDF5": _hdf5, "netCDF-3": _netcdf3, "TIFF": _tiff, "N5": _n5}
+def _fits(folder):
+    (folder / "x.fits").write_bytes(fits_files.image(DATA))
+    return folder / "x.fits"
+
+
+MADE = {"HDF5": _hdf5, "netCDF-3": _netcdf3, "TIFF": _tiff, "N5": _n5, "FITS": _fits}
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -57,7 +63,7 @@ def test_what_a_file_holds_besides_is_among_the_facts(tmp_path):
     assert ["elsewhere.h5" in note for note in store.about()["notes"]] == [True]
 
 
-@pytest.mark.parametrize("name", ["TIFF", "N5"])
+@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS"])
 def test_conversions_name_the_format(name, tmp_path):
     report = omnizarr.convert(MADE[name](tmp_path), tmp_path / "x.zarr")
     assert (report.source_format, report.target_format) == (name, "v3")

@@ -5,7 +5,7 @@ import pytest
 from tests.readers import fuzz
 
 
-@pytest.mark.parametrize("kind", ["hdf5", "netcdf3"])
+@pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_mutated_files_give_errors_of_omnizarr(kind):
     ends = [fuzz.attempt(kind, number) for number in range(60)]
     assert 5 < ends.count("") < 60
@@ -13,6 +13,6 @@ def test_mutated_files_give_errors_of_omnizarr(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["hdf5", "netcdf3"])
+@pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_many_mutated_files_give_errors_of_omnizarr(kind):
     assert fuzz.main([kind, "1000", "--first", "100000"]) == 0

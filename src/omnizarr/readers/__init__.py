@@ -5,6 +5,7 @@ They are in `omnizarr.stores.kinds.READERS`, so that paths and URLs of such file
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb")
 _OF_NETCDF: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _OF_TIFF: Final = (".tif", ".tiff", ".btf", ".tf8", ".gtiff", ".svs")
+_OF_FITS: Final = (".fits", ".fit", ".fts", ".fz")
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
 
@@ -34,15 +36,18 @@ def _open_netcdf(place: Place) -> tuple[Store, str] | None:
     return _open_hdf5(place, file) or _open_netcdf3(place, file)
 
 
-def _open_netcdf3(place: Place, file: File | None = None) -> tuple[Store, str] | None:
-    opening = import_module("omnizarr.stores.manifests.opening")
-    found: tuple[Store, str] | None = opening.open_place("netcdf3", place, file)
-    return found
+def _open_by(reader: str) -> Callable[..., tuple[Store, str] | None]:
+    """Return what opens files by a module of this room. It may be told the file, where that is known already."""
+
+    def opens(place: Place, file: File | None = None) -> tuple[Store, str] | None:
+        opening = import_module("omnizarr.stores.manifests.opening")
+        found: tuple[Store, str] | None = opening.open_place(reader, place, file)
+        return found
+
+    return opens
 
 
-def _open_tiff(place: Place) -> tuple[Store, str] | None:
-    found: tuple[Store, str] | None = import_module("omnizarr.stores.manifests.opening").open_place("tiff", place)
-    return found
+_open_netcdf3 = _open_by("netcdf3")
 
 
 _HDF5: Final = kinds.Kind(
@@ -59,10 +64,13 @@ _NETCDF3: Final = kinds.Kind(
 )
 _TIFF: Final = kinds.Kind(
     "a TIFF file",
-    _open_tiff,
+    _open_by("tiff"),
     existing=_OF_TIFF,
     heads=tuple((0, head) for head in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
     is_foreign=True,
+)
+_FITS: Final = kinds.Kind(
+    "a FITS file", _open_by("fits"), existing=_OF_FITS, heads=((0, b"SIMPLE  ="),), is_foreign=True
 )
 
 
@@ -78,5 +86,6 @@ _N5: Final = kinds.Kind(
 kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
 kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
 kinds.READERS.update(dict.fromkeys(_OF_TIFF, _TIFF))
+kinds.READERS.update(dict.fromkeys(_OF_FITS, _FITS))
 kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head
 kinds.add_folders(_N5)

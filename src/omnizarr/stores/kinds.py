@@ -234,10 +234,10 @@ KINDS: Final = (
     ),
     Kind(
         "a FITS file",
-        existing=(".fits", ".fit"),
+        existing=(".fits", ".fit", ".fts", ".fz"),
         heads=((0, b"SIMPLE  ="),),
         is_foreign=True,
-        remedy="kerchunk makes references of it, which can be opened",
+        remedy="open it as a group: it can only be read",
     ),
     Kind(
         "a NumPy file",

@@ -1,0 +1,326 @@
+"""FITS files, opened in place: the standard, and astropy, say what is in them."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.cli import main
+from omnizarr.errors import ChunkSizeError, CodecError, MetadataError, ReadOnlyError, StaleError, StoreError
+from omnizarr.readers import fits
+from omnizarr.readers.fits import contents
+from omnizarr.stores import MemoryStore
+from omnizarr.stores.manifests.file import File
+from omnizarr.stores.wrap.metrics import MetricsStore
+from tests.readers.fits_files import COLUMNS, RECORDS, header, image, padded, rows_of, sample, table
+
+VALUES = np.arange(60).reshape(3, 4, 5)
+
+
+def written(folder, *units):
+    path = folder / "x.fits"
+    path.write_bytes(b"".join(units))
+    return path
+
+
+# -- images -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["u1", "i2", "i4", "i8", "f4", "f8"])
+def test_a_file_with_one_image_is_an_array(code, tmp_path):
+    values = VALUES.astype(code)
+    if code[0] == "f":
+        values[0, 0, :2] = np.nan, -np.inf
+    array = omnizarr.open(written(tmp_path, image(values, code=code)))
+    assert (array.dtype, array.shape, array.dimension_names) == (np.dtype(code), (3, 4, 5), (None, "y", "x"))
+    assert np.array_equal(array[...], values, equal_nan=code[0] == "f")
+    assert np.array_equal(array[1, ::2, 3], values[1, ::2, 3])
+
+
+@pytest.mark.parametrize(
+    ("code", "zero", "dtype"),
+    [("u1", -128, "i1"), ("i2", 2**15, "u2"), ("i4", 2**31, "u4"), ("i8", 2**63, "u8")],
+)
+def test_integers_with_half_of_the_range_subtracted_are_exact(code, zero, dtype, tmp_path):
+    limits = np.iinfo(dtype)
+    numbers = [limits.min, limits.min + 1, limits.max // 3, limits.max - 1, limits.max]
+    stored = np.array([int(number) - zero for number in numbers], code)
+    array = omnizarr.open(written(tmp_path, image(stored, [("BZERO", zero)], code=code)))
+    assert array.dtype == np.dtype(dtype)
+    assert array[...].tolist() == numbers
+    assert "scale_factor" not in array.attrs
+
+
+def test_other_scales_are_attributes_of_cf(tmp_path):
+    cards = [("BSCALE", 0.5), ("BZERO", 10.0), ("BLANK", -1), ("BUNIT", "K")]
+    stored = np.array([[-1, 4]], "i2")
+    path = written(tmp_path, image(stored, cards))
+    array = omnizarr.open(path)
+    assert array[...].tolist() == [[-1, 4]]
+    wanted = {"scale_factor": 0.5, "add_offset": 10.0, "_FillValue": -1, "units": "K"}
+    assert {name: array.attrs[name] for name in wanted} == wanted
+    xarray = pytest.importorskip("xarray", reason="xarray decodes the attributes of CF")
+    found = xarray.open_dataset(path, engine="omnizarr")["data"].values
+    assert np.array_equal(found, [[np.nan, 12]], equal_nan=True)
+
+
+def test_a_missing_element_is_shifted_as_all_are(tmp_path):
+    cards = [("BZERO", 32768), ("BLANK", -32768)]
+    array = omnizarr.open(written(tmp_path, image(np.array([-32768, 0], "i2"), cards)))
+    assert array.attrs["_FillValue"] == array.fill_value == array[0] == 0
+
+
+def test_units_are_named(tmp_path):
+    root = omnizarr.open(written(tmp_path, sample()))
+    assert sorted(root) == ["4", "EVENTS", "SCI_1", "SCI_2"]
+    assert root["SCI_1"].dimension_names == ("freq", "y", "x")
+    assert np.array_equal(root["SCI_1"][...], VALUES)
+    assert np.array_equal(root["SCI_2"][...], VALUES)
+    assert root["SCI_2"].dtype == np.uint16
+    assert root.attrs["OBJECT"] == "M 31"
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "__x", "zarr.json", "zarr.json ", "", "\x7f"])
+def test_names_that_no_node_can_have_are_numbers(name, tmp_path):
+    assert not contents.is_name(name.strip())
+    raw = header([("XTENSION", "IMAGE"), ("BITPIX", 8), ("NAXIS", 1), ("NAXIS1", 2), ("EXTNAME", name)])
+    root = omnizarr.open(written(tmp_path, image(), raw, padded(b"\1\2")))
+    assert root["1"][...].tolist() == [1, 2]
+
+
+def test_equal_names_are_all_shown(tmp_path):
+    units = [image(np.array([at], "u1"), [("EXTNAME", name)], extension=True) for at, name in enumerate("aAa1")]
+    root = omnizarr.open(written(tmp_path, image(), *units))
+    assert {name: int(root[name][0]) for name in root} == {"a_1": 0, "2": 1, "3": 2, "1": 3}
+
+
+# -- headers ------------------------------------------------------------------------------
+
+
+def test_cards_are_attributes(tmp_path):
+    lines = [
+        "TEXT    = 'it''s / a text  ' / a comment", "EMPTY   = ''", "TRUE    =                    T",
+        "FLOAT   =              1.5D-3 / with D", "WHOLE   =                   42", "NOTHING =",
+        "COMPLEX =           (1.0, -2)", "HUGE    = 123456789012345678901234567890", "FAR     = 1E999",
+        "LONG    = 'one &'", "CONTINUE  'two &'", "CONTINUE  'three' / the end",
+        "HIERARCH ESO DET CHIP1 ID = 'ccd' / a long keyword", "COMMENT a", "HISTORY b", "COMMENT c",
+        "TWICE   =                    1", "TWICE   =                    2", "no card at all", "",
+    ]  # fmt: skip
+    found = dict(omnizarr.open(written(tmp_path, image(VALUES.astype("u1"), lines))).attrs)
+    text = found.pop("fits_header")
+    assert found == {
+        "TEXT": "it's / a text", "EMPTY": "", "TRUE": True, "FLOAT": 0.0015, "WHOLE": 42, "NOTHING": None,
+        "COMPLEX": [1.0, -2], "HUGE": "123456789012345678901234567890", "FAR": "1E999", "LONG": "one two three",
+        "ESO DET CHIP1 ID": "ccd", "COMMENT": ["a", "c"], "HISTORY": ["b"], "TWICE": 1,
+    }  # fmt: skip
+    assert text.splitlines()[6:] == [line.rstrip() for line in lines[:-1]]
+
+
+def test_units_without_data_are_groups(tmp_path):
+    path = written(tmp_path, image(), image(cards=[("EXTNAME", "INFO"), ("A", 1)], extension=True))
+    assert omnizarr.open(path)["INFO"].attrs["A"] == 1
+
+
+BROKEN = {
+    "has no END": header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 0)]).replace(b"END", b"AND"),
+    "the size of elements is impossible": header([("SIMPLE", True), ("BITPIX", 7), ("NAXIS", 0)]),
+    "the number of axes is impossible": header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 1000)]),
+    "an axis has no length": header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", -1), ("NAXIS2", 2)]),
+    "larger than any file": header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 1), ("NAXIS1", 10**18 * 9)]),
+}
+
+
+@pytest.mark.parametrize(("message", "raw"), BROKEN.items(), ids=list(BROKEN))
+def test_broken_headers_are_errors_of_the_place(message, raw, tmp_path):
+    path = written(tmp_path, raw)
+    with pytest.raises(MetadataError, match=message) as caught:
+        omnizarr.open(path)
+    assert "x.fits" in str(caught.value)
+
+
+def test_what_is_not_shown_is_named(tmp_path):
+    groups = header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", 0), ("NAXIS2", 4), ("GROUPS", True),
+                     ("PCOUNT", 1), ("GCOUNT", 2)]) + padded(bytes(10))  # fmt: skip
+    other = header([("XTENSION", "FOREIGN"), ("BITPIX", 8), ("NAXIS", 0), ("EXTNAME", "THEIRS")])
+    wide = image(np.zeros((1,) * 33, "u1"), extension=True)
+    broken = header([("XTENSION", "IMAGE"), ("BITPIX", 9), ("NAXIS", 0)])
+    notes = omnizarr.open(written(tmp_path, groups, other, wide, broken)).store.notes
+    for note, part in zip(notes, ("33 axes", "BITPIX", "random groups", "FOREIGN"), strict=False):
+        assert note.startswith(("unit", "what follows")), part
+    assert all(any(part in note for note in notes) for part in ("random groups", "FOREIGN", "33 axes", "byte"))
+
+
+def test_data_that_are_cut_off_are_an_error(tmp_path):
+    raw = image(np.arange(10**4, dtype="i4"))
+    array = omnizarr.open(written(tmp_path, raw[: BLOCK_OF_DATA + 400]))
+    assert array.shape == (10**4,)
+    with pytest.raises(StoreError, match="ends before its data do"):
+        array[...]
+
+
+BLOCK_OF_DATA = 2880
+
+
+# -- tables -------------------------------------------------------------------------------
+
+
+def test_columns_of_binary_tables_are_arrays(tmp_path):
+    events = omnizarr.open(written(tmp_path, sample()))["EVENTS"]
+    assert sorted(events) == list("abcdef")
+    assert events["a"][...].tolist() == [1, -7]
+    assert (events["a"].attrs["units"], events["a"].attrs["_FillValue"]) == ("m", -7)
+    assert np.array_equal(events["b"][...], [2.5, np.nan], equal_nan=True)
+    assert events["c"][...].tolist() == ["abc", "d"]
+    assert np.array_equal(events["d"][...], np.array([[1, 2, 3], [4, 5, 6]]) + 2**31)
+    assert events["d"].dtype == np.uint32
+    assert events["e"][...].tolist() == [True, False]
+    assert events["f"][...].tolist() == [[True, False, True], [False, True, False]]
+    assert events["f"].dimension_names == ("row", None)
+
+
+def test_columns_of_text_tables_are_arrays(tmp_path):
+    group = omnizarr.open(written(tmp_path, sample()))["4"]
+    assert group["n"][...].tolist() == [1, 0, -(2**63)]
+    assert group["n"].attrs["_FillValue"] == -(2**63)
+    assert group["x"][...].tolist() == [150, -2.5, 7]
+    assert group["t"][...].tolist() == ["ab", "c d", "ef"]
+
+
+def test_chunks_of_many_rows_are_cut_at_the_end(tmp_path):
+    records = np.zeros(100_003, [("a", ">i4"), ("b", "S60"), ("c", "S2")])
+    records["a"] = np.arange(len(records))
+    records["c"] = b"\xaa\x80"
+    columns = [{"TTYPE": "a", "TFORM": "J"}, {"TTYPE": "b", "TFORM": "60A"}, {"TTYPE": "c", "TFORM": "9X"}]
+    group = omnizarr.open(written(tmp_path, image(), table(columns, rows_of(records))))["1"]
+    assert group["a"].nchunks > 1
+    assert np.array_equal(group["a"][...], records["a"])
+    assert np.array_equal(group["a"][99_990:], records["a"][99_990:])
+    assert group["c"][100_000:].tolist() == [[True, False] * 4 + [True]] * 3
+
+
+def test_lengths_of_columns_are_dimensions(tmp_path):
+    columns = [{"TTYPE": "a", "TFORM": "6B", "TDIM": "(3,2)"}, {"TTYPE": "b", "TFORM": "6A", "TDIM": "(3, 2)"},
+               {"TTYPE": "c", "TFORM": "6B", "TDIM": "(4,4)"}, {"TTYPE": "a", "TFORM": "B"}]  # fmt: skip
+    group = omnizarr.open(written(tmp_path, image(), table(columns, [bytes(range(6)) + b"ab cde" + bytes(6) + b"\7"])))
+    group = group["1"]
+    assert group["a"][0].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert group["b"][0].tolist() == ["ab", "cde"]
+    assert group["c"].shape == (1, 6)
+    assert group["a_4"][0] == 7
+
+
+TABLES = {
+    "TFORM2 is '3Y'": [{"TFORM": "B"}, {"TFORM": "3Y"}],
+    "a row has 1 bytes": [{"TFORM": "B"}, {"TFORM": "J"}],
+    "it has no elements": [{"TFORM": "B"}, {"TFORM": "0J"}],
+    "999999999999999999999": [{"TFORM": "B"}, {"TFORM": "999999999999999999999J"}],
+}
+
+
+@pytest.mark.parametrize(("message", "columns"), TABLES.items(), ids=list(TABLES))
+def test_columns_that_cannot_be_shown_are_named(message, columns, tmp_path):
+    root = omnizarr.open(written(tmp_path, image(), table(columns, [b"\7"])))
+    assert root["1/column 1"][0] == 7
+    assert any(message in note for note in root.store.notes)
+
+
+def test_tables_without_rows_are_shown(tmp_path):
+    root = omnizarr.open(written(tmp_path, image(), table(COLUMNS, [], width=RECORDS.itemsize)))
+    assert {name: each.shape[0] for name, each in root["1"].members()} == dict.fromkeys("abcdef", 0)
+    assert root["1/c"][...].tolist() == []
+
+
+def test_texts_that_are_no_numbers_are_errors(tmp_path):
+    columns = [{"TTYPE": "n", "TFORM": "I4", "TBCOL": 1}]
+    root = omnizarr.open(written(tmp_path, image(), table(columns, [b"abcd"], kind="TABLE")))
+    with pytest.raises(omnizarr.errors.ChunkError, match="not a number"):
+        root["1/n"][...]
+
+
+# -- the codec ----------------------------------------------------------------------------
+
+
+def test_the_codec_only_reads():
+    from omnizarr.codecs import registry
+    from omnizarr.codecs.contract import BytesSpec
+
+    codec = registry.find("fits").bind({"elements": "shifted", "size": 2}, BytesSpec(4))
+    with pytest.raises(CodecError, match="only read"):
+        codec.encode(b"abcd")
+    with pytest.raises(ChunkSizeError, match="wrong size"):
+        codec.decode(b"abc")
+    with pytest.raises(MetadataError, match="elements"):
+        registry.find("fits").bind({"elements": "odd"}, BytesSpec(4))
+
+
+# -- doors --------------------------------------------------------------------------------
+
+
+def test_commands_read_it(tmp_path, capsys):
+    path = str(written(tmp_path, sample()))
+    for command in (["info"], ["tree"], ["ls"], ["stat"], ["check"], ["digest"], ["du"], ["dump", "-h"]):
+        assert main([*command, path]) == 0, (command, capsys.readouterr())
+    assert main(["show", f"{path}/SCI_1"]) == 0
+    assert "EVENTS" in capsys.readouterr().out
+
+
+def test_it_is_found_by_its_head(tmp_path):
+    path = written(tmp_path, sample())
+    other = path.rename(path.with_name("sky"))
+    assert "EVENTS" in omnizarr.open(other)
+
+
+def test_it_is_read_in_any_store():
+    found = fits.read(File.of(MemoryStore({"a/x.fits": sample()}), "a/x.fits"))
+    assert found is not None
+    assert found.format == "FITS"
+    assert json.loads(found.documents["EVENTS/zarr.json"])["node_type"] == "group"
+    assert fits.read(File.of(MemoryStore({"x": b"SIMPLE"}), "x")) is None
+
+
+def test_it_can_only_be_read(tmp_path):
+    with pytest.raises(ReadOnlyError, match="can only be read"):
+        omnizarr.open(written(tmp_path, sample()), mode="a")
+
+
+def test_it_is_pickled_with_what_it_has_found(tmp_path):
+    root = pickle.loads(pickle.dumps(omnizarr.open(written(tmp_path, sample()))))
+    assert np.array_equal(root["SCI_1"][1], VALUES[1])
+
+
+def test_a_file_that_changes_is_an_error(tmp_path):
+    array = omnizarr.open(written(tmp_path, sample()))["SCI_1"]
+    assert array[0, 0, 1] == 1
+    written(tmp_path, sample(), image(extension=True))
+    with pytest.raises(StaleError, match="has changed since it was opened"):
+        array[...]
+
+
+def test_conversion_gives_what_all_read(tmp_path):
+    zarr = pytest.importorskip("zarr", minversion="3", reason="zarr-python reads the copy")
+    path = written(tmp_path, sample())
+    done = omnizarr.convert(path, tmp_path / "x.zarr")
+    assert done.verified
+    assert not done.losses
+    source, copy = omnizarr.open(path), zarr.open(tmp_path / "x.zarr", mode="r")
+    arrays = [name for name, each in source.members(max_depth=None) if isinstance(each, omnizarr.Array)]
+    assert len(arrays) == 11
+    for name in arrays:
+        found = copy[name][...]
+        assert np.array_equal(found, source[name][...], equal_nan=found.dtype.kind == "f"), name
+
+
+def test_references_point_into_it(tmp_path):
+    path = written(tmp_path, image(VALUES, code="i2"))
+    omnizarr.references(path, tmp_path / "x.json")
+    assert np.array_equal(omnizarr.open(tmp_path / "x.json")[...], VALUES)
+
+
+def test_opening_reads_what_headers_take():
+    store = MetricsStore(MemoryStore({"x.fits": image(np.zeros(10**6)) + sample()[2880:]}))
+    fits.read(File.of(store, "x.fits"))
+    total = store.report().total
+    assert total.requests <= 7
+    assert total.nbytes < 1 << 18
