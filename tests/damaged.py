@@ -207,6 +207,15 @@ def sharded(shard: bytes, index_codecs: Any = (BYTES,), inner: Any = (BYTES,)) -
     return {"zarr.json": files["zarr.json"], "a/zarr.json": files["a/zarr.json"], "a/c/0/0": shard}
 
 
+def uneven() -> Files:
+    """Return `v3` with one shard of the inner chunks 3 and 1 along each dimension."""
+    sharding = {"chunk_shape": [3, 3], "codecs": [BYTES], "index_codecs": [BYTES]}
+    files = sharded(bytes(64) + index((0, 36), (36, 12), (48, 12), (60, 4)))
+    document = json.loads(files["a/zarr.json"])
+    document["codecs"][0]["configuration"] = sharding
+    return {**files, "a/zarr.json": text(document)}
+
+
 FOUR = CHUNK * 4
 PLACES = [(0, 16), (16, 16), (32, 16), (48, 16)]
 
@@ -395,6 +404,7 @@ _EXTENSIONS: list[Damaged] = [
         "optional-extension", A3),
     one("v3 codec that is not registered", coded(BYTES, {"name": "numcodecs.zlib", "configuration": {"level": 1}},
         first=zlib.compress(CHUNK)), "unregistered-extension", A3),
+    one("v3 inner chunks that do not divide the shard", uneven(), "uneven-inner-chunks", A3),
     one("v3 codec of a private name", v3(codecs=[BYTES, {"name": "omnizarr.bytes_filter"}]), "private-extension", A3),
     one("v3 alias of a data type", v3(bytes(32), data_type="complex_float32", fill_value=[0, 0]), "extension-alias",
         A3),

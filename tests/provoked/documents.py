@@ -180,13 +180,13 @@ holding(
 holding("attributes_that_are_a_list", ValueError, "/attributes", "found [1]", "an object", attributes=[1])
 INDEX = [BYTES, {"name": "crc32c"}]
 holding(
-    "inner_chunks_that_do_not_divide",
+    "inner_chunks_larger_than_the_shard",
     ValueError,
     "sharding_indexed",
-    "found (2, 2)",
+    "found (2, 4)",
     "the shard's shape (2, 3)",
     codecs=[
-        {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 2], "codecs": [BYTES], "index_codecs": INDEX}}
+        {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 4], "codecs": [BYTES], "index_codecs": INDEX}}
     ],
 )
 holding(

@@ -241,6 +241,7 @@ creating(
     "sharding_indexed",
     "found (3,)",
     "divisors of the shard's shape (10,)",
+    remedy="choose chunks that divide the shard, or name the serializer yourself (few programs read it)",
     shape=10,
     dtype="i4",
     chunks=3,

@@ -3,6 +3,9 @@
 Names: v3 `sharding_indexed`. Configuration: ``chunk_shape`` of an inner chunk; ``codecs`` of the inner chunks;
 ``index_codecs``, little-endian `bytes` and `crc32c` if missing; ``index_location``, "end" (default) or "start".
 
+Inner chunks that do not divide the shard are cut at its edge, as is proposed (zarr-specs, pull request 370). Only the
+reference engine reads these.
+
 The index holds offset and size of each inner chunk, in C order; both are 2**64 - 1 if it is not stored, which
 means the fill value. Inner chunks may be anywhere in the shard; omnizarr writes them without gaps, in C order, or in
 that of zarr-python to its arrays (`ChunkPolicy.shard_order`).
@@ -18,8 +21,9 @@ Agrees with: zarr-python, TensorStore, zarrs. Spec: Zarr v3, "Sharding codec".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +36,7 @@ from omnizarr.codecs.record import A2B, ALL, Name, Parameters, Record, brief
 from omnizarr.codecs.streams import changed_by, limit_of, variable
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
 from omnizarr.indexing import Piece, subplan
-from omnizarr.model import Named, datatypes, grids
+from omnizarr.model import JSON, Named, datatypes, grids
 from omnizarr.model.grids import Grid
 
 _SPEC: Final = 'Zarr v3, "Sharding codec"'
@@ -79,11 +83,20 @@ class Sharding:
     index_at_end: bool
     is_small: bool
     sequence: AnyArray | None = None
+    edges: Callable[[tuple[int, ...]], Chain] | None = None
+    """Returns the codecs of an inner chunk with this shape. None: all have one shape, that of `inner`."""
+
+    def inner_at(self, coords: tuple[int, ...]) -> Chain:
+        """Return the codecs of the inner chunk at `coords`, which the edge of the shard may cut."""
+        if self.edges is None:
+            return self.inner
+        shape = self.grid.shape_of(coords)
+        return self.inner if shape == self.inner.spec.shape else self.edges(shape)
 
     def describe_native(self, _spec: ArraySpec) -> Description | None:
         """Return what the native engine takes; see `omnizarr.codecs.chain.describe_chain`."""
         inner, index = describe_chain(self.inner), describe_chain(self.index)
-        if inner is None or index is None or max(self.inner.spec.shape, default=0) >= 2**63:
+        if inner is None or index is None or self.edges is not None or max(self.inner.spec.shape, default=0) >= 2**63:
             return None
         sequence = () if self.sequence is None else (self.sequence.tolist(),)
         return "sharding", self.inner.spec.shape, inner, index, self.index_at_end, *sequence
@@ -175,7 +188,7 @@ class Sharding:
                 continue
             try:
                 part = value[(*piece.out_selection, ...)]
-                parts[number] = self.inner.write(parts.get(number), piece.chunk_selection, part)
+                parts[number] = self.inner_at(piece.coords).write(parts.get(number), piece.chunk_selection, part)
             except OmnizarrError as error:
                 _name_inner_chunk(error, piece.coords)
                 raise
@@ -214,14 +227,14 @@ class Sharding:
         offsets, lengths = rows[:, 0], rows[:, 1]
         # Sums of unsigned numbers may overflow.
         is_outside = ~is_missing & ((offsets > size) | (lengths > size) | (offsets > size - np.minimum(lengths, size)))
-        exact = self.inner.encoded.nbytes
+        exact = self._exact_sizes()
         is_wrong = is_outside if exact is None else is_outside | (~is_missing & (lengths != exact))
         for number in np.flatnonzero(is_wrong)[:1].tolist():
             coords = tuple(map(int, np.unravel_index(number, self.grid.grid_shape))) if self.grid.grid_shape else ()
             offset, length = map(int, rows[number])
             if is_outside[number]:
                 raise _outside(coords, offset, length, size)
-            raise _of_wrong_size(coords, length, exact)
+            raise _of_wrong_size(coords, length, self.inner_at(coords).encoded.nbytes)
         found: AnyArray = np.where(is_missing[:, None], np.uint64(0), rows).astype(np.int64)
         found[is_missing] = -1
         return found
@@ -249,6 +262,19 @@ class Sharding:
             error.message = f"index of the shard: {error.message}"
             raise
 
+    def _exact_sizes(self) -> int | AnyArray | None:
+        """Return the sizes of encoded inner chunks, one for all or one for each; None if they are not fixed."""
+        exact = self.inner.encoded.nbytes
+        if exact is None or self.edges is None:
+            return exact
+        sizes: AnyArray = np.empty(self.grid.grid_shape, np.uint64)
+        # Only the last along a dimension is cut.
+        for places in product(*((0, length - 1) for length in self.grid.grid_shape)):
+            here = tuple(slice(None, -1) if at == 0 and length > 1 else slice(-1, None)
+                         for at, length in zip(places, self.grid.grid_shape, strict=True))  # fmt: skip
+            sizes[here] = self.inner_at(places).encoded.nbytes
+        return sizes.ravel()
+
     def _numbers(self, pieces: Sequence[Piece]) -> list[int]:
         """Return the rows of the index for pieces."""
         shape = self.grid.grid_shape
@@ -264,6 +290,8 @@ class Sharding:
         entries: list[tuple[int, int] | None] = []
         for piece, row in zip(pieces, index[self._numbers(pieces)].tolist(), strict=True):
             entry = _entry(row, piece[0], size)
+            if self.edges is not None:
+                exact = self.inner_at(piece[0]).encoded.nbytes
             # Checked before memory is allocated for it.
             if entry is not None and exact is not None and entry[1] - entry[0] != exact:
                 raise _of_wrong_size(piece[0], entry[1] - entry[0], exact)
@@ -340,7 +368,7 @@ class Sharding:
             return True
         part, is_view = _target(out, piece)
         try:
-            inner = self.inner.reading(piece.chunk_selection, part, is_pinned=is_pinned)
+            inner = self.inner_at(piece.coords).reading(piece.chunk_selection, part, is_pinned=is_pinned)
             complete = yield from _within(inner, *entry)
         except OmnizarrError as error:
             _name_inner_chunk(error, piece.coords)
@@ -354,6 +382,8 @@ class Sharding:
         inner = self.inner
         for piece, data in zip(pieces, chunks, strict=True):
             part, is_view = _target(out, piece)
+            if self.edges is not None:
+                inner = self.inner_at(piece.coords)
             try:
                 if data is None:
                     inner.fill_missing(part)
@@ -372,7 +402,7 @@ class Sharding:
     def _encode_inner(self, array: AnyArray, piece: Piece) -> Buffer | None:
         """Return the encoded inner chunk of ``array[piece.out_selection]``; None if it need not be stored."""
         try:
-            return self.inner.encode_unless_empty(array[(*piece.out_selection, ...)])
+            return self.inner_at(piece.coords).encode_unless_empty(array[(*piece.out_selection, ...)])
         except OmnizarrError as error:
             _name_inner_chunk(error, piece.coords)
             raise
@@ -489,7 +519,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
     MetadataError
         If the configuration is broken. The pointer states where.
     CodecError
-        If inner chunks do not divide the shard evenly, or the size of the encoded index is not fixed.
+        If inner chunks are larger than the shard, or the size of the encoded index is not fixed.
     UnknownCodecError
         If a codec of the inner chunks or the index is unknown.
 
@@ -506,8 +536,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
     fields = Fields(configuration, ("chunk_shape", "codecs", "index_codecs", "index_location"), _SPEC)
     chunk_shape = _chunk_shape(fields, decoded.shape)
     index_at_end = fields.choice("index_location", {"end": True, "start": False}, "end")
-    grid = grids.bind(grids.regular(chunk_shape), decoded.shape)
+    is_even = not any(length % size for length, size in zip(decoded.shape, chunk_shape, strict=True))
+    grid = grids.bind(grids.regular(chunk_shape) if is_even else _cut_grid(chunk_shape, decoded.shape), decoded.shape)
     inner = _bind_chain(fields, "codecs", replace(decoded, shape=chunk_shape))
+    edges = None
+    if not is_even:
+        edges = _Edges(fields, decoded)
+        edges(grid.shape_of(tuple(length - 1 for length in grid.grid_shape)))  # if codecs refuse it, now
     uint64 = datatypes.bind(Named("uint64"))
     index_spec = ArraySpec((*grid.grid_shape, 2), uint64, np.uint64(_MISSING))
     index = _bind_chain(fields, "index_codecs", index_spec)
@@ -531,7 +566,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
         )
     is_small = min(decoded.nbytes or math.inf, encoded.max_nbytes or math.inf) + index_size <= spans.GAP
     sequence = _sequence(decoded.policy.shard_order, grid.grid_shape)
-    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small, sequence)
+    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small, sequence, edges)
 
 
 def _sequence(order: str, shape: tuple[int, ...]) -> AnyArray | None:
@@ -560,15 +595,49 @@ def _chunk_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:
     if not is_list or len(lengths) != len(shape) or any(type(n) is not int or n < 1 for n in lengths):
         expected = f"{len(shape)} positive integers, one per dimension of the shard's shape {shape}"
         raise fields.reject("chunk_shape", "no shape of an inner chunk", lengths, expected)
-    if any(length % size for length, size in zip(shape, lengths, strict=True)):
+    if any(size > length for length, size in zip(shape, lengths, strict=True)):
         raise CodecError(
-            "inner chunks do not divide the shard evenly",
+            "inner chunks are larger than the shard",
             pointer="/configuration/chunk_shape",
             found=tuple(lengths),
-            expected=f"divisors of the shard's shape {shape}",
+            expected=f"at most the shard's shape {shape}",
             spec=_SPEC,
         )
     return tuple(lengths)
+
+
+def _cut_grid(chunk_shape: tuple[int, ...], shape: tuple[int, ...]) -> Named:
+    """Return the grid of inner chunks of which the edge of the shard cuts the last ones."""
+    runs: list[JSON] = []
+    for size, length in zip(chunk_shape, shape, strict=True):
+        count, rest = divmod(length, size)
+        runs.append([[size, count], *[rest] * bool(rest)])
+    return Named("rectilinear", {"kind": "inline", "chunk_shapes": runs})
+
+
+class _Edges:
+    """The codecs of inner chunks that the edge of the shard cuts, by their shape.
+
+    Parameters
+    ----------
+    fields : Fields
+        The configuration of the codec.
+    decoded : ArraySpec
+        The shard.
+    """
+
+    __slots__ = ("_decoded", "_fields", "_made")
+
+    def __init__(self, fields: Fields, decoded: ArraySpec) -> None:
+        self._fields = fields
+        self._decoded = decoded
+        self._made: dict[tuple[int, ...], Chain] = {}
+
+    def __call__(self, shape: tuple[int, ...]) -> Chain:
+        made = self._made.get(shape)
+        if made is None:
+            made = self._made[shape] = _bind_chain(self._fields, "codecs", replace(self._decoded, shape=shape))
+        return made
 
 
 def _bind_chain(fields: Fields, name: str, spec: ArraySpec) -> Chain:

@@ -235,7 +235,12 @@ def read(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], out: Any
     chain, shard = stored.chain, stored.chain.serializer[1]
     kept, keep = chain.spec, _read_whole
     if isinstance(shard, Sharding):
-        if chain.filters or chain.compressors or isinstance(shard.inner.serializer[1], Sharding):
+        if (
+            chain.filters
+            or chain.compressors
+            or shard.edges is not None
+            or isinstance(shard.inner.serializer[1], Sharding)
+        ):
             return None
         if not all(isinstance(part, slice) and part.step == 1 for part in selection):
             return None

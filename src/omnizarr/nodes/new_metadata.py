@@ -16,7 +16,14 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from omnizarr.codecs import compiled, registry, values
-from omnizarr.errors import LengthTypeError, MetadataError, NotRepresentableError, Remedy, UnknownDataTypeError
+from omnizarr.errors import (
+    CodecError,
+    LengthTypeError,
+    MetadataError,
+    NotRepresentableError,
+    Remedy,
+    UnknownDataTypeError,
+)
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.extensions import write_extension
@@ -309,7 +316,24 @@ def _layout(shape: tuple[int, ...], chunks: Any, shards: Any, item_size: int) ->
     if isinstance(shards, str) or shards is True:
         _expect_auto(shards if isinstance(shards, str) else "auto", "shards")
         return grids.regular(guess_shards(shape, inner, item_size)), inner
-    return _grid(shape, _parse_chunks(shards, shape, item_size, _MAX_CHUNK_BYTES, "shards"), "shards"), inner
+    lengths = _parse_chunks(shards, shape, item_size, _MAX_CHUNK_BYTES, "shards")
+    _expect_divisors(inner, lengths)
+    return _grid(shape, lengths, "shards"), inner
+
+
+def _expect_divisors(inner: tuple[int, ...], shards: tuple[Any, ...]) -> None:
+    """Raise CodecError if inner chunks do not divide the shards, which few programs read."""
+    axes = [(length,) if isinstance(length, int) else length for length in shards]
+    if any(length % size for size, lengths in zip(inner, axes, strict=True) for length in lengths):
+        raise CodecError(
+            "inner chunks do not divide the shard evenly",
+            codec="sharding_indexed",
+            pointer="/configuration/chunk_shape",
+            found=inner,
+            expected=f"divisors of the shard's shape {shards}",
+            spec='Zarr v3, "Sharding codec"',
+            remedy="choose chunks that divide the shard, or name the serializer yourself (few programs read it)",
+        )
 
 
 def _expect_auto(word: str, keyword: str) -> None:

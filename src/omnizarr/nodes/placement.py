@@ -376,7 +376,8 @@ def placed_within_shards(where: StorePath, metadata: ArrayMetadata, tick: Tick =
     shape = chunking.inner_chunk_shape(metadata.codecs)
     binding = detection.bind(where, metadata, ChunkPolicy())
     codec = binding.chain.serializer[1]
-    if shape is None or not isinstance(codec, Sharding) or not binding.chain.reads_part or binding.chunks_differ:
+    is_plain = isinstance(codec, Sharding) and codec.edges is None and binding.chain.reads_part
+    if shape is None or not isinstance(codec, Sharding) or not is_plain or binding.chunks_differ:
         raise NotRepresentableError(
             "inner chunks are not stored as they would be without shards",
             store=str(where.store),

@@ -156,7 +156,7 @@ def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
             yield Trouble("shard-index-outside", f"inner chunk {coords} is outside", found, expected, _SPEC)
             continue
         entries.append((offset, offset + nbytes, coords))
-        for trouble in _check_inner(shard.inner, view[offset : offset + nbytes]):
+        for trouble in _check_inner(shard.inner_at(coords), view[offset : offset + nbytes]):
             code = "shard-index-broken" if trouble.code == "shard-tail-torn" else trouble.code
             yield trouble._replace(code=code, message=f"inner chunk {coords}: {trouble.message}")
     yield from _overlaps(entries, *((len(data) - size, len(data)) if shard.index_at_end else (0, size)))

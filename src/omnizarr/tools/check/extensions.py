@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from omnizarr.codecs import registry
+from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.codecs.sharding import Sharding
 from omnizarr.engine import Binding, transformers
 from omnizarr.errors import (
     MissingDependencyError,
@@ -42,7 +44,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
         for use in uses(node.marker.value):
             unknown |= _check_use(findings, node, use)
     try:
-        return detection.bind(node.where, metadata, ChunkPolicy(), document=node.marker.value)
+        binding = detection.bind(node.where, metadata, ChunkPolicy(), document=node.marker.value)
     except PickleDisabledError as error:
         _add(findings, node, "pickled-objects", error)
     except MissingDependencyError as error:
@@ -53,7 +55,24 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
     except OmnizarrError as error:
         if not unknown and not _has_no_object_codec(metadata):
             _add(findings, node, "unusable-codecs", error)
+    else:
+        _check_shards(findings, node, binding.chain)
+        return binding
     return None
+
+
+def _check_shards(findings: Findings, node: Node, chain: Chain) -> None:
+    """Report inner chunks that do not divide their shard."""
+    pointer = "/codecs"
+    while isinstance(shard := chain.serializer[1], Sharding):
+        pointer += f"/{len(chain.filters)}/configuration"
+        if shard.edges is not None:
+            message = "inner chunks do not divide the shard evenly"
+            findings.add("uneven-inner-chunks", node.path, message, key=node.marker.key,
+                         pointer=f"{pointer}/chunk_shape", found=shard.inner.spec.shape,
+                         expected=f"divisors of {shard.decoded.shape}")  # fmt: skip
+        chain = shard.inner
+        pointer += "/codecs"
 
 
 def _has_no_object_codec(metadata: ArrayMetadata) -> bool:

@@ -169,6 +169,12 @@ def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coor
     """Yield the coordinates, in the grid of all inner chunks, of those that shards say they have."""
     binding = detection.bind(array.store_path, array.metadata, array.config.policy)
     codec = binding.chain.serializer[1]
+    if isinstance(codec, Sharding) and codec.edges is not None:
+        raise CodecError(
+            "inner chunks that do not divide the shard form no grid",
+            path=array.path,
+            remedy="list shards, not inner chunks",
+        )
     if not isinstance(codec, Sharding) or not binding.chain.reads_part:
         raise CodecError(
             "the index of a shard cannot be read alone", path=array.path, remedy="list shards, not inner chunks"

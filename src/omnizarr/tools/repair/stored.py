@@ -177,13 +177,17 @@ def _is_shard(shard: Sharding, data: memoryview) -> bool:
     inside = len(data) - shard.index_size
     try:
         rows = np.asarray(shard.index.decode(data[inside:])).reshape(-1, 2).tolist()
-        spans = sorted((offset, offset + nbytes) for offset, nbytes in rows if not offset == nbytes == _MISSING)
-        if not spans or spans[-1][1] > inside or max(stop for _, stop in spans) > inside:
+        spans = sorted(
+            (offset, offset + nbytes, coords)
+            for coords, (offset, nbytes) in zip(shard.grid.coords(), rows, strict=True)
+            if not offset == nbytes == _MISSING
+        )
+        if not spans or spans[-1][1] > inside or max(stop for _, stop, _ in spans) > inside:
             return False
-        if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
+        if any(stop > start for (_, stop, _), (start, _, _) in pairwise(spans)):
             return False
-        for start, stop in spans:
-            shard.inner.decode(data[start:stop])
+        for start, stop, coords in spans:
+            shard.inner_at(coords).decode(data[start:stop])
     except OmnizarrError:
         return False
     return True
