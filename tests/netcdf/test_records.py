@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr import errors
 from omnizarr.netcdf import Dataset, records
+from omnizarr.nodes import unsaved
 from omnizarr.stores import MemoryStore, SQLiteStore
 from tests.concurrency.interruptions import Interrupter
 from tests.fakes import FaultyStore
@@ -149,7 +150,7 @@ def test_a_dataset_that_is_opened_in_the_same_process_sees_all():
     append(dataset, range(4))
     assert seen(store) == [0, 1, 2, 3]
     del dataset
-    assert not records._waiting
+    assert not unsaved.waiting()
 
 
 @pytest.mark.parametrize(("name", "value"), [("LONGEST", -1.0), ("MOST", 0), ("_COST", 2**40)])
@@ -279,7 +280,7 @@ def test_a_forked_child_leaves_to_its_parent_what_could_not_be_stored():
     store.fail("set", 1)
     child = os.fork()
     if not child:  # no pytest in the child
-        os._exit(int(records._waiting != set() or len(dataset.dimensions["time"]) != 0))
+        os._exit(int(bool(unsaved.waiting()) or len(dataset.dimensions["time"]) != 0))
     assert os.waitpid(child, 0)[1] == 0
     assert len(dataset.dimensions["time"]) == 3
     dataset.close()
@@ -346,7 +347,7 @@ def test_values_that_do_not_fit_are_refused_by_the_write_itself():
     with pytest.raises(errors.ShapeError):
         dataset["v"][0] = [1, 2, 3, 4]
     assert dataset["v"].shape == (0, 3)
-    assert not records._waiting
+    assert not unsaved.waiting()
 
 
 def test_values_are_those_of_the_write_whatever_becomes_of_them_later():

@@ -24,6 +24,7 @@ LOCKS = {
     "engine/cache.py": "threads wait for it for some milliseconds at most",
     "nodes/copying.py": "of one copy; a child does not go on with the copies of its parent",
     "netcdf/records.py": "of a session; a child makes its own",
+    "nodes/writer.py": "a child makes its own for its writers",
     "netcdf/session.py": "a child makes its own for its records",
     "stores/local/archive.py": "a child may not write, and gets the error before it reaches the lock",
     "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",

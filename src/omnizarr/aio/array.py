@@ -18,13 +18,14 @@ from omnizarr.errors import ReadOnlyError
 from omnizarr.formats import dialect_named
 from omnizarr.indexing import Plan
 from omnizarr.model.grids import Grid
-from omnizarr.nodes.array import AppendedShape, Array
+from omnizarr.nodes.array import Array
 from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import pair_of, prepare_many
+from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores.tasks import run, turn, waited
 

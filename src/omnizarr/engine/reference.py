@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from omnizarr.codecs.chain import Chain, memory_of
+from omnizarr.codecs.chain import Chain, fill_of, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
 from omnizarr.codecs.streams import TOO_LOW
 from omnizarr.engine import cache
@@ -99,6 +99,30 @@ def write_fields(
     """
     workers, batch = _share(binding, len(plan), concurrency, _SMALLEST_ENCODED)
     pool.run(partial(_write_fields_of_piece, binding, names, value, ndim), plan, workers, batch)
+
+
+def write_masked(
+    binding: Binding, coords: tuple[int, ...], box: tuple[slice, ...], values: AnyArray, mask: AnyArray
+) -> None:
+    """Store those values of a box of a chunk where a mask is true. Other elements do not change."""
+    key = binding.key_of(coords)
+    chain = binding.chain_for(coords)
+
+    def change(old: Buffer | None) -> Buffer | None:
+        elements = np.empty(values.shape, binding.spec.dtype)
+        if old is None:
+            elements[...] = fill_of(binding.spec)
+        else:
+            (chain.filling or chain).decode_part(old, box, elements)
+        elements[mask] = values[mask]
+        return _changed(binding.store, chain, box, elements, old)
+
+    try:
+        _update(binding.store, key, chain, change)
+    except OmnizarrError as error:
+        raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+    except (MemoryError, OverflowError) as error:
+        raise too_large(binding, chain, key, coords) from error
 
 
 def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:

@@ -13,16 +13,13 @@ records are kept, and the call raises an error.
 
 from __future__ import annotations
 
-import atexit
 import operator
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +27,8 @@ from numpy.typing import NDArray
 from omnizarr import indexing
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes import chunking
+from omnizarr.nodes import chunking, unsaved
 from omnizarr.nodes.writing import write_values
-from omnizarr.stores import fork_locks  # noqa: F401 - its hooks for forks must be registered before those of this module
 from omnizarr.support.locks import RLock
 
 if TYPE_CHECKING:
@@ -51,7 +47,6 @@ LONGEST: Final = 5.0
 _FIRST_ROOM: Final = 16
 _EXACT: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes", "transpose", "numcodecs.shuffle"})
 """Codecs of elements that return exactly what they got."""
-_FORK_PATIENCE: Final = 5.0
 _COST: Final = 4096
 """Bytes that a piece counts in addition to its values, because it is stored separately."""
 
@@ -166,7 +161,7 @@ class Records:
         self._session = session
         self._is_storing = False
         self._forget()
-        _all.add(self)
+        unsaved.know(self)
 
     @property
     def lock(self) -> Any:
@@ -210,7 +205,7 @@ class Records:
     def _keep(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape) -> None:
         if not self.waits:
             self._since = time.monotonic()
-            _waiting.add(self)
+            unsaved.wait(self)
             self.waits = True
         pieces = self._pieces.setdefault(variable, [])
         if not (pieces and pieces[-1].extend(selection, values)):
@@ -241,7 +236,11 @@ class Records:
             finally:
                 self._is_storing = False
             self._forget()
-            _waiting.discard(self)
+            unsaved.forget(self)
+
+    def store_waiting(self) -> None:
+        """Store all pending records, before a fork or at the end of the program."""
+        self.store()
 
     def settle(self, variable: Variable, selection: Selection) -> None:
         """Store pending records, if a selection to be read or written directly may overlap them."""
@@ -291,7 +290,7 @@ class Records:
             for dim in ahead.values():
                 dim._size = dim.stored
             self._forget()
-            _waiting.discard(self)
+            unsaved.forget(self)
         return ", ".join(ahead)
 
     def _grow(self, pieces: Mapping[Variable, list[Piece]], wanted: Mapping[Dimension, int]) -> None:
@@ -414,54 +413,9 @@ def users(dims: Sequence[Dimension]) -> list[Variable]:
     return dims[0].group()._root()._users(*dims) if dims else []
 
 
-# -- end of a process, and fork -----------------------------------------------------
-
-_all: WeakSet[Records] = WeakSet()
-_waiting: set[Records] = set()
-_held: list[Any] = []  # locks of sessions while the process forks
-
-
 def store_all() -> None:
     """Store pending records of all sessions of this process. What fails stays pending for `sync` and `close`."""
-    for each in list(_waiting):
-        with suppress(OmnizarrError, OSError):
-            each.store()
-
-
-def _store_at_exit() -> None:
-    failed: list[Exception] = []
-    for each in list(_waiting):
-        try:
-            each.store()
-        except Exception as error:  # noqa: BLE001 - all are tried, and the interpreter prints what is raised here
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("records of netCDF datasets that were not closed are lost", failed)
-
-
-def _before_fork() -> None:
-    """Store pending records, and keep other threads out of the sessions, unless a thread stays inside for long."""
-    for each in list(_all):
-        _held.append(each.lock)
-        if each.lock.acquire(timeout=_FORK_PATIENCE):
+    for each in unsaved.waiting():
+        if isinstance(each, Records):
             with suppress(OmnizarrError, OSError):
                 each.store()
-
-
-def _after_fork() -> None:
-    while _held:
-        lock = _held.pop()
-        if lock._is_owned():
-            lock.release()
-
-
-def _after_fork_in_child() -> None:
-    _after_fork()
-    for each in list(_all):
-        each.begin_anew()
-
-
-atexit.register(_store_at_exit)
-if hasattr(os, "register_at_fork"):
-    # Registered before those of the stores, which close databases: the last registered function is called first.
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -30,11 +30,12 @@ from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.gone import Gone
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexer, fields_dtype, points
-from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
+from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing, writer
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import Prepared, prepare, too_large
+from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.writing import converted_value, write_values
 from omnizarr.stores import threads
 from omnizarr.stores.resolve import resolve_root
@@ -49,22 +50,6 @@ if TYPE_CHECKING:
     from omnizarr.pictures.picture import Picture
 else:
     view = Lazy("omnizarr.nodes.lazy.view")
-
-
-class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
-    """The new shape that `Array.append` returns; `region` is the position of the appended block."""
-
-    # A subclass of tuple cannot have slots, because the length of a tuple varies.
-    region: tuple[slice, ...]
-
-    def __new__(cls, shape: tuple[int, ...], region: tuple[slice, ...]) -> Self:
-        """Return the shape with its region."""
-        self = super().__new__(cls, shape)
-        self.region = region
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AppendedShape, (tuple(self), self.region)
 
 
 class Array(Node, ArrayProperties):
@@ -937,6 +922,45 @@ class Array(Node, ArrayProperties):
         )
         self._adopt(metadata, since)
         return AppendedShape(metadata.shape, region)
+
+    def writer(self, memory: int | str | None = None) -> writer.ArrayWriter:
+        """Return a writer, which gathers small writes in memory and stores each chunk (with shards: shard) once.
+
+        Use it in a ``with`` block for many writes that are smaller than a chunk or shard: rows one by one, regions
+        that do not end where chunks end, single elements. The block's end stores what waits, also after an exception,
+        as does `ArrayWriter.flush`. Chunks that are complete are stored first, when the memory is full.
+
+        What waits exists in memory only: other readers do not see it, and if the process is killed, it is lost.
+        It is stored before a fork and at the end of the program. Elements that are not written through the writer
+        keep what others store in them meanwhile, also within the same chunk.
+
+        Parameters
+        ----------
+        memory : int or str, optional
+            Bytes that may wait, such as ``"500MB"``. The default is 256 MiB, or two chunks if these are larger.
+
+        Returns
+        -------
+        ArrayWriter
+
+        Raises
+        ------
+        ReadOnlyError
+        ValueError
+            If `memory` is smaller than a chunk.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, shape=(100, 4), shards=(50, 4), chunks=(10, 4), dtype="int16")
+        >>> with array.writer() as rows:
+        ...     for number in range(100):
+        ...         rows[number] = number
+        >>> rows.stats.chunks_stored, int(array[99, 0])
+        (2, 99)
+        """
+        return writer.ArrayWriter(self, memory)
 
     # -- metadata ------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from omnizarr.nodes import habits, info, info_card, info_html, showing
+    from omnizarr.nodes import habits, info, info_card, info_html, showing, writer
     from omnizarr.pictures import contents
 else:
     contents = Lazy("omnizarr.pictures.contents")
@@ -14,5 +14,6 @@ else:
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
     showing = Lazy("omnizarr.nodes.showing")
+    writer = Lazy("omnizarr.nodes.writer")
 
-__all__ = ["contents", "habits", "info", "info_card", "info_html", "showing"]
+__all__ = ["contents", "habits", "info", "info_card", "info_html", "showing", "writer"]

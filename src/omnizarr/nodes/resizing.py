@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -58,6 +58,22 @@ _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 _FEW = 100
 # Number of keys in one page of a listing.
 _PAGE = 1000
+
+
+class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
+    """The new shape that `Array.append` returns; `region` is the position of the appended block."""
+
+    # A subclass of tuple cannot have slots, because the length of a tuple varies.
+    region: tuple[slice, ...]
+
+    def __new__(cls, shape: tuple[int, ...], region: tuple[slice, ...]) -> Self:
+        """Return the shape with its region."""
+        self = super().__new__(cls, shape)
+        self.region = region
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AppendedShape, (tuple(self), self.region)
 
 
 def resize(
@@ -133,23 +149,31 @@ def append(
     landed: list[Region] = []
 
     def longer(shape: Shape) -> Shape:
-        at = _axis(where, axis, len(shape))
-        _check_fits(where, tuple(block.shape), shape, at)
-        start = shape[at]
-        new_shape = (*shape[:at], start + block.shape[at], *shape[at + 1 :])
-        landed[:] = [
-            tuple(
-                slice(start, length) if dimension == at else slice(0, length)
-                for dimension, length in enumerate(new_shape)
-            )
-        ]
-        return new_shape
+        _, _, region = fitting(where, block, axis, shape)
+        landed[:] = [region]
+        return tuple(part.stop for part in region)
 
     def write(binding: Binding) -> None:
         write_values(binding, indexing.basic(landed[0], binding.grid), block, concurrency)
 
     grown = grow(Growth(where, longer, policy, zarr_format), write, covers=True)
     return grown.document, landed[0]
+
+
+def fitting(where: StorePath, data: Any, axis: int, shape: Shape) -> tuple[Any, int, Region]:
+    """Return a block as an array, the dimension that it makes longer, counted from 0, and the block's future position.
+
+    Raises ShapeError if it does not fit an array of this shape.
+    """
+    block = data if hasattr(data, "shape") and hasattr(data, "dtype") else _as_array(data)
+    at = _axis(where, axis, len(shape))
+    _check_fits(where, tuple(block.shape), shape, at)
+    start = shape[at]
+    new_shape = (*shape[:at], start + block.shape[at], *shape[at + 1 :])
+    region = tuple(
+        slice(start, length) if dimension == at else slice(0, length) for dimension, length in enumerate(new_shape)
+    )
+    return block, at, region
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +357,11 @@ def with_shape(metadata: ArrayMetadata, shape: Shape) -> ArrayMetadata:
         return metadata
     grid = grids.bind(metadata.chunk_grid, metadata.shape)
     return replace(metadata, shape=shape, chunk_grid=grid.resized(shape))
+
+
+def grid_of(metadata: ArrayMetadata, shape: Shape) -> grids.Grid:
+    """Return the chunks that the array has with another shape."""
+    return grids.bind(with_shape(metadata, shape).chunk_grid, shape)
 
 
 def _as_array(data: Any) -> Any:
