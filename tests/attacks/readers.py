@@ -171,6 +171,101 @@ def _(field: Field) -> None:
     (field.received / "x.n5" / "2").symlink_to(field.secret)
 
 
+def _volume(field: Field, files: dict[str, bytes], **changes: object) -> None:
+    """Lay a volume of Neuroglancer of bytes, with these files."""
+    place = field.received / "x"
+    scale = {"key": "s", "size": [10**15, 1, 1], "chunk_sizes": [[1, 1, 1]], "encoding": "raw", "resolution": [8, 8, 8]}
+    kind = {"data_type": changes.pop("data_type", "uint8"), "num_channels": 1, "type": "image"}
+    (place / "s").mkdir(parents=True)
+    (place / "info").write_text(json.dumps({**kind, "scales": [{**scale, **changes}]}))
+    for key, value in files.items():
+        (place / "s" / key).write_bytes(value)
+
+
+def _sharding(minishard: int, shard: int, encoding: str = "raw") -> dict[str, object]:
+    bits = {"preshift_bits": 0, "minishard_bits": minishard, "shard_bits": shard, "hash": "identity"}
+    kind = {"@type": "neuroglancer_uint64_sharded_v1", "minishard_index_encoding": encoding, "data_encoding": encoding}
+    return {"sharding": {**bits, **kind}}
+
+
+def _packed(size: int) -> bytes:
+    """Return GiB of zeros as gzip does."""
+    packer = zlib.compressobj(9, wbits=31)
+    return b"".join([packer.compress(bytes(1 << 24)) for _ in range(size >> 24)]) + packer.flush()
+
+
+@attack("files", "precomputed: 10^15 chunks, of which 3 are stored", *TRIES)
+def _(field: Field) -> None:
+    _volume(field, {f"{at}-{at + 1}_0-1_0-1": b"\7" for at in (0, 77, FAR)})
+
+
+@attack("files", "precomputed: 10^15 chunks in shards, of which 3 are stored", *TRIES)
+def _(field: Field) -> None:
+    index = struct.pack("<9Q", 0, 77, FAR - 77, 0, 0, 0, 1, 1, 1)
+    shard = struct.pack("<QQ", 3, 3 + len(index)) + b"\7\7\7" + index
+    _volume(field, {"0.shard": shard}, **_sharding(0, 0))
+
+
+@attack("files", "precomputed: a chunk of one byte in a chunk of 2^93 bytes", *VAST)
+def _(field: Field) -> None:
+    far = 2**31 - 1
+    _volume(field, {f"0-{far}_0-{far}_0-{far}": b"\7"}, size=[far] * 3, chunk_sizes=[[far] * 3])
+
+
+@attack("files", "precomputed: chunks and indexes that inflate to 1 GiB", *TRIES)
+def _(field: Field) -> None:
+    bomb = _packed(1 << 30)
+    _volume(field, {"0-100_0-1_0-1": bomb}, size=[100, 1, 1], chunk_sizes=[[100, 1, 1]])
+    place = field.received / "x"
+    scale = {"key": "t", "size": [10**15, 1, 1], "chunk_sizes": [[1, 1, 1]], "encoding": "raw", "resolution": [8, 8, 8]}
+    info = json.loads((place / "info").read_text())
+    info["scales"].append({**scale, **_sharding(0, 0, "gzip")})
+    (place / "info").write_text(json.dumps(info))
+    (place / "t").mkdir()
+    (place / "t" / "0.shard").write_bytes(struct.pack("<QQ", 0, len(bomb)) + bomb)
+
+
+@attack("files", "precomputed: 4,096 minishards with one index of 100,000 chunks", *TRIES)
+def _(field: Field) -> None:
+    count = 100_000
+    index = struct.pack(f"<{count}Q", 0, *([1] * (count - 1))) + bytes(16 * count)
+    shard = struct.pack("<QQ", 0, len(index)) * 4096 + index
+    _volume(field, {"0.shard": shard}, **_sharding(12, 0))
+
+
+@attack("files", "precomputed: 2^32 minishards in 2^32 shards", *TRIES)
+def _(field: Field) -> None:
+    _volume(field, {f"{at:08x}.shard": bytes(1 << 16) for at in range(3)}, **_sharding(32, 32))
+
+
+@attack("files", "precomputed: a segmentation of one block that says it has 2^90 voxels", *VAST)
+def _(field: Field) -> None:
+    far = 2**31 - 1
+    block = {"encoding": "compressed_segmentation", "compressed_segmentation_block_size": [far] * 3}
+    stored = struct.pack("<5I", 1, 2, 0, 7, 7)
+    _volume(field, {"0-9_0-1_0-1": stored}, data_type="uint32", size=[9, 1, 1], chunk_sizes=[[9, 1, 1]], **block)
+
+
+@attack("files", "precomputed: a picture that says it has 10^9 pixels", *TRIES)
+def _(field: Field) -> None:
+    head = struct.pack(">IIBBBBB", 10**5, 10**4, 8, 0, 0, 0, 0)
+    chunk = struct.pack(">I4s", len(head), b"IHDR") + head + struct.pack(">I", zlib.crc32(b"IHDR" + head))
+    stored = b"\x89PNG\r\n\x1a\n" + chunk
+    _volume(field, {"0-9_0-1_0-1": stored}, size=[9, 1, 1], chunk_sizes=[[9, 1, 1]], encoding="png")
+
+
+@attack("files", "precomputed: scales outside, and links outside", *TRIES)
+def _(field: Field) -> None:
+    _volume(field, {"0-1_0-1_0-1": b"\7"}, size=[3, 1, 1])
+    place = field.received / "x"
+    info = json.loads((place / "info").read_text())
+    (first,) = info["scales"]
+    outside = field.secret.parent
+    info["scales"] += [{**first, "key": f"../../{outside.name}"}, {**first, "key": str(outside)}]
+    (place / "info").write_text(json.dumps(info))
+    (place / "s" / "1-2_0-1_0-1").symlink_to(field.secret)
+
+
 # -- repositories of Icechunk
 
 REPOSITORY = tuple(

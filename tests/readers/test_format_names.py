@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -48,7 +49,23 @@ def _fits(folder):
     return folder / "x.fits"
 
 
-MADE = {"HDF5": _hdf5, "netCDF-3": _netcdf3, "TIFF": _tiff, "N5": _n5, "FITS": _fits}
+def _precomputed(folder):
+    scale = {"key": "8", "size": [4, 3, 1], "chunk_sizes": [[4, 3, 1]], "encoding": "raw", "resolution": [8, 8, 8]}
+    info = {"type": "image", "data_type": "int32", "num_channels": 1, "scales": [scale]}
+    (folder / "x" / "8").mkdir(parents=True)
+    (folder / "x" / "info").write_text(json.dumps(info))
+    (folder / "x" / "8" / "0-4_0-3_0-1").write_bytes(DATA.tobytes())
+    return folder / "x"
+
+
+MADE = {
+    "HDF5": _hdf5,
+    "netCDF-3": _netcdf3,
+    "TIFF": _tiff,
+    "N5": _n5,
+    "FITS": _fits,
+    "Neuroglancer precomputed": _precomputed,
+}
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -63,7 +80,7 @@ def test_what_a_file_holds_besides_is_among_the_facts(tmp_path):
     assert ["elsewhere.h5" in note for note in store.about()["notes"]] == [True]
 
 
-@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS"])
+@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS", "Neuroglancer precomputed"])
 def test_conversions_name_the_format(name, tmp_path):
     report = omnizarr.convert(MADE[name](tmp_path), tmp_path / "x.zarr")
     assert (report.source_format, report.target_format) == (name, "v3")

@@ -184,7 +184,7 @@ class Tiff:
         return self.dtype if self.dtype.kind != "b" else np.dtype("u1")
 
     def _jpeg(self, data: bytes, rows: int) -> NDArray[Any]:
-        bits, height, width = _jpeg_shape(data)
+        bits, height, width = jpeg_shape(data)
         _check_picture((height, width), rows * self.width)
         wanted: dict[str, Any] = {}
         if self.tables:
@@ -251,7 +251,7 @@ def _check_picture(shape: tuple[int, ...], pixels: int) -> None:
         )  # fmt: skip
 
 
-def _jpeg_shape(data: bytes) -> tuple[int, int, int]:
+def jpeg_shape(data: bytes) -> tuple[int, int, int]:
     """Return bits, height and width of a JPEG picture."""
     at = 2
     while at + 9 <= len(data):

@@ -1,6 +1,7 @@
-"""Readers of other formats. Those of files find metadata and the places of chunks, and copy no values; N5 is a store.
+"""Readers of other formats: of files they find metadata and the places of chunks, and copy no values.
 
-They are in `omnizarr.stores.kinds.READERS`, so that paths and URLs of such files can be opened.
+N5 hierarchies and precomputed volumes are stores. All are in `omnizarr.stores.kinds.READERS`, so that paths and
+URLs can be opened.
 """
 
 from __future__ import annotations
@@ -83,9 +84,24 @@ _N5: Final = kinds.Kind(
     "an N5 hierarchy", _open_n5, schemes=("n5",), endings=(".n5",), markers=(("attributes.json", b""),)
 )
 
+
+def _open_precomputed(place: Place) -> tuple[Store, str] | None:
+    found: tuple[Store, str] | None = import_module("omnizarr.readers.precomputed.store").open_place(place)
+    return found
+
+
+_PRECOMPUTED: Final = kinds.Kind(
+    "a volume of Neuroglancer",
+    _open_precomputed,
+    schemes=("precomputed",),
+    endings=(".precomputed",),
+    markers=(("info", b""), ("../info", b"")),  # the second: of a scale
+)
+
 kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
 kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
 kinds.READERS.update(dict.fromkeys(_OF_TIFF, _TIFF))
 kinds.READERS.update(dict.fromkeys(_OF_FITS, _FITS))
 kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head
 kinds.add_folders(_N5)
+kinds.add_folders(_PRECOMPUTED)

@@ -99,7 +99,8 @@ class Kind(NamedTuple):
     heads : tuple of (int or None, bytes)
         What its files contain, and at which byte; None: after white space.
     markers : tuple of (str, bytes)
-        A file in its directories, and what that contains within the first `HEAD` bytes.
+        A file in its directories, and what that contains within the first `HEAD` bytes. ``../name``: a file beside
+        them, in the directory above.
     is_local : bool
         Whether only files and directories of this machine can be opened.
     is_foreign : bool
@@ -283,7 +284,9 @@ KINDS: Final = (
     Kind(
         "a volume of Neuroglancer",
         markers=(("info", b'"data_type"'),),
-        remedy="tensorstore and cloudvolume read it",
+        existing=(".precomputed",),
+        is_foreign=True,
+        remedy='put "precomputed://" before the path or URL',
     ),
 )
 

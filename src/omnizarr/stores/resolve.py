@@ -12,6 +12,7 @@ URLs, and the module that documents each:
 ``zip::https://...``, ``sftp://``, ...     chains, and every other scheme that fsspec knows      `fsspec`
 ``fsspec+s3://``, ``fsspec+https://``      the same URLs, but through fsspec               `fsspec`
 ``n5://PATH``, ``n5://URL``                N5 hierarchies whose names do not end with .n5        `readers.n5`
+``precomputed://PATH``                     volumes of Neuroglancer, at a path or URL    `readers.precomputed`
 ``reference://``, ``reference::URL``       references of Kerchunk, as in fsspec            `references`
 ``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 ``icechunk:///path@main``                  a branch, tag or snapshot of an Icechunk repository   `icechunk`

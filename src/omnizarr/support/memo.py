@@ -19,6 +19,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _PROTOCOL: Final = 5
+_OWN_WEIGHT: Final = 200  # of a key and its entry
 _WITHOUT_REFERENCES: Final = 2
 # For objects created in memory. Documents hold only values that can be pickled.
 _NO_QUESTION: Final = (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError)
@@ -138,3 +139,43 @@ class ById(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+class Weighed(Generic[V]):
+    """Values by a key that can be hashed, as long as they weigh no more than allowed together.
+
+    When there would be more, all are dropped. There is no lock: at worst, a value is made twice.
+
+    Parameters
+    ----------
+    most : int
+        The maximum of all weights. A value that weighs more than half of it is not kept.
+
+    Examples
+    --------
+    >>> kept = Weighed(1000)
+    >>> kept.put("a", 1, 30)
+    >>> kept.put("b", 2, 900)
+    >>> kept.get("a"), kept.get("b")
+    (1, None)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._weight = 0
+        self._kept: dict[Any, V] = {}
+
+    def get(self, key: Any) -> V | None:
+        """Return the value of a key; None if it is not kept."""
+        return self._kept.get(key)
+
+    def put(self, key: Any, value: V, weight: int) -> None:
+        """Keep a value."""
+        weight += _OWN_WEIGHT
+        if weight > self._most // 2:
+            return
+        if self._weight + weight > self._most:
+            self._kept = {}
+            self._weight = 0
+        self._kept[key] = value
+        self._weight += weight
