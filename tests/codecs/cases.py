@@ -60,11 +60,17 @@ BYTES = np.array([b"", b"abc", b"\0\xff", b"x"], dtype=object)
 RAGGED = np.empty(3, dtype=object)
 RAGGED[:] = [np.arange(3, dtype="<i2"), np.empty(0, "<i2"), np.array([-1], "<i2")]
 
+INDEXED = {"index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "data_codecs": ["bytes"],
+           "index_data_type": "uint32"}  # fmt: skip
+
 # name, configuration, array, named data type
 ARRAY_TO_BYTES = [
     ("vlen-utf8", {}, TEXT, Named("string")),
     ("numcodecs.vlen-utf8", {}, TEXT, Named("string")),
     ("vlen-bytes", {}, BYTES, Named("bytes")),
+    ("zarrs.vlen_v2", {}, BYTES, Named("bytes")),
+    ("zarrs.vlen", INDEXED, TEXT, Named("string")),
+    ("zarrs.vlen", {**INDEXED, "index_data_type": "uint64", "index_location": "end"}, BYTES, Named("bytes")),
     ("numcodecs.vlen-array", {"dtype": "<i2"}, RAGGED, Named("omnizarr.vlen_array", {"data_type": "int16"})),
     ("numcodecs.json2", {}, OBJECTS, Named("omnizarr.object")),
     ("numcodecs.json", {}, OBJECTS, Named("omnizarr.object")),

@@ -200,6 +200,8 @@ SAMPLES = {
     "fits": ({"elements": "shifted", "size": 2}, PLAIN, None),
     "tiff": ({"compression": "lzw", "width": 12}, PLAIN, None),
     "tiff_predictor": ({"predictor": 2, "width": 12, "data_type": "uint32"}, PLAIN, None),
+    "singleton_dim": ({"operations": [{"insert": 0}]}, NUMBERS, None),
+    "zarrs.squeeze": ({}, NUMBERS, None),
     "transpose": ({"order": [1, 0]}, NUMBERS, None),
 }  # fmt: skip
 

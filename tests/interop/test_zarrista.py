@@ -21,6 +21,26 @@ OF_ZARRS = {
     "reshape": w.Written(w.CUBE, {"filters": [w.named("reshape", shape=[[0, 1], -1])]}),
     "shuffle": w.Written(DATA, {"compressors": [w.named("numcodecs.shuffle", elementsize=4), w.GZIP]}),
     "rectilinear_runs": w.Written(DATA, {"chunks": [[2, 2, 2, 4], [3, 4]]}),
+    "squeeze": w.Written(w.CUBE, {"filters": [w.named("zarrs.squeeze")], "chunks": (1, *w.CUBE.shape[1:])}),
+    "regular_bounded": w.Written(DATA, {"chunks": w.named("zarrs.regular_bounded", chunk_shape=[4, 3])}),
+    **{
+        f"vlen_{place}_{size}": w.Written(
+            np.array(["", "a", "Grüße", "x" * 300], dtype="T"),
+            {
+                "serializer": w.named(
+                    "zarrs.vlen",
+                    index_codecs=[w.named("bytes", endian="little"), w.GZIP],
+                    data_codecs=["bytes", w.GZIP],
+                    index_data_type=size,
+                    index_location=place,
+                ),
+                "chunks": (3,),
+            },
+        )
+        for place in ("start", "end")
+        for size in ("uint32", "uint64")
+    },
+    "vlen_v2": w.Written(np.array(["", "a", "Grüße"], dtype="T"), {"serializer": w.named("zarrs.vlen_v2")}),
     "default_suffix": w.Written(
         DATA, {"chunks": (4, 3), "chunk_key_encoding": w.named("zarrs.default_suffix", suffix=".bin", separator=".")}
     ),

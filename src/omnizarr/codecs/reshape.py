@@ -1,22 +1,27 @@
-"""reshape: the same elements, in C order, in another shape.
+"""reshape, singleton_dim, zarrs.squeeze: the same elements, in C order, in another shape.
 
-Configuration: ``shape``: one entry per dimension of the encoded array, each a size, a list of dimensions of the
-decoded array whose sizes are multiplied, or once -1 for the rest.
-Spec: zarr-extensions, "reshape".
+Configuration of reshape: ``shape``: one entry per dimension of the encoded array, each a size, a list of dimensions of
+the decoded array whose sizes are multiplied, or once -1 for the rest.
+That of singleton_dim: ``operations``: a list of ``{"insert": place}`` and ``{"remove": place}``. zarrs.squeeze has
+none: it removes all dimensions of length 1.
+Spec: zarr-extensions, "reshape"; its pull request "singleton_dim", as of November 2026; zarrs, "squeeze".
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
-from omnizarr.codecs.record import A2A, Name, Record
+from omnizarr.codecs.record import A2A, NONE, Name, Record
 from omnizarr.errors import CodecError
 
 _SPEC: Final = 'zarr-extensions, "reshape"'
+_MOST_DIMENSIONS: Final = 64
+"""As many as NumPy has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,36 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Reshape:
     return Reshape(decoded, replace(decoded, shape=shape))
 
 
+def bind_singleton_dim(configuration: Configuration, decoded: ArraySpec) -> Reshape:
+    """Return the codec that inserts and removes dimensions of length 1."""
+    spec = 'zarr-extensions, "singleton_dim" (proposed)'
+    fields = Fields(configuration, ("operations",), spec)
+    operations = fields.raw("operations")
+    if not isinstance(operations, list | tuple):
+        raise fields.reject("operations", "no list of operations", operations, "a list")
+    shape = list(decoded.shape)
+    for number, operation in enumerate(operations):
+        verb, place = next(iter(operation.items())) if isinstance(operation, Mapping) and operation else (None, None)
+        if verb not in ("insert", "remove") or len(operation) != 1 or type(place) is not int or place < 0:
+            expected = '{"insert": a place} or {"remove": a place}'
+            raise fields.reject(f"operations/{number}", "not an operation", operation, expected)
+        if verb == "insert" and place <= len(shape) < _MOST_DIMENSIONS:
+            shape.insert(place, 1)
+        elif verb == "remove" and place < len(shape) and shape[place] == 1:
+            del shape[place]
+        else:
+            raise CodecError("the array has no such dimension", pointer=f"/configuration/operations/{number}",
+                             found=dict(operation), expected=f"a place in the shape {tuple(shape)}"
+                             + (", where the length is 1" if verb == "remove" else ""), spec=spec)  # fmt: skip
+    return Reshape(decoded, replace(decoded, shape=tuple(shape)))
+
+
+def bind_squeeze(configuration: Configuration, decoded: ArraySpec) -> Reshape:
+    """Return the codec that removes dimensions of length 1."""
+    Fields(configuration, (), "zarrs, squeeze")
+    return Reshape(decoded, replace(decoded, shape=tuple(length for length in decoded.shape if length != 1)))
+
+
 def _is_entry(entry: Any) -> bool:
     if isinstance(entry, list | tuple):
         return all(isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0 for dim in entry)
@@ -86,5 +121,13 @@ CODECS = (
     Record(
         id="reshape", kind=A2A, names={"reshape": Name(bind, status="registered")}, parameters={"shape": list},
         v2="-", note="a view",
+    ),
+    Record(
+        id="singleton_dim", kind=A2A, names={"singleton_dim": Name(bind_singleton_dim, NONE)},
+        parameters={"operations": list}, v2="-", note="a view; proposed",
+    ),
+    Record(
+        id="zarrs.squeeze", kind=A2A, names={"zarrs.squeeze": Name(bind_squeeze, frozenset({"zarrs"}))}, v2="-",
+        note="a view; `reshape` took its place",
     ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """vlen-utf8, vlen-bytes, vlen-array: items of variable length.
 
 Names: v2 ``vlen-utf8``, ``vlen-bytes``, ``vlen-array``; v3 ``vlen-utf8``, ``vlen-bytes`` (zarr-extensions) and all
-three as ``numcodecs.<name>``.
+three as ``numcodecs.<name>``; ``zarrs.vlen_v2`` is the first or the second, by the data type.
 Configuration: none; for ``vlen-array``, ``dtype``, a type string.
 Format: the number of items, then for each item its size in bytes and its bytes, in C order. Numbers are
 little-endian and have 32 bits. Agrees with numcodecs. In memory text is a ``StringDType``, bytes and arrays are
@@ -181,6 +181,15 @@ def bind_array(configuration: Configuration, decoded: ArraySpec) -> Vlen:
     return Vlen(_Arrays(dtype), None, decoded)
 
 
+def bind_any(configuration: Configuration, decoded: ArraySpec) -> Vlen:
+    """Return the codec of text for strings, that of bytes for others."""
+    Fields(configuration, (), "zarrs, vlen_v2")
+    if decoded.data_type.named.name == "string":
+        return bind_utf8({}, decoded)
+    _check_kind(decoded, "O", "string or bytes")
+    return bind_bytes({}, decoded)
+
+
 def _check_kind(decoded: ArraySpec, kinds: str, expected: str) -> None:
     if decoded.dtype.kind not in kinds:
         raise CodecError("the codec is made for another data type", found=decoded.data_type.named.name,
@@ -201,5 +210,9 @@ CODECS = (
     Record(
         id="vlen-array", kind=A2B, names={"numcodecs.vlen-array": Name(bind_array)}, parameters={"dtype": str},
         words="rows of any length",
+    ),
+    Record(
+        id="zarrs.vlen_v2", kind=A2B, names={"zarrs.vlen_v2": Name(bind_any, frozenset({"zarrs"}))}, v2="-",
+        words="items of any length", note="`vlen-utf8` or `vlen-bytes`, by the data type",
     ),
 )  # fmt: skip

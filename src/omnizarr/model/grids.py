@@ -36,6 +36,7 @@ Integers: TypeAlias = "NDArray[np.int64]"
 
 _POINTER: Final = "/chunk_grid/configuration"
 _REGULAR: Final = 'Zarr v3, "Regular chunk grid"'
+_BOUNDED: Final = "zarrs, regular_bounded"
 _RECTILINEAR: Final = 'zarr-extensions, "Rectilinear chunk grid"'
 _INT64_END: Final = 2**63
 
@@ -258,6 +259,17 @@ def _bind_regular(named: Named, shape: Shape) -> Grid:
     return Grid(named, shape, tuple(sizes), tuple(map(_even_axis, shape, sizes)))
 
 
+def _bind_bounded(named: Named, shape: Shape) -> Grid:
+    """Bind the grid of zarrs: regular, but the array's edge cuts the last chunks."""
+    (sizes,) = _members(named, ("chunk_shape",), _BOUNDED)
+    sizes = _one_per_dimension(sizes, shape, "chunk_shape", _BOUNDED)
+    for number, size in enumerate(sizes):
+        _check_size(size, f"/chunk_shape/{number}", _BOUNDED)
+    rows = [[[size, length // size]] * (length >= size) + [length % size] * bool(length % size)
+            for length, size in zip(shape, sizes, strict=True)]  # fmt: skip
+    return _of_rows(named, shape, rows)
+
+
 def _bind_rectilinear(named: Named, shape: Shape) -> Grid:
     kind, rows = _members(named, ("kind", "chunk_shapes"), _RECTILINEAR)
     if kind != "inline":
@@ -397,6 +409,7 @@ PLUGINS: Final[Plugins[Callable[[Mapping[str, JSON], Shape], Any]]] = Plugins(
 _BINDERS: Final[Mapping[str, Callable[[Named, Shape], Grid]]] = {
     "regular": _bind_regular,
     "rectilinear": _bind_rectilinear,
+    "zarrs.regular_bounded": _bind_bounded,
 }
 _RESIZE: Final[Mapping[str, Callable[[Named, Shape], Named]]] = {
     "regular": _resize_regular,
