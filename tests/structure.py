@@ -17,7 +17,7 @@ PICTURE = ROOT / "docs" / "structure.svg"
 ROOMS = (
     *("support", "errors", "settings", "model", "indexing", "codecs", "formats", "stores", "readers", "engine"),
     "metadata",
-    *("pictures", "nodes", "api", "tools", "netcdf", "storage", "aio", "web", "cli", "interop"),
+    *("pictures", "nodes", "api", "data", "tools", "netcdf", "storage", "aio", "web", "cli", "interop"),
 )
 """From the ground floor up: a room imports from those before it."""
 ROOF = {"", "__main__"}  # they see every room
@@ -37,6 +37,7 @@ HOLDS = {
     "pictures": "of values, in files and terminals",
     "nodes": "arrays and groups",
     "api": "create, open, save",
+    "data": "batches for training",
     "netcdf": "the data model of netCDF",
     "tools": "check, repair, convert, copy",
     "storage": "stores, under one name",

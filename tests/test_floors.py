@@ -7,6 +7,7 @@ import pytest
 from tests.structure import MODULES, PICTURE, ROOF, ROOMS, arrows_of, circles, drawing, room_of
 
 TYPES_ONLY = {
+    ("omnizarr.data.torch_dataset", "omnizarr.data.loader"): "iterates the loader that made it",
     ("omnizarr.engine.native", "omnizarr.engine.binding"): "engines take the Binding that chose them",
     ("omnizarr.engine.reference", "omnizarr.engine.binding"): "the same",
     ("omnizarr.netcdf.copying", "omnizarr.netcdf.dataset"): "fills the Dataset that calls it",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from omnizarr import aio as aio
     from omnizarr import codecs, errors, storage
+    from omnizarr import data as data
     from omnizarr import interop as interop
     from omnizarr import metadata as metadata
     from omnizarr import model as model
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 # The module of each name. A name is imported when it is first used, so a program loads only what it needs.
-_MODULES: Final = frozenset({"aio", "codecs", "errors", "interop", "metadata", "model", "netcdf", "storage"})
+_MODULES: Final = frozenset({"aio", "codecs", "data", "errors", "interop", "metadata", "model", "netcdf", "storage"})
 _NAMES: Final = {
     name: module
     for module, names in {

@@ -21,6 +21,8 @@ from tests.fakes import FaultyStore
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
     "settings/__init__.py": "forgotten in a child",
+    "data/keeping.py": "of one loop, taken by its own threads, which a child does not have; to go on there is an error",
+    "data/loader.py": "the same",
     "engine/cache.py": "threads wait for it for some milliseconds at most",
     "nodes/copying.py": "of one copy; a child does not go on with the copies of its parent",
     "netcdf/records.py": "of a session; a child makes its own",

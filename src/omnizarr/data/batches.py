@@ -1,0 +1,112 @@
+"""The memory of batches, which is used again when no array uses it any more, and batches for other libraries."""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from omnizarr.errors import MissingDependencyError, SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+LIBRARIES: Final = ("numpy", "torch", "jax", "cupy")
+
+
+class _Lease:
+    """Memory that an array borrows. NumPy keeps it as long as any view of that array."""
+
+    __slots__ = ("__array_interface__", "_memory", "_places")
+
+    def __init__(self, memory: NDArray[np.uint8], nbytes: int, places: list[NDArray[np.uint8]]) -> None:
+        self._memory = memory
+        self._places = places
+        self.__array_interface__ = {**memory.__array_interface__, "shape": (nbytes,)}
+
+    def __del__(self) -> None:
+        self._places.append(self._memory)
+
+
+class Memory:
+    """Arrays of one shape and data type, in memory that is used again when the array, and all views of it, are gone.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    most : int
+        Pieces of memory that wait to be used again.
+    new : callable, optional
+        Makes memory of a number of bytes.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        most: int,
+        new: Callable[[int], NDArray[np.uint8]] | None = None,
+    ) -> None:
+        self._shape = shape
+        self._dtype = dtype
+        self._most = most
+        self._nbytes = math.prod(shape) * dtype.itemsize
+        self._new = new or _new
+        self._free: list[NDArray[np.uint8]] = []
+
+    def take(self, length: int) -> NDArray[Any]:
+        """Return an array of the first `length` samples, with any values."""
+        shape = (length, *self._shape[1:])
+        if self._dtype.hasobject or self._dtype.kind == "T" or not self._nbytes or not length:
+            return np.empty(shape, self._dtype)
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = self._new(self._nbytes)
+        del self._free[self._most :]
+        lease = _Lease(memory, math.prod(shape) * self._dtype.itemsize, self._free)
+        return np.asarray(lease).view(self._dtype).reshape(shape)
+
+
+def _new(nbytes: int) -> NDArray[np.uint8]:
+    return np.empty(nbytes, np.uint8)
+
+
+def pinned() -> Callable[[int], NDArray[np.uint8]] | None:
+    """Return what makes memory that is pinned for CUDA; None if torch has none."""
+    torch = import_module("torch")
+    if not torch.cuda.is_available():
+        return None
+
+    def new(nbytes: int) -> NDArray[np.uint8]:
+        found: NDArray[np.uint8] = torch.empty(nbytes, dtype=torch.uint8, pin_memory=True).numpy()
+        return found
+
+    return new
+
+
+def converter(library: str) -> Callable[[NDArray[Any]], Any] | None:
+    """Return what makes an array of a library from one of NumPy, without a copy where it can; None for NumPy.
+
+    Raises SettingError, and MissingDependencyError.
+    """
+    if library == "numpy":
+        return None
+    if library not in LIBRARIES:
+        raise SettingError(
+            "batches cannot be made for this library", found=library, expected=f"one of {', '.join(LIBRARIES)}"
+        )
+    try:
+        module: Any = import_module("jax.numpy" if library == "jax" else library)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"batches for {library} need the package {library!r}, which cannot be imported ({error})",
+            remedy=f"pip install {library}",
+        ) from error
+    found: Callable[[NDArray[Any]], Any] = module.from_numpy if library == "torch" else module.asarray
+    return found

@@ -1,0 +1,328 @@
+"""Plans of steps: which cells each step reads, which it finds in memory, and which are kept for later steps.
+
+As the order of an epoch is known, a cell is kept if it is used again sooner than others (Belady, "A study of
+replacement algorithms for a virtual-storage computer"). The plan looks some ten thousand uses ahead; what is used after
+that is as far away as can be.
+
+Memory is taken when a step is planned, so that it is never more than the limit, whatever threads do. A step that needs
+more cells than there is memory for has the rest of them *passing*: read when the step is put together, some at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from omnizarr.data.sources import Field
+from omnizarr.support.locks import RLock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+NEVER: Final = 2**63
+"""The next use of a cell that is not used again."""
+_LATER: Final = 2**62
+"""The next use of a cell that may be used after all that is known."""
+_AHEAD: Final = 2**16
+"""Uses of cells that are looked ahead."""
+_AT_FIRST: Final = 2**10
+"""The same for the first step, which should not wait."""
+_MOST_STEPS: Final = 1024
+
+
+class StoppedError(Exception):
+    """The loop that needed a plan has ended."""
+
+
+class Batch(NamedTuple):
+    """The samples of one step."""
+
+    epoch: int
+    step: int
+    indexes: Integers
+
+
+class Cell:
+    """A cell in memory, or on its way."""
+
+    __slots__ = ("data", "error", "field", "is_kept", "nbytes", "next_use", "number", "owner", "planned", "users")
+
+    def __init__(self, field: int, number: int, nbytes: int, owner: Step) -> None:
+        self.field = field
+        self.number = number
+        self.nbytes = nbytes
+        self.owner = owner
+        """The step that reads it."""
+        self.data: NDArray[Any] | None = None
+        self.error: Exception | None = None
+        self.users = 0
+        """Steps that are planned and need it."""
+        self.planned = -1
+        """Number of the last of them."""
+        self.is_kept = False
+        self.next_use = NEVER
+
+
+class Use:
+    """The cells that a step uses of one field, in order, and the samples in each."""
+
+    __slots__ = ("bounds", "cells", "samples", "starts")
+
+    def __init__(self, field: Field, batch: Batch) -> None:
+        found = field.uses(batch.indexes, batch.epoch)
+        order = np.argsort(found.cells, kind="stable")
+        ordered = found.cells[order]
+        firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        self.cells: list[int] = ordered[firsts].tolist()
+        self.bounds: list[int] = [*firsts.tolist(), len(ordered)]
+        self.samples = found.samples[order]
+        self.starts = found.starts[order]
+
+
+class Step:
+    """A step, and what it needs."""
+
+    __slots__ = ("batch", "cells", "is_read", "misses", "number", "passing", "single", "uses")
+
+    def __init__(self, number: int, batch: Batch, uses: list[Use | None]) -> None:
+        self.number = number
+        self.batch = batch
+        self.uses = uses
+        self.cells: list[dict[int, Cell]] = [{} for _ in uses]
+        """Cells in memory, by field and number."""
+        self.misses: list[Cell] = []
+        """Those of them that this step reads."""
+        self.passing: list[set[int]] = [set() for _ in uses]
+        """Positions in `Use.cells` of cells that are read when the step is put together."""
+        self.single: list[set[int]] = [set() for _ in uses]
+        """Positions of cells with one sample, which is read into the batch itself."""
+        self.is_read = threading.Event()
+
+
+class Planner:
+    """Plans one step after the other.
+
+    Parameters
+    ----------
+    fields : sequence of Field
+    batches : iterator of Batch
+    limit : int
+        Bytes of cells in memory.
+    most_ahead : int
+        Steps that may be planned and not put together yet, at least.
+    """
+
+    def __init__(self, fields: Sequence[Field], batches: Iterator[Batch], limit: int, most_ahead: int) -> None:
+        self._fields = fields
+        self._batches = batches
+        self._limit = limit
+        self._least_ahead = most_ahead
+        total = sum(part.cells * part.cell_nbytes for field in fields if not field.is_held for part in field.parts)
+        self._fits = total <= limit
+        self._ahead: deque[Step] = deque()
+        self._uses_ahead = 0
+        self._horizon = _AT_FIRST
+        self._is_all_known = False
+        self._count = 0
+        self._future: list[dict[int, deque[int]]] = [{} for _ in fields]
+        self._kept: dict[tuple[int, int], Cell] = {}
+        self._furthest: list[tuple[int, int, int]] = []  # minus the next use, field, number
+        self._guard = RLock()
+        self._live = 0
+        self._leaving = 0  # bytes of cells that are not kept, and used by steps before the one that is planned
+        self._in_flight = 0
+        self._freed: SimpleQueue[None] = SimpleQueue()
+        self._is_stopped = False
+        self.most = 0
+        """The most bytes of cells that were in memory."""
+        self.hits = self.reads = 0
+        self.planned = 0
+        """Steps that were returned."""
+
+    def stop(self) -> None:
+        """Make a thread that plans raise StoppedError."""
+        self._is_stopped = True
+        self._freed.put(None)
+
+    def next(self) -> Step | None:
+        """Return the next step; None after the last. One thread at a time."""
+        self._look_ahead()
+        if not self._ahead:
+            return None
+        step = self._ahead.popleft()
+        number = sum(len(use.cells) for use in step.uses if use is not None)
+        self._uses_ahead -= number
+        self._horizon = min(_AHEAD, self._horizon + 2 * number)
+        while self._in_flight >= max(self._least_ahead, min(_MOST_STEPS, _AHEAD // max(1, number))):
+            self._wait()
+        with self._guard:
+            self._in_flight += 1
+        missing = []
+        for at, use in enumerate(step.uses):
+            if use is None:
+                continue
+            for position, cell in enumerate(use.cells):
+                next_use = self._next_use(at, cell)
+                found = self._kept.get((at, cell))
+                if found is None:
+                    missing.append((next_use, at, position, cell))
+                else:
+                    self._hit(found, step, next_use)
+        missing.sort()
+        for next_use, at, position, cell in missing:
+            self._miss(step, next_use, at, position, cell)
+        with self._guard:
+            for cells in step.cells:
+                self._leaving += sum(cell.nbytes for cell in cells.values() if not cell.is_kept)
+        self.planned += 1
+        return step
+
+    def release(self, step: Step) -> None:
+        """Free what only this step used; by any thread, when the step is put together."""
+        with self._guard:
+            self._in_flight -= 1
+            for cells in step.cells:
+                for cell in cells.values():
+                    cell.users -= 1
+                    if not cell.is_kept and not cell.users:
+                        self._leaving -= cell.nbytes
+                        self._drop(cell)
+        self._freed.put(None)
+
+    # -- the future ----------------------------------------------------------------
+
+    def _look_ahead(self) -> None:
+        while not self._is_all_known and (not self._ahead or self._uses_ahead < self._horizon):
+            if len(self._ahead) >= _MOST_STEPS * 4:
+                break
+            batch = next(self._batches, None)
+            if batch is None:
+                self._is_all_known = True
+                break
+            uses = [None if field.is_held else Use(field, batch) for field in self._fields]
+            self._ahead.append(Step(self._count, batch, uses))
+            for at, use in enumerate(uses):
+                if use is None:
+                    continue
+                future = self._future[at]
+                self._uses_ahead += len(use.cells)
+                for cell in use.cells:
+                    known = future.get(cell)
+                    if known is not None:
+                        known.append(self._count)
+                        continue
+                    future[cell] = deque((self._count,))
+                    kept = self._kept.get((at, cell))
+                    if kept is not None:
+                        self._keep(kept, self._count)
+            self._count += 1
+
+    def _next_use(self, field: int, cell: int) -> int:
+        """Return the step after the one that is planned which uses a cell."""
+        uses = self._future[field][cell]
+        uses.popleft()
+        if uses:
+            return uses[0]
+        del self._future[field][cell]
+        return NEVER if self._is_all_known else _LATER
+
+    # -- memory ----------------------------------------------------------------------
+
+    def _hit(self, cell: Cell, step: Step, next_use: int) -> None:
+        self.hits += 1
+        with self._guard:
+            cell.users += 1
+            cell.planned = step.number
+            step.cells[cell.field][cell.number] = cell
+            self._keep(cell, next_use)
+
+    def _miss(self, step: Step, next_use: int, at: int, position: int, number: int) -> None:
+        field, use = self._fields[at], step.uses[at]
+        assert use is not None  # noqa: S101 - it has cells
+        self.reads += 1
+        part, _ = field.part_of(number)
+        is_alone = use.bounds[position + 1] - use.bounds[position] == 1
+        if is_alone and (next_use == NEVER or (part.is_once and not self._fits)):
+            step.single[at].add(position)
+            return
+        if not self._make_room(part.cell_nbytes, next_use, step.number):
+            step.passing[at].add(position)
+            return
+        cell = Cell(at, number, part.cell_nbytes, step)
+        with self._guard:
+            self._live += cell.nbytes
+            self.most = max(self.most, self._live)
+            cell.users, cell.planned = 1, step.number
+            step.cells[at][number] = cell
+            step.misses.append(cell)
+            if next_use != NEVER:
+                self._kept[at, number] = cell
+                self._keep(cell, next_use)
+
+    def _keep(self, cell: Cell, next_use: int) -> None:
+        cell.next_use = next_use
+        cell.is_kept = next_use != NEVER
+        if not cell.is_kept:
+            self._kept.pop((cell.field, cell.number), None)
+            return
+        heappush(self._furthest, (-next_use, cell.field, cell.number))
+        if len(self._furthest) > 4 * len(self._kept) + _MOST_STEPS:
+            self._furthest = [(-each.next_use, each.field, each.number) for each in self._kept.values()]
+            heapify(self._furthest)
+
+    def _make_room(self, nbytes: int, next_use: int, step: int) -> bool:
+        """Return whether there is memory for a cell, after those that are used later than it have gone."""
+        used_now = []
+        try:
+            while True:
+                with self._guard:
+                    live, leaving = self._live, self._leaving
+                if live + nbytes <= self._limit:
+                    return True
+                if live - leaving + nbytes <= self._limit:
+                    self._wait()
+                    continue
+                victim = self._victim(next_use)
+                if victim is None:
+                    return False
+                if victim.planned == step:
+                    used_now.append(victim)
+                    continue
+                with self._guard:
+                    victim.is_kept = False
+                    del self._kept[victim.field, victim.number]
+                    if victim.users:
+                        self._leaving += victim.nbytes
+                    else:
+                        self._drop(victim)
+        finally:
+            for cell in used_now:
+                heappush(self._furthest, (-cell.next_use, cell.field, cell.number))
+
+    def _victim(self, next_use: int) -> Cell | None:
+        """Take the kept cell that is used last, if that is after a step."""
+        while self._furthest and -self._furthest[0][0] > next_use:
+            last, field, number = heappop(self._furthest)
+            cell = self._kept.get((field, number))
+            if cell is not None and cell.next_use == -last:
+                return cell
+        return None
+
+    def _drop(self, cell: Cell) -> None:
+        self._live -= cell.nbytes
+        cell.data = None
+
+    def _wait(self) -> None:
+        if not self._is_stopped:
+            self._freed.get()
+        if self._is_stopped:
+            self._freed.put(None)
+            raise StoppedError
