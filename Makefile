@@ -26,8 +26,9 @@ CRATE := --manifest-path rust/Cargo.toml
 # `make page` builds the page of omnizarr view, after checking and testing it; installing builds none.
 export OMNIZARR_BUILD_PAGE ?= never
 SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src rust/crc-fast -name '*.rs')
-# A distribution of its own, which is installed, tested and checked with omnizarr.
+# Distributions of their own, which are installed, tested and checked with omnizarr.
 AS_ZARR := packages/omnizarr-as-zarr
+CONFORMANCE := packages/zarr-conformance
 MODULES := src/omnizarr/_native*.so src/omnizarr/_native*.pyd
 WITHOUT := NOT BUILT, NOT TESTED: the native engine (no cargo, one older than the crate, or NATIVE=never)
 SAY := $(if $(filter never,$(NATIVE)),echo "$(WITHOUT)",true)
@@ -48,7 +49,7 @@ BELOW := tests/formats tests/model tests/support tests/stores tests/pictures tes
 ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-room test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links bench bench-installed native page dist release release-as-zarr clean
+.PHONY: help demo test test-all test-room test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links conformance bench bench-installed native page dist release release-as-zarr clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -65,6 +66,7 @@ help:
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html, and manual pages of the commands, in docs/_build/man"
 	@echo "make links  whether the manual's links to other sites lead somewhere"
+	@echo "make conformance the cases of zarr-conformance with omnizarr, with both engines, and with the released zarr-python"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
 	@echo "make dist   wheels and a source distribution in dist, each tried in a new environment"
 	@echo "make release check that everything is ready for a release (make release-as-zarr: of omnizarr-as-zarr)"
@@ -129,10 +131,10 @@ test-oldest: servers
 
 oldest-installed: $(STAMPS)/oldest
 
-$(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml $(SOURCES)
+$(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml $(CONFORMANCE)/pyproject.toml $(SOURCES)
 	$(PIP) install uv
 	OMNIZARR_BUILD_NATIVE=$(NATIVE) $(BIN)/uv pip install --quiet --python $(BIN)/python \
-		--resolution lowest-direct --editable '.[all,test]' --editable $(AS_ZARR)
+		--resolution lowest-direct --editable '.[all,test]' --editable $(AS_ZARR) --editable $(CONFORMANCE)
 	@touch $@
 
 # Python without the GIL, with the native engine: PYTHON=python3.14t. In an environment of its own, without what has no wheels.
@@ -254,6 +256,16 @@ docs: $(STAMPS)/docs
 links: $(STAMPS)/docs
 	$(BIN)/python -m sphinx --builder linkcheck --keep-going --quiet docs docs/_build/links
 
+# The cases of zarr-conformance with omnizarr, and with the newest zarr-python that can be had, which may fail in some of them.
+KIT = $(BIN)/python -m zarr_conformance run --levels all
+ZARR_VENV ?= .venv-zarr
+
+conformance: $(STAMPS)/test $(STAMPS)/native-$(NATIVE)
+	@set -e; for engine in $(ENGINES); do echo "== with the $$engine engine"; \
+		OMNIZARR_ENGINE=$$engine $(KIT) --impl omnizarr --allow $(CONFORMANCE)/tests/omnizarr.txt $(ARGS); done
+	@test -d $(ZARR_VENV) || { $(BENCH_PYTHON) -m venv $(ZARR_VENV) && $(ZARR_VENV)/bin/python -m pip install --quiet zarr; }
+	$(KIT) --impl zarr-python --python $(ZARR_VENV)/bin/python --quiet $(ARGS) || true
+
 # In an environment of its own: some of the libraries compared with want a newer Python than omnizarr does.
 BENCH_VENV ?= .venv-bench
 BENCH_PYTHON ?= $(shell for candidate in python3.12 python3.13 $(PYTHON); do \
@@ -301,6 +313,10 @@ endif
 	$(BIN)/python -m build --outdir $(AS_ZARR)/dist $(AS_ZARR)
 	$(BIN)/twine check --strict $(AS_ZARR)/dist/*
 	$(BIN)/python -m tests.distributions dist --as-zarr $(AS_ZARR)/dist
+	rm -rf $(CONFORMANCE)/dist $(CONFORMANCE)/build
+	$(BIN)/python -m build --outdir $(CONFORMANCE)/dist $(CONFORMANCE)
+	$(BIN)/twine check --strict $(CONFORMANCE)/dist/*
+	$(BIN)/python -m tests.distributions dist --conformance $(CONFORMANCE)/dist
 
 # What must hold before a version is published; see "Releases" in CONTRIBUTING.md.
 release: dist
@@ -310,7 +326,7 @@ release-as-zarr: dist
 	$(BIN)/python -m tests.release --as-zarr $(AS_ZARR)/dist
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(DOWNSTREAM_VENV)* $(SERVERS) build dist $(AS_ZARR)/build $(AS_ZARR)/dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(DOWNSTREAM_VENV)* $(SERVERS) build dist $(AS_ZARR)/build $(AS_ZARR)/dist $(CONFORMANCE)/build $(CONFORMANCE)/dist docs/_build demo-output coverage.xml .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES) viewer/node_modules src/omnizarr/web/page
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -331,6 +347,6 @@ $(STAMPS)/native-%: $(STAMPS)/venv $(SOURCES)
 	@touch $@
 
 # One stamp per extra: what is installed is installed again only if pyproject.toml changed.
-$(STAMPS)/%: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml
-	OMNIZARR_BUILD_NATIVE=never $(PIP) install --editable '.[all,$*]' --editable $(AS_ZARR)
+$(STAMPS)/%: $(STAMPS)/venv pyproject.toml $(AS_ZARR)/pyproject.toml $(CONFORMANCE)/pyproject.toml
+	OMNIZARR_BUILD_NATIVE=never $(PIP) install --editable '.[all,$*]' --editable $(AS_ZARR) --editable $(CONFORMANCE)
 	@touch $@

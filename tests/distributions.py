@@ -1,7 +1,8 @@
 """Install what ``make dist`` built, each in a new environment with only Python, and use it as a new user would.
 
 ``python -m tests.distributions dist`` prints one line per wheel: its size, the time to install it, and its engine.
-``--as-zarr DIRECTORY`` tries the wheel of omnizarr-as-zarr there instead, beside the one in ``dist``.
+``--as-zarr DIRECTORY`` tries the wheel of omnizarr-as-zarr there instead, beside the one in ``dist``;
+``--conformance DIRECTORY`` that of zarr-conformance, on that omnizarr.
 """
 
 import argparse
@@ -118,16 +119,37 @@ def try_as_zarr(wheel: Path, omnizarr: Path) -> None:
     print(f"{wheel.name}: {wheel.stat().st_size / 1e3:.0f} kB, zarr is {version}")
 
 
+def try_conformance(wheel: Path, omnizarr: Path) -> None:
+    """Install zarr-conformance, which needs NumPy alone, and test the wheel of omnizarr that runs anywhere with it."""
+    with tempfile.TemporaryDirectory() as directory:
+        kit, library = (
+            Path(directory) / name / ("Scripts" if os.name == "nt" else "bin") for name in ("kit", "library")
+        )
+        run(sys.executable, "-m", "venv", kit.parent)
+        run(sys.executable, "-m", "venv", library.parent)
+        run(kit / "python", "-m", "pip", "install", "--quiet", wheel)
+        run(library / "python", "-m", "pip", "install", "--quiet", f"{omnizarr}[numcodecs]")
+        options = ("--impl", "omnizarr", "--python", library / "python", "--levels", "v2-core,v3-core,write-v3")
+        said = run(kit / "zarr-conformance", "run", *options)
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e3:.0f} kB; {said.splitlines()[-1]}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path, nargs="?")
     parser.add_argument("--installed", metavar="ENGINE", help="use what is installed, and expect this engine")
     parser.add_argument("--as-zarr", type=Path, metavar="DIRECTORY", help="try the wheel of omnizarr-as-zarr there")
+    parser.add_argument("--conformance", type=Path, metavar="DIRECTORY", help="try the wheel of zarr-conformance there")
     options = parser.parse_args()
     if options.as_zarr:
         (wheel,) = options.as_zarr.resolve().glob("*.whl")
         (omnizarr,) = options.directory.resolve().glob("*-none-any.whl")
         try_as_zarr(wheel, omnizarr)
+        return
+    if options.conformance:
+        (wheel,) = options.conformance.resolve().glob("*.whl")
+        (omnizarr,) = options.directory.resolve().glob("*-none-any.whl")
+        try_conformance(wheel, omnizarr)
         return
     if options.installed:
         assert run(sys.executable, "-c", FIRST_USE) == options.installed
