@@ -179,6 +179,7 @@ def test_codec_registered_with_numcodecs_is_found(clean, monkeypatch):
 
 
 BOOLEANS = FLOATS > 0
+OCTETS = np.arange(120, dtype="u1").reshape(10, 12)
 SAMPLES = {
     **{name: (configuration, PLAIN, None) for name, configuration in BYTES_TO_BYTES},
     **{name: (configuration, array, named) for name, configuration, array, named in ARRAY_TO_BYTES},
@@ -198,6 +199,9 @@ SAMPLES = {
     "scale_offset": ({"offset": 1}, FLOATS, None),
     "sharding_indexed": ({"chunk_shape": [5, 6], "codecs": ["bytes"], "index_codecs": ["bytes"]}, FLOATS, None),
     "fits": ({"elements": "shifted", "size": 2}, PLAIN, None),
+    "jpeg": ({}, OCTETS, None),
+    "jpegxl": ({"lossless": True, "distance": 0}, OCTETS, None),
+    "lzw": ({}, PLAIN, None),
     "tiff": ({"compression": "lzw", "width": 12}, PLAIN, None),
     "tiff_predictor": ({"predictor": 2, "width": 12, "data_type": "uint32"}, PLAIN, None),
     "singleton_dim": ({"operations": [{"insert": 0}]}, NUMBERS, None),

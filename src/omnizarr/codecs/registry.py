@@ -40,6 +40,7 @@ MODULES: Final[dict[str, str]] = {
     "msgpack": "msgpack2",
     "omnizarr.bytes_filter": "bytes_filter",
     **dict.fromkeys(("tiff", "tiff_predictor"), "tiff"),
+    **dict.fromkeys(("jpeg", "jpegxl", "lzw"), "images"),
     "sharding_indexed": "sharding",
     **dict.fromkeys(("vlen-array", "vlen-bytes", "vlen-utf8"), "vlen"),
 }

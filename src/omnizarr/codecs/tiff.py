@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
+from omnizarr.codecs.images import jpeg_shape
 from omnizarr.codecs.record import B2B, Name, Record
 from omnizarr.codecs.streams import compressed, limit_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
@@ -249,24 +250,6 @@ def _check_picture(shape: tuple[int, ...], pixels: int) -> None:
             "a picture is much larger than its tile", found=f"{shape[0]} by {shape[1]} pixels",
             expected=f"{pixels} pixels",
         )  # fmt: skip
-
-
-def jpeg_shape(data: bytes) -> tuple[int, int, int]:
-    """Return bits, height and width of a JPEG picture."""
-    at = 2
-    while at + 9 <= len(data):
-        if data[at] != 0xFF:
-            at += 1
-            continue
-        marker = data[at + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            bits, height, width = struct.unpack(">BHH", data[at + 4 : at + 9])
-            return bits, height, width
-        if marker in (0xFF, 0, 1) or 0xD0 <= marker <= 0xD9:
-            at += 1 if marker == 0xFF else 2
-            continue
-        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-    raise ValueError("a JPEG picture without a frame")
 
 
 def _webp_shape(data: bytes) -> tuple[int, int]:

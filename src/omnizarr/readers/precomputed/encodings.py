@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.codecs.tiff import jpeg_shape
+from omnizarr.codecs.images import jpeg_shape, jpegxl_shape
 from omnizarr.errors import (
     ChunkError,
     ChunkSizeError,
@@ -242,62 +242,11 @@ def _png_size(data: bytes) -> tuple[int, int]:
     return height, width
 
 
-_RATIOS: Final = ((1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1))
-_JXL: Final = b"\xff\x0a"
-_MOST_BOXES: Final = 64
-
-
-def _jxl_size(data: bytes) -> tuple[int, int]:
-    """Return height and width of a JPEG XL picture: a codestream, or one in a container."""
-    at = 0 if data[:2] == _JXL else _codestream(data)
-    if data[at : at + 2] != _JXL:
-        raise ValueError("no JPEG XL picture")
-    bits = int.from_bytes(data[at + 2 : at + 18], "little")
-
-    def take(count: int) -> int:
-        nonlocal bits
-        found = bits & (1 << count) - 1
-        bits >>= count
-        return found
-
-    def length(*, is_small: int) -> int:
-        return 8 * (take(5) + 1) if is_small else take((9, 13, 18, 30)[take(2)]) + 1
-
-    is_small = take(1)
-    height = length(is_small=is_small)
-    ratio = take(3)
-    if not ratio:
-        return height, length(is_small=is_small)
-    above, below = _RATIOS[ratio - 1]
-    return height, height * above // below
-
-
-def _codestream(data: bytes) -> int:
-    """Return where the codestream begins in a container."""
-    at = 0
-    for _ in range(_MOST_BOXES):
-        if at + 8 > len(data):
-            break
-        size, kind = struct.unpack_from(">I4s", data, at)
-        head = 8
-        if size == 1:
-            (size,) = struct.unpack_from(">Q", data, at + 8)
-            head = 16
-        if kind == b"jxlc":
-            return at + head
-        if kind == b"jxlp":
-            return at + head + 4
-        if size < head:
-            break
-        at += size
-    raise ValueError("no JPEG XL picture")
-
-
 _SHAPES: Final[dict[str, Callable[[bytes], tuple[int, int]]]] = {
     "jpeg": _jpeg_size,
     "png": _png_size,
-    "jxl": _jxl_size,
-    "jpegxl": _jxl_size,  # the name of CloudVolume
+    "jxl": jpegxl_shape,
+    "jpegxl": jpegxl_shape,  # the name of CloudVolume
 }
 _DECODERS: Final[dict[str, Callable[[Scale, Three, bytes], NDArray[Any]]]] = {
     "compressed_segmentation": _segmentation,
