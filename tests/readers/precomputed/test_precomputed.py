@@ -18,6 +18,7 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import main
+from omnizarr.codecs.images import jpegxl_shape
 from omnizarr.errors import (
     ChunkError,
     ChunkSizeError,
@@ -438,7 +439,7 @@ def test_the_size_of_jpeg_xl_is_known_before_it_is_decoded(size, columns):
     imagecodecs = pytest.importorskip("imagecodecs", reason="imagecodecs makes pictures")
     for container in (False, True):
         packed = imagecodecs.jpegxl_encode(np.zeros((size, columns), "u1"), lossless=True, usecontainer=container)
-        assert encodings._jxl_size(bytes(packed)) == (size, columns)
+        assert jpegxl_shape(bytes(packed)) == (size, columns)
 
 
 def test_pictures_need_a_package(monkeypatch):
