@@ -11,7 +11,7 @@ use crate::codecs::{Codec, Encoded, Filter};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Selection};
 use crate::scatter::{Layout, Memory};
-use crate::store::Value;
+use crate::store::{Patches, Value};
 use crate::threads::map_on_threads;
 use runs::{Runs, merged, runs_of};
 use shard::{Bytes, Shard};
@@ -675,6 +675,19 @@ impl Chain {
         scratch.chunk = chunk;
         result?;
         if is_empty { Ok(None) } else { self.encode_chunk(scratch).map(Some) }
+    }
+}
+
+impl Chain {
+    /// Return the bytes that a change makes different in a stored chunk; None if the whole chunk must be stored again.
+    ///
+    /// # Errors
+    /// If the chunk is broken, or the elements cannot be encoded.
+    pub fn patches(&self, value: &dyn Value, change: &Change<'_>, scratch: &mut Scratch) -> Result<Option<Patches>> {
+        match &self.serializer {
+            Serializer::Shard(shard) if self.compressors.is_empty() => shard.patches(value, change, scratch),
+            _ => Ok(None),
+        }
     }
 }
 

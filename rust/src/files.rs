@@ -48,7 +48,7 @@ use rustix::io::{Errno, IoSliceMut, retry_on_intr};
 use rustix::{fs, io};
 
 use crate::error::{Error, Result};
-use crate::store::{Change, Stamp, Store, Value};
+use crate::store::{Change, Patch, Stamp, Store, Value};
 pub use beneath::open;
 pub use locks::forget_after_fork;
 
@@ -70,6 +70,8 @@ const SETTLED_COARSELY: Duration = Duration::from_secs(3);
 const NANOSECONDS: i128 = 1_000_000_000;
 /// The finest step that a time counts as coarse of: 10 ms, in nanoseconds.
 const COARSE: i128 = 10_000_000;
+/// Smaller values are read and written as fast.
+const LEAST_PATCHED: u64 = 1 << 20;
 /// Longer names are hashed, which keeps the name of a lock file well below the limit of 255 bytes.
 const LONGEST_LOCKED: usize = 60;
 
@@ -291,6 +293,37 @@ impl Store for Files {
         self.place(key, data)
     }
 
+    fn patch(&self, key: &str, patch: &mut Patch<'_>) -> Result<bool> {
+        let Some(file) = self.open_file(key)? else {
+            return Ok(false);
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() < LEAST_PATCHED {
+            return Ok(false);
+        }
+        let value = Open { file, metadata, now: Duration::ZERO };
+        let Some(patches) = patch(&value)? else {
+            return Ok(false);
+        };
+        let size = value.metadata.len();
+        let fits = |(start, data): &(u64, Vec<u8>)| start.checked_add(data.len() as u64).is_some_and(|end| end <= size);
+        if !patches.iter().all(fits) {
+            return Err(Error::broken("a place outside the value"));
+        }
+        let (parent, name) = split(key);
+        let folder = self.opened(parent).map_err(failure)?;
+        let temporary = own_name(&unique_name(), ".tmp");
+        // The system need not have such a copy, as between file systems: then the caller makes the value again.
+        if copy_patched(&folder, &temporary, &value.file, size, &patches, self.fsync).is_err() {
+            return Ok(false);
+        }
+        fs::renameat(&folder, &temporary[..], &folder, name).inspect_err(|_| discard(&folder, &temporary))?;
+        if self.fsync {
+            sync_directory(&folder)?;
+        }
+        Ok(true)
+    }
+
     fn delete(&self, key: &str) -> Result<()> {
         check_key(key)?;
         let (parent, name) = split(key);
@@ -501,12 +534,63 @@ fn write_new(folder: &OwnedFd, name: &[u8], data: &[u8], fsync: bool) -> io::Res
         }
     };
     let written = written.and_then(|()| if fsync { retry_on_intr(|| fs::fsync(&file)) } else { Ok(()) });
-    // Network file systems say only now that the disk is full.
-    let closed = match nix::unistd::close(file) {
+    let closed = close(file);
+    written.and(closed).inspect_err(|_| discard(folder, name))
+}
+
+/// Close a file. Network file systems say only now that the disk is full.
+fn close(file: OwnedFd) -> io::Result<()> {
+    match nix::unistd::close(file) {
         Ok(()) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(error) => Err(Errno::from_raw_os_error(error as i32)),
-    };
+    }
+}
+
+/// Make a file that is a copy of another one, but for some places. The system copies, without the memory of this process; file
+/// systems that can share the blocks of both files. If that fails, no file remains.
+fn copy_patched(
+    folder: &OwnedFd,
+    name: &[u8],
+    old: &File,
+    size: u64,
+    patches: &[(u64, Vec<u8>)],
+    fsync: bool,
+) -> io::Result<()> {
+    let file = retry_on_intr(|| fs::openat(folder, name, CREATE, OF_FILES))?;
+    let written = copy(old, &file, size)
+        .and_then(|()| patches.iter().try_for_each(|(start, data)| write_at(&file, *start, data)))
+        .and_then(|()| if fsync { retry_on_intr(|| fs::fsync(&file)) } else { Ok(()) });
+    let closed = close(file);
     written.and(closed).inspect_err(|_| discard(folder, name))
+}
+
+/// Let the system copy `size` bytes from the beginning of a file to another one.
+#[cfg(target_os = "linux")]
+fn copy(from: &File, to: &OwnedFd, size: u64) -> io::Result<()> {
+    let (mut read, mut written) = (0, 0);
+    while read < size {
+        let rest = usize::try_from(size - read).unwrap_or(usize::MAX).min(1 << 30);
+        if retry_on_intr(|| fs::copy_file_range(from, Some(&mut read), to, Some(&mut written), rest))? == 0 {
+            return Err(Errno::IO); // it has become shorter
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy(_: &File, _: &OwnedFd, _: u64) -> io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
+fn write_at(file: &OwnedFd, start: u64, data: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < data.len() {
+        match retry_on_intr(|| io::pwrite(file, &data[done..], start + done as u64))? {
+            0 => return Err(Errno::IO),
+            written => done += written,
+        }
+    }
+    Ok(())
 }
 
 /// Remove a file from a directory; false if there is none, or a directory.

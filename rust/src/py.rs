@@ -1345,6 +1345,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers::join, module)?)?;
     module.add_function(wrap_pyfunction!(json::is_plain_json, module)?)?;
     module.add_function(wrap_pyfunction!(json::json_members, module)?)?;
+    module.add("changes_copies", cfg!(target_os = "linux"))?;
     module.add_function(wrap_pyfunction!(settle, module)?)?;
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

@@ -570,11 +570,16 @@ impl Job<'_> {
         }
         // A chunk at the edge of the array may hold more elements now, if others have made the array longer.
         self.store.locked(&key, self.interrupted, &mut || {
+            let change = Change { selection: &piece.selection, values: self.memory };
+            // What this cannot do, or finds broken, is left to what follows.
+            if self.store.patch(&key, &mut |value| chain.patches(value, &change, scratch)).unwrap_or(false) {
+                return Ok(());
+            }
             let mut fetched = std::mem::take(&mut scratch.fetched);
             let is_there = self.store.read_all(&key, size_hint(chain), chain.most_stored(), &mut fetched);
             let result = is_there.and_then(|is_there| {
                 let old = is_there.then_some(fetched.as_slice());
-                match chain.update(old, &[Change { selection: &piece.selection, values: self.memory }], scratch)? {
+                match chain.update(old, &[change], scratch)? {
                     Some(data) => self.store.set(&key, data),
                     None => self.store.delete(&key),
                 }

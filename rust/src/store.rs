@@ -14,6 +14,12 @@ pub type Hold = Arc<dyn Any + Send + Sync>;
 /// Work that is done while a key is locked.
 pub type Change<'a> = dyn FnMut() -> Result<()> + Send + 'a;
 
+/// Bytes that are to be other ones, by their place in a value.
+pub type Patches = Vec<(u64, Vec<u8>)>;
+
+/// What looks at a value, and says which of its bytes become other ones; None if the value must be made again.
+pub type Patch<'a> = dyn FnMut(&dyn Value) -> Result<Option<Patches>> + Send + 'a;
+
 /// One version of a value, open for reading.
 pub trait Value: Send + Sync {
     /// The bytes themselves, if they are in memory.
@@ -149,6 +155,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If the system fails. Then the old value is unchanged, and there are no temporary files.
     fn set(&self, key: &str, data: &[u8]) -> Result<()>;
+
+    /// Replace the value of a key by one of the same size that differs in a few places, without reading the others. Return false
+    /// if that is not possible: then nothing has changed. The key must be locked.
+    ///
+    /// # Errors
+    /// Those of `patch`, and if the system fails.
+    fn patch(&self, key: &str, patch: &mut Patch<'_>) -> Result<bool> {
+        let _ = (key, patch);
+        Ok(false)
+    }
 
     /// Remove a key. A missing key is not an error.
     ///

@@ -11,7 +11,7 @@ use crate::chain::{Chain, Change, SMALL, Scratch, resized};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Plan, Selection};
 use crate::scatter::Memory;
-use crate::store::Value;
+use crate::store::{Patches, Value};
 use crate::threads::{map_on_threads, on_threads};
 
 /// Chunks with at most this number of bytes between them are fetched together.
@@ -22,6 +22,8 @@ const LARGEST: u64 = 1024 * 1024;
 const SMALLEST: u64 = 32 * 1024;
 /// Writers may align chunks to a multiple of this number, which leaves unused bytes between them.
 const ALIGNMENT: usize = 4096;
+/// A shard is copied and changed only if the changed chunks are at most this fraction (one nth) of its chunks.
+const LEAST_KEPT: usize = 4;
 const MISSING: u64 = u64::MAX;
 
 /// Offset and size of a chunk in the shard; None if the chunk is not stored.
@@ -451,6 +453,68 @@ impl Shard {
             };
             data.map(|data| target.extend_from_slice(data)).map_or(Ok(false), |()| Ok(true))
         })
+    }
+
+    /// Return the bytes of a shard that change if the selected elements do: whole chunks. None if the shard must be made again,
+    /// because chunks get another size, or there are many of them.
+    ///
+    /// # Errors
+    /// If the shard is broken, or the elements cannot be encoded.
+    pub fn patches(&self, value: &dyn Value, change: &Change<'_>, scratch: &mut Scratch) -> Result<Option<Patches>> {
+        let plan = Plan::within(change.selection, &self.inner.layout.shape)?;
+        if plan.len() > self.count / LEAST_KEPT {
+            return Ok(None);
+        }
+        let entries = self.index_of(value, scratch)?;
+        let mut places = Vec::with_capacity(plan.len());
+        for at in 0..plan.len() {
+            let number = self.number_of(&plan.piece(at))?;
+            let Some((offset, size)) = entries[number] else { return Ok(None) };
+            places.push((offset, size, number, at));
+        }
+        places.sort_unstable();
+        if !self.is_alone(&places, &entries, value.size()?) {
+            return Ok(None);
+        }
+        let mut patches = Patches::with_capacity(places.len());
+        for (offset, size, _, at) in places {
+            let piece = plan.piece(at);
+            let data = if piece.whole {
+                self.inner.encode(&piece.selection, change.values, scratch)?
+            } else {
+                let mut old = Vec::new();
+                old.try_reserve_exact(size).map_err(|_| Error::refused("so much memory"))?;
+                old.resize(size, 0);
+                if value.read_at(offset, &mut old)? < size {
+                    return Err(Error::broken("a chunk lies outside the shard"));
+                }
+                let changes = [Change { selection: &piece.selection, values: change.values }];
+                self.inner.update(Some(&old), &changes, scratch)?
+            };
+            match data {
+                Some(data) if data.len() == size => patches.push((offset, data.to_vec())),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(patches))
+    }
+
+    /// Whether chunks, sorted by their places, lie where no other chunk does, nor the index.
+    fn is_alone(&self, places: &[(u64, usize, usize, usize)], entries: &[Entry], size: u64) -> bool {
+        let index = self.index_size as u64;
+        let (first, last) = if self.index_at_end { (0, size.saturating_sub(index)) } else { (index, size) };
+        let end = |&(offset, size, ..): &(u64, usize, usize, usize)| offset.saturating_add(size as u64);
+        places.iter().all(|place| first <= place.0 && end(place) <= last)
+            && places.windows(2).all(|pair| end(&pair[0]) <= pair[1].0)
+            && entries.iter().enumerate().all(|(number, entry)| {
+                entry.is_none_or(|(offset, size)| {
+                    // The first of the chunks that ends behind the beginning of this one.
+                    let at = places.partition_point(|place| end(place) <= offset);
+                    places
+                        .get(at)
+                        .is_none_or(|place| place.2 == number || offset.saturating_add(size as u64) <= place.0)
+                })
+            })
     }
 
     /// Make a shard of the chunks that `encode` appends. Return false if it stores no chunk.

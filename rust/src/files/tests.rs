@@ -803,3 +803,45 @@ fn the_directory_of_an_array_is_not_made_again_once_its_document_is_gone() {
     store.delete("data/a/0").unwrap();
     store.set("data/a/0", b"1").unwrap();
 }
+
+#[test]
+fn a_patch_replaces_bytes_and_leaves_what_is_open_as_it_was() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let old: Vec<u8> = (0..LEAST_PATCHED + 9).map(|at| (at % 251) as u8).collect();
+    store.set("a/b", &old).unwrap();
+    let open = store.open("a/b").unwrap().unwrap();
+    let done = store.patch("a/b", &mut |value| {
+        let mut first = [0; 3];
+        assert_eq!(value.read_at(5, &mut first).unwrap(), 3);
+        assert_eq!(first, [5, 6, 7]);
+        Ok(Some(vec![(5, vec![1, 2]), (LEAST_PATCHED + 8, vec![3])]))
+    });
+    let mut new = old.clone();
+    (new[5], new[6], new[old.len() - 1]) = (1, 2, 3);
+    let is_done = done.unwrap();
+    assert_eq!(is_done, cfg!(target_os = "linux"));
+    assert!(read(&store, "a/b") == Some(if is_done { new } else { old.clone() }));
+    let mut kept = vec![0; old.len()];
+    open.read_at(0, &mut kept).unwrap();
+    assert!(kept == old);
+    assert_eq!(folder.names(), ["a", "a/b"]);
+}
+
+#[test]
+fn what_is_not_patched_stays() {
+    let folder = Folder::new();
+    let store = folder.store();
+    store.set("small", b"abc").unwrap();
+    let large = vec![7; usize::try_from(LEAST_PATCHED).unwrap()];
+    store.set("large", &large).unwrap();
+    let never = &mut |_: &dyn Value| panic!("it is not asked");
+    assert!(!store.patch("missing", never).unwrap());
+    assert!(!store.patch("small", never).unwrap());
+    assert!(!store.patch("large", &mut |_| Ok(None)).unwrap());
+    assert!(store.patch("large", &mut |_| Ok(Some(vec![(LEAST_PATCHED - 1, vec![1, 2])]))).is_err());
+    assert!(store.patch("large", &mut |_| Ok(Some(vec![(u64::MAX, vec![1, 2])]))).is_err());
+    assert!(store.patch("large", &mut |_| Err(Error::broken("a chunk"))).is_err());
+    assert!(read(&store, "large") == Some(large));
+    assert_eq!(folder.names(), ["large", "small"]);
+}
