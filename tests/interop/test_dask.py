@@ -11,7 +11,9 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.interop.dask import from_zarr, to_zarr
+from omnizarr.nodes import unsaved
 from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore, WrapperStore
+from tests.fakes import WatchedStore
 
 dask = pytest.importorskip("dask", reason="dask is what this is about")
 da = pytest.importorskip("dask.array", reason="dask is what this is about")
@@ -243,3 +245,28 @@ class TestWriting:
     def test_options_of_an_array_that_is_there_are_refused(self):
         with pytest.raises(TypeError, match="chunks"):
             to_zarr(da.from_array(VALUES), stored({}), chunks=(1, 1))
+
+
+def test_chunks_of_dask_that_end_within_shards_store_each_shard_once():
+    keys = []
+    store = WatchedStore(MemoryStore(), lambda verb, key: keys.append(key) if verb == "set" and "c/" in key else None)
+    target = omnizarr.create_array(store, shape=(64, 40), chunks=(8, 10), shards=(32, 20), dtype="i4")
+    data = np.arange(64 * 40, dtype="i4").reshape(64, 40)
+    to_zarr(da.from_array(data, chunks=(5, 7)), target)
+    assert len(keys) == len(set(keys)) == 4
+    np.testing.assert_array_equal(target[:], data)
+
+
+def test_what_was_gathered_is_dropped_if_the_computation_fails():
+    target = omnizarr.create_array({}, shape=(64,), chunks=(32,), dtype="i4")
+
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"] == (12,):
+            raise KeyError("no such block")
+        return block + 1
+
+    with pytest.raises(KeyError):
+        to_zarr(da.zeros(64, chunks=5, dtype="i4").map_blocks(fail, dtype="i4"), target)
+    assert not unsaved.waiting()
+    target[...] = 7
+    assert (target[:] == 7).all()

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from importlib import import_module
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -29,7 +28,7 @@ import numpy as np
 from omnizarr.api.opening import locate, open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
 from omnizarr.formats import dialect_named
-from omnizarr.interop.gates import through_gates
+from omnizarr.interop.gates import ends_with_chunks, gathered, through_gates
 from omnizarr.metadata import as_model
 from omnizarr.nodes import creating, replacing
 from omnizarr.nodes.array import Array
@@ -188,7 +187,12 @@ def _check_reachable(where: StorePath, *, compute: bool) -> None:
 def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
     """Store a dask array in an array of its shape, or return what does that."""
     arrays = _arrays()
-    if target.store.features.exclusion == "process" and not _is_aligned(array.chunks, target.write_chunk_sizes):
+    is_aligned = ends_with_chunks(array.chunks, target.write_chunk_sizes)
+    if compute and not is_aligned and not is_elsewhere():
+        # Chunks of dask end within chunks of the array, which would be stored once for each of them.
+        with gathered([target], [True]) as writers:
+            return through_gates(writers, lambda targets: arrays.store(array, targets[0], lock=False))
+    if target.store.features.exclusion == "process" and not is_aligned:
         # Nothing would keep writers in other processes apart.
         array = arrays.rechunk(array, _chunks_for(target, whole=True))
     if not compute:
@@ -253,11 +257,6 @@ def _regular(chunks: tuple[tuple[int, ...], ...]) -> Any:
     ):
         return "auto"
     return tuple(lengths[0] for lengths in chunks)
-
-
-def _is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
-    """Return whether chunks of dask end where stored ones do."""
-    return all({*accumulate(ours)} <= {*accumulate(theirs)} for ours, theirs in zip(chunks, stored, strict=True))
 
 
 def is_elsewhere() -> bool:

@@ -9,20 +9,62 @@ A scheduler with other processes gets the array itself. What runs there may go o
 from __future__ import annotations
 
 import _thread
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from itertools import accumulate
+from typing import Any, Final, TypeVar
 
 from omnizarr.errors import StoreError
 from omnizarr.nodes.array import Array
 from omnizarr.support.workers import Job, rest
 
-__all__ = ["through_gates"]
+__all__ = ["ends_with_chunks", "gathered", "through_gates"]
 
 T = TypeVar("T")
+_MEMORY: Final = 256 * 2**20
+"""Bytes that may wait in all arrays together, if these are more than two chunks of each."""
 
 
-def through_gates(targets: Sequence[Array], store: Callable[[list[Any]], T]) -> T:
+def ends_with_chunks(
+    chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...], region: tuple[slice, ...] = ()
+) -> bool:
+    """Return whether chunks of dask, written to a region, end where stored chunks do.
+
+    >>> ends_with_chunks(((4, 2),), ((2, 2, 2),)), ends_with_chunks(((3, 3),), ((2, 2, 2),))
+    (True, False)
+    """
+    starts = [part.start or 0 for part in region] or [0] * len(chunks)
+    return all(
+        {*accumulate(ours, initial=start)} <= {0, *accumulate(theirs)}
+        for ours, theirs, start in zip(chunks, stored, starts, strict=True)
+    )
+
+
+@contextmanager
+def gathered(targets: Sequence[Array], small: Sequence[bool]) -> Iterator[list[Any]]:
+    """Yield what to write to in the place of arrays: of the marked ones, writers, which store each chunk once.
+
+    They store everything at the end, or nothing more if the block raises an error.
+    """
+    count = sum(small)
+    writers = {}
+    for number, (target, is_small) in enumerate(zip(targets, small, strict=True)):
+        if is_small:
+            chunk = math.prod(max(lengths, default=1) for lengths in target.write_chunk_sizes) * target.dtype.itemsize
+            writers[number] = target.writer(max(_MEMORY // count, 2 * chunk, 1))
+    try:
+        yield [writers.get(number, target) for number, target in enumerate(targets)]
+    except BaseException:
+        for each in writers.values():
+            each.discard()
+        raise
+    for each in writers.values():
+        each.close()
+
+
+def through_gates(targets: Sequence[Any], store: Callable[[list[Any]], T]) -> T:
     """Call `store` with what can be written to like the targets, but only until the call has ended.
 
     Writes that have begun by then are waited for.
@@ -41,7 +83,7 @@ class _Gate:
         self._at_work: dict[int, Job] = {}
         self._is_closed = False
 
-    def write(self, target: Array, selection: Any, value: Any) -> None:
+    def write(self, target: Any, selection: Any, value: Any) -> None:
         me = _thread.get_ident()
         job = self._at_work[me] = Job(partial(target.__setitem__, selection, value))
         try:
@@ -64,9 +106,9 @@ class _Gate:
 
 
 class _Target:
-    """An array that is written to through a gate."""
+    """An array, or a writer of one, that is written to through a gate."""
 
-    def __init__(self, gate: _Gate, target: Array) -> None:
+    def __init__(self, gate: _Gate, target: Any) -> None:
         self._gate = gate
         self._target = target
 
@@ -80,5 +122,5 @@ class _Target:
         return self._target.__dask_tokenize__()
 
 
-def _itself(target: Array) -> Array:
+def _itself(target: Any) -> Any:
     return target

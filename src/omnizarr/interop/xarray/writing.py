@@ -19,7 +19,7 @@ from omnizarr.api import opening
 from omnizarr.errors import GroupNotFoundError, NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
 from omnizarr.formats import dialect_named
 from omnizarr.interop.dask import is_elsewhere
-from omnizarr.interop.gates import through_gates
+from omnizarr.interop.gates import ends_with_chunks, gathered, through_gates
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
 from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr
@@ -615,7 +615,15 @@ def _write(pieces: Sequence[Piece], store: Store, options: dict[str, Any]) -> No
     """Write all data."""
     _write_loaded(pieces, store)
     chunked = [piece for piece in pieces if piece.is_chunked]
-    through_gates([piece.array for piece in chunked], lambda targets: _sync(chunked, targets, options, compute=True))
+    is_here = "scheduler" not in options and not is_elsewhere()
+    with gathered([piece.array for piece in chunked], [is_here and _is_cut(piece) for piece in chunked]) as targets:
+        through_gates(targets, lambda gates: _sync(chunked, gates, options, compute=True))
+
+
+def _is_cut(piece: Piece) -> bool:
+    """Return whether chunks of dask end within stored chunks, which would be stored several times."""
+    chunks = piece.variable.chunks
+    return chunks is not None and not ends_with_chunks(chunks, piece.array.write_chunk_sizes, piece.region)
 
 
 def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
