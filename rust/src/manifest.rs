@@ -2,10 +2,21 @@
 //!
 //! What `omnizarr.stores.manifests.manifest` is in Python.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 
 /// The length of a chunk that is not stored.
 pub const NOT_STORED: u64 = u64::MAX;
+/// The length of a chunk that no plan has looked for yet.
+const UNKNOWN: u64 = u64::MAX - 1;
+/// The length of a chunk that the store in Python must be asked for.
+pub const ASK: u64 = u64::MAX - 2;
+/// The length of a chunk whose bytes are in memory.
+pub const INLINE: u64 = u64::MAX - 3;
+/// The length of a chunk that is a whole file, of any size.
+pub const WHOLE: u64 = u64::MAX - 4;
 
 /// Columns of numbers, by the number of the chunk.
 #[derive(Clone, Debug)]
@@ -46,6 +57,84 @@ pub enum Chunks {
     Columns(Columns),
     /// At regular distances.
     Strided(Strided),
+    /// Where they were found when they were first needed.
+    Known(Arc<Known>),
+}
+
+/// Number of chunks of a block.
+const BLOCK: u64 = 64;
+const LANES: usize = 64;
+/// The most blocks and the most bytes of values that are kept.
+const MOST_BLOCKS: usize = 1 << 15;
+const MOST_INLINE: usize = 64 << 20;
+
+/// Where those chunks lie that a plan has looked for, by number. There may be far more chunks than fit in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    blocks: HashMap<u64, Arc<Block>>,
+    inline: HashMap<u64, Arc<[u8]>>,
+    nbytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    offsets: [u64; LANES],
+    lengths: [u64; LANES],
+    files: [u32; LANES],
+}
+
+impl Known {
+    fn at(&self, number: u64) -> (u64, u64, u32) {
+        let Some(block) = self.blocks.get(&(number / BLOCK)) else { return (0, UNKNOWN, 0) };
+        #[allow(clippy::cast_possible_truncation)] // less than 64
+        let lane = (number % BLOCK) as usize;
+        (block.offsets[lane], block.lengths[lane], block.files[lane])
+    }
+
+    /// Whether a plan has looked for a chunk.
+    #[must_use]
+    pub fn holds(&self, number: u64) -> bool {
+        self.at(number).1 != UNKNOWN
+    }
+
+    /// Whether so much is kept that it is time to forget.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.blocks.len() >= MOST_BLOCKS || self.nbytes >= MOST_INLINE
+    }
+
+    /// Keep where a chunk lies.
+    pub fn put(&mut self, number: u64, offset: u64, length: u64, file: u32) {
+        let new = || Arc::new(Block { offsets: [0; LANES], lengths: [UNKNOWN; LANES], files: [0; LANES] });
+        let block = Arc::make_mut(self.blocks.entry(number / BLOCK).or_insert_with(new));
+        #[allow(clippy::cast_possible_truncation)] // less than 64
+        let lane = (number % BLOCK) as usize;
+        (block.offsets[lane], block.lengths[lane], block.files[lane]) = (offset, length, file);
+    }
+
+    /// Keep the bytes of a chunk.
+    pub fn put_inline(&mut self, number: u64, bytes: &[u8]) {
+        self.nbytes += bytes.len();
+        self.inline.insert(number, bytes.into());
+        self.put(number, 0, INLINE, u32::MAX);
+    }
+
+    /// The bytes of a chunk, if they are in memory.
+    #[must_use]
+    pub fn inline(&self, number: u64) -> Option<&Arc<[u8]>> {
+        self.inline.get(&number)
+    }
+
+    fn find(&self, number: u64) -> Result<Option<Extent>> {
+        let (offset, length, file) = self.at(number);
+        match length {
+            NOT_STORED => Ok(None),
+            UNKNOWN | ASK => Err(Error::refused("a chunk that the store must be asked for")),
+            // No file has this number.
+            INLINE => Ok(Some(Extent { file: u32::MAX, offset: 0, length: INLINE, parts: 1, stride: 0, padding: 0 })),
+            length => Ok(Some(Extent { file, offset, length, parts: 1, stride: 0, padding: 0 })),
+        }
+    }
 }
 
 /// The bytes of a chunk.
@@ -107,6 +196,16 @@ impl Manifest {
         match &self.chunks {
             Chunks::Columns(columns) => columns.find(number),
             Chunks::Strided(strided) => strided.find(number, &self.grid).map(Some),
+            Chunks::Known(known) => known.find(number),
+        }
+    }
+
+    /// Return the bytes of a chunk, if they are in memory.
+    #[must_use]
+    pub fn inline(&self, number: u64) -> Option<&Arc<[u8]>> {
+        match &self.chunks {
+            Chunks::Known(known) => known.inline(number),
+            _ => None,
         }
     }
 }
@@ -209,5 +308,31 @@ impl Extent {
             (bytes, at) = (rest, at + count as u64);
         }
         Ok(available)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_kept_by_number() {
+        let mut known = Known::default();
+        known.put(5, 100, 7, 2);
+        known.put(64, 0, WHOLE, 1);
+        known.put(6, 0, NOT_STORED, 0);
+        known.put(7, 0, ASK, 0);
+        known.put_inline(1 << 60, b"abc");
+        let kept = known.clone();
+        known.put(8, 1, 1, 1);
+        let extent = |file, offset, length| Some(Extent { file, offset, length, parts: 1, stride: 0, padding: 0 });
+        assert_eq!(known.find(5).unwrap(), extent(2, 100, 7));
+        assert_eq!(known.find(64).unwrap(), extent(1, 0, WHOLE));
+        assert_eq!(known.find(6).unwrap(), None);
+        assert!(known.find(7).is_err() && known.find(9).is_err() && known.find(1 << 40).is_err());
+        assert!(known.holds(7) && known.holds(8) && !kept.holds(8) && !known.holds(9) && !known.is_full());
+        let manifest = Manifest { grid: vec![1 << 61], chunks: Chunks::Known(Arc::new(known)), skipped: None };
+        assert_eq!(manifest.inline(1 << 60).map(|bytes| bytes.to_vec()), Some(b"abc".to_vec()));
+        assert_eq!(manifest.inline(5), None);
     }
 }

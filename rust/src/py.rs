@@ -68,6 +68,10 @@ struct Names {
     axes: Py<PyString>,
     enter: Py<PyString>,
     exit: Py<PyString>,
+    #[cfg(unix)]
+    find: Py<PyString>,
+    #[cfg(all(unix, feature = "remote"))]
+    opened: Py<PyString>,
     bounds: Py<PyString>,
     coords: Py<PyString>,
     delete: Py<PyString>,
@@ -96,6 +100,10 @@ fn names(py: Python<'_>) -> &'static Names {
         axes: PyString::intern(py, "axes").unbind(),
         enter: PyString::intern(py, "__enter__").unbind(),
         exit: PyString::intern(py, "__exit__").unbind(),
+        #[cfg(unix)]
+        find: PyString::intern(py, "find").unbind(),
+        #[cfg(all(unix, feature = "remote"))]
+        opened: PyString::intern(py, "opened").unbind(),
         bounds: PyString::intern(py, "bounds").unbind(),
         coords: PyString::intern(py, "coords").unbind(),
         delete: PyString::intern(py, "delete").unbind(),
@@ -863,6 +871,9 @@ struct Engine {
     tells: bool,
     /// Where the chunks are, if they are in files of another format.
     manifest: Option<manifests::Shared>,
+    /// The same, if that is found out for each plan; and the array whose keys are numbers. If it is not found out, the store
+    /// is asked for the chunks.
+    lookup: Option<(Arc<manifests::Lookup>, Arc<Array>)>,
     /// How chunks are fetched without the interpreter.
     #[cfg(feature = "remote")]
     far: Option<Arc<far::Far>>,
@@ -878,10 +889,11 @@ impl Engine {
     /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
     /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches and stores chunks, as
     /// `py/far.rs` says; `manifest`: where chunks lie in files of another format, and `skipping`: the codecs of chunks
-    /// that skip some of them.
+    /// that skip some of them; `lookup`: what finds out where chunks lie when they are needed.
     #[new]
     #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
-        most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None, manifest=None, skipping=Vec::new()))]
+        most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None, manifest=None, skipping=Vec::new(),
+        lookup=None))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
     #[cfg_attr(not(feature = "remote"), allow(clippy::needless_pass_by_value))]
     fn new(
@@ -900,6 +912,7 @@ impl Engine {
         remote: Option<Remote<'_>>,
         manifest: Option<manifests::Given<'_>>,
         skipping: Vec<(u32, PyRef<'_, PyCodecs>)>,
+        lookup: Option<PyRef<'_, manifests::PyLookup>>,
     ) -> PyResult<Self> {
         let manifest = manifest.map(|manifest| manifests::shared(&manifest));
         #[cfg(feature = "remote")]
@@ -924,12 +937,23 @@ impl Engine {
             indexes: Cache::new(INDEX_BYTES),
             chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number, share: None }),
         };
+        let lookup = lookup.map(|lookup| {
+            let numbered = Array {
+                keys: Keys { grid: Some(lookup.0.grid()), ..Keys::default() },
+                skipping: None,
+                codecs: Arc::clone(&codecs.0),
+                indexes: Cache::new(INDEX_BYTES),
+                chunks: None,
+            };
+            (Arc::clone(&lookup.0), Arc::new(numbered))
+        });
         Ok(Self {
             array: Arc::new(array),
             store,
             conversion: None,
             tells,
             manifest,
+            lookup,
             #[cfg(feature = "remote")]
             far,
         })
@@ -952,6 +976,7 @@ impl Engine {
             conversion: Some(Arc::new(conversion)),
             tells: self.tells,
             manifest: self.manifest.clone(),
+            lookup: self.lookup.clone(),
             #[cfg(feature = "remote")]
             far: self.far.clone(),
         })
@@ -1078,10 +1103,25 @@ impl Engine {
             buffer.release(py);
             return rest;
         }
+        let begun = match &self.lookup {
+            Some((lookup, _)) if verb == Verb::Read => lookup.begin(py, &plan)?,
+            _ => None,
+        };
+        #[cfg(feature = "remote")]
+        let begun = match begun {
+            // Together, concurrent selections share what the store is asked for.
+            Some(begun) if begun.far.is_some() && shared.is_some() => None,
+            Some(begun) if begun.far.is_some() => {
+                let rest = self.run_found(py, &begun, plan, memory, limits);
+                buffer.release(py);
+                return rest;
+            }
+            begun => begun,
+        };
         let missing = AtomicUsize::new(0);
-        let session = self.manifest.as_ref().map(manifests::session);
+        let session = self.session(begun.as_ref());
         let job = Job {
-            array: &self.array,
+            array: self.array_for(begun.as_ref()),
             shared,
             store: session.as_ref().map_or(self.store.as_ref(), manifests::as_store),
             plan: &plan,
@@ -1106,6 +1146,45 @@ impl Engine {
         Ok(if rest.is_none() && is_nothing_there { Some((Vec::new(), true, None)) } else { rest })
     }
 
+    /// What reads the files of a manifest, for one plan.
+    fn session<'a>(&'a self, begun: Option<&'a manifests::Begun>) -> Option<manifests::Session<'a>> {
+        begun.map(manifests::Begun::session).or_else(|| self.manifest.as_ref().map(manifests::session))
+    }
+
+    /// The array with the keys that a plan needs.
+    fn array_for(&self, begun: Option<&manifests::Begun>) -> &Arc<Array> {
+        self.lookup.as_ref().filter(|_| begun.is_some()).map_or(&self.array, |(_, numbered)| numbered)
+    }
+
+    /// Read chunks that were found in files elsewhere.
+    #[cfg(feature = "remote")]
+    fn run_found<'py>(
+        &self,
+        py: Python<'py>,
+        begun: &manifests::Begun,
+        plan: Plan,
+        memory: Memory,
+        limits: &Limits<'_>,
+    ) -> PyResult<Option<Rest<'py>>> {
+        let (Some((lookup, array)), Some(far)) = (&self.lookup, &begun.far) else {
+            return Err(unknown("files that are near"));
+        };
+        let &Limits { threads, stop, .. } = limits;
+        let batch = far::run(py, array, far, Verb::Read, plan, memory, threads, stop)?;
+        let is_stopped = stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let outcome = batch.outcome(0);
+        clear_dropped(py);
+        if is_stopped {
+            return Ok(None);
+        }
+        match &outcome {
+            Ok(refused) if refused.is_empty() => {}
+            Ok(refused) => lookup.tell(py, begun, batch.plan(0), refused)?,
+            Err(Failure { piece, .. }) => lookup.tell(py, begun, batch.plan(0), piece.as_slice())?,
+        }
+        rest(py, batch.plan(0), outcome)
+    }
+
     /// Run a plan on chunks that are far away. Chunks that cannot be sent from here are stored by way of Python.
     #[cfg(feature = "remote")]
     #[allow(clippy::too_many_arguments)]
@@ -1119,7 +1198,7 @@ impl Engine {
         elements: usize,
         threads: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
-        let batch = far::run(py, self, far, verb, plan, memory, threads)?;
+        let batch = far::run(py, &self.array, far, verb, plan, memory, threads, None)?;
         let refused = match batch.outcome(0) {
             Ok(refused) if verb == Verb::Write && !refused.is_empty() => refused,
             outcome => return far::left(py, far, &batch, 0, outcome),
@@ -1168,29 +1247,40 @@ fn read_together<'py>(
     concurrency: Option<usize>,
 ) -> PyResult<Vec<Option<Rest<'py>>>> {
     let mut begun = Vec::with_capacity(requests.len());
+    let mut founds: Vec<Option<manifests::Begun>> = Vec::with_capacity(requests.len());
     for (engine, pieces, array) in &requests {
         if engine.fetches() || engine.store.concurrency() > 1 {
             return Err(unknown("stores that take their time"));
         }
         let Some(plan) = plan(pieces)? else {
             begun.push(None);
+            founds.push(None);
             continue;
         };
         let buffer = buffer_of(array, Verb::Read)?;
         // SAFETY: the buffer is held until all threads are done.
         let memory = engine.converted(unsafe { memory_of(&buffer, &plan) }, Verb::Read)?;
+        let found = match &engine.lookup {
+            Some((lookup, _)) => lookup.begin(py, &plan)?,
+            None => None,
+        };
+        #[cfg(feature = "remote")]
+        if found.as_ref().is_some_and(|found| found.far.is_some()) {
+            return Err(unknown("files that take their time"));
+        }
+        founds.push(found);
         begun.push(Some(Begun { plan, buffer, memory, missing: AtomicUsize::new(0) }));
     }
     let sessions: Vec<_> =
-        requests.iter().map(|(engine, _, _)| engine.manifest.as_ref().map(manifests::session)).collect();
+        requests.iter().zip(&founds).map(|((engine, _, _), found)| engine.session(found.as_ref())).collect();
     let stop = AtomicBool::new(false);
     let jobs: Vec<Job<'_>> = requests
         .iter()
         .zip(&begun)
-        .zip(&sessions)
-        .filter_map(|(((engine, _, _), begun), session)| {
+        .zip(sessions.iter().zip(&founds))
+        .filter_map(|(((engine, _, _), begun), (session, found))| {
             begun.as_ref().map(|begun| Job {
-                array: &engine.array,
+                array: engine.array_for(found.as_ref()),
                 shared: None,
                 store: session.as_ref().map_or(engine.store.as_ref(), manifests::as_store),
                 plan: &begun.plan,
@@ -1331,6 +1421,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         #[cfg(feature = "remote")]
         module.add_class::<manifests::PyVersions>()?;
         module.add_class::<manifests::PyManifest>()?;
+        module.add_class::<manifests::PyLookup>()?;
         module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
         module.add_function(wrap_pyfunction!(small::present, module)?)?;
         module.add_function(wrap_pyfunction!(small::create_with, module)?)?;

@@ -2,7 +2,7 @@
 //!
 //! What `omnizarr.stores.manifests` is in Python. A chunk has no name but its number in the C order of the grid, in
 //! decimal digits. A file is opened once for each plan, and must have the size and the times of change that were recorded
-//! when the manifest was made, before and after the plan is run. Everything unusual is an error: the engine in Python
+//! when the manifest was made, before and after the plan is run. A chunk that is a whole file may change. Everything unusual is an error: the engine in Python
 //! then reads the chunk again, and says what is wrong.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::{READ, beneath, nanoseconds, read_fully};
 use crate::error::{Error, Result};
-use crate::manifest::{Extent, Manifest, outside};
+use crate::manifest::{Extent, INLINE, Manifest, WHOLE, outside};
 use crate::store::{Change, Stamp, Store, Value};
 use crate::threads::locked;
 
@@ -36,17 +36,22 @@ pub struct Source {
     pub changed: i128,
     /// The number of its inode; 0: it may be another one.
     pub number: u64,
+    /// Whether it must be the same. A value that is a whole file may be replaced, as in a directory; the other facts then mean
+    /// nothing.
+    pub is_fixed: bool,
 }
 
-/// A file that is open.
+/// A file that is open, with its size and the time of its last change.
 struct Opened {
     file: File,
+    size: u64,
+    modified: i128,
 }
 
 /// The files of one plan.
 pub struct Session<'a> {
     manifest: &'a Manifest,
-    sources: &'a [Source],
+    sources: &'a [Option<Source>],
     /// The file of most manifests.
     first: OnceLock<Opened>,
     others: Mutex<HashMap<u32, Arc<Opened>>>,
@@ -59,42 +64,47 @@ enum Held<'a> {
 }
 
 impl Held<'_> {
-    fn file(&self) -> &File {
+    fn opened(&self) -> &Opened {
         match self {
-            Self::First(opened) => &opened.file,
-            Self::Other(opened) => &opened.file,
+            Self::First(opened) => opened,
+            Self::Other(opened) => opened,
         }
+    }
+
+    fn file(&self) -> &File {
+        &self.opened().file
     }
 }
 
-fn check(file: &File, source: &Source) -> Result<()> {
+/// Check that a file has not changed, and return its size and the time of its last change.
+fn check(file: &File, source: &Source) -> Result<(u64, i128)> {
     let metadata = file.metadata()?;
     let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
     let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
     let is_same = metadata.len() == source.size
         && (modified, changed) == (source.modified, source.changed)
         && (source.number == 0 || source.number == metadata.ino());
-    if !metadata.is_file() || !is_same {
+    if !metadata.is_file() || (source.is_fixed && !is_same) {
         return Err(Error::broken("the file has changed"));
     }
-    Ok(())
+    Ok((metadata.len(), modified))
 }
 
 fn opened(source: &Source) -> Result<Opened> {
     let file = File::from(beneath::open(&source.path, READ).map_err(|_| Error::broken("the file cannot be opened"))?);
-    check(&file, source)?;
-    Ok(Opened { file })
+    let (size, modified) = check(&file, source)?;
+    Ok(Opened { file, size, modified })
 }
 
 impl<'a> Session<'a> {
     /// A store that reads the files of a manifest, for one plan.
     #[must_use]
-    pub fn new(manifest: &'a Manifest, sources: &'a [Source]) -> Self {
+    pub fn new(manifest: &'a Manifest, sources: &'a [Option<Source>]) -> Self {
         Self { manifest, sources, first: OnceLock::new(), others: Mutex::new(HashMap::new()) }
     }
 
     fn source(&self, number: u32) -> Result<&Source> {
-        self.sources.get(number as usize).ok_or_else(outside)
+        self.sources.get(number as usize).and_then(Option::as_ref).ok_or_else(outside)
     }
 
     fn file(&self, number: u32) -> Result<Held<'_>> {
@@ -122,7 +132,7 @@ impl<'a> Session<'a> {
     }
 
     fn check_others(&self, others: &HashMap<u32, Arc<Opened>>) -> Result<()> {
-        others.iter().try_for_each(|(&number, opened)| check(&opened.file, self.source(number)?))
+        others.iter().try_for_each(|(&number, opened)| check(&opened.file, self.source(number)?).map(|_| ()))
     }
 
     /// Check that no file has changed since it was opened.
@@ -136,9 +146,25 @@ impl<'a> Session<'a> {
         self.check_others(&locked(&self.others))
     }
 
-    fn extent(&self, key: &str) -> Result<Option<Extent>> {
-        self.manifest.find(key.parse().map_err(|_| outside())?)
+    /// Return a chunk; None if it is not stored.
+    fn chunk(&self, key: &str) -> Result<Option<Chunk<'_>>> {
+        let number = key.parse().map_err(|_| outside())?;
+        let Some(mut extent) = self.manifest.find(number)? else { return Ok(None) };
+        if extent.length == INLINE {
+            return self.manifest.inline(number).map(|bytes| Some(Chunk::Inline(bytes))).ok_or_else(outside);
+        }
+        let file = self.file(extent.file)?;
+        if extent.length == WHOLE {
+            extent.length = file.opened().size;
+        }
+        Ok(Some(Chunk::Stored(Part { file, extent })))
     }
+}
+
+/// A chunk that is stored.
+enum Chunk<'a> {
+    Stored(Part<'a>),
+    Inline(&'a [u8]),
 }
 
 fn read_exactly(file: &File, start: u64, out: &mut [u8]) -> Result<()> {
@@ -150,33 +176,53 @@ fn read_exactly(file: &File, start: u64, out: &mut [u8]) -> Result<()> {
 
 impl Store for Session<'_> {
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
-        let Some(extent) = self.extent(key)? else { return Ok(None) };
-        let source = self.source(extent.file)?;
-        Ok(Some(Box::new(Part { file: self.file(extent.file)?, extent, source })))
+        Ok(match self.chunk(key)? {
+            None => None,
+            Some(Chunk::Stored(part)) => Some(Box::new(part)),
+            Some(Chunk::Inline(bytes)) => Some(Box::new(Inline(bytes))),
+        })
     }
 
     fn read_all(&self, key: &str, _hint: usize, most: usize, into: &mut Vec<u8>) -> Result<bool> {
-        let Some(extent) = self.extent(key)? else { return Ok(false) };
+        let part = match self.chunk(key)? {
+            None => return Ok(false),
+            Some(Chunk::Stored(part)) => part,
+            Some(Chunk::Inline(bytes)) => {
+                into.clear();
+                into.extend_from_slice(bytes);
+                return if bytes.len() > most { Err(Error::broken("larger than it may be")) } else { Ok(true) };
+            }
+        };
+        let extent = &part.extent;
         let size = usize::try_from(extent.size()?).map_err(|_| Error::broken("larger than memory"))?;
-        if size > most || extent.size()? > self.source(extent.file)?.size.saturating_add(extent.padding) {
+        if size > most || extent.size()? > part.file.opened().size.saturating_add(extent.padding) {
             return Err(Error::broken("larger than it may be"));
         }
         // Old bytes need not be cleared.
         into.truncate(size);
         into.try_reserve_exact(size - into.len()).map_err(|_| Error::broken("larger than memory"))?;
         into.resize(size, 0);
-        let part = Part { file: self.file(extent.file)?, extent, source: self.source(extent.file)? };
         part.read_at(0, into)?;
         Ok(true)
     }
 
     fn read_into(&self, key: &str, out: &mut [u8]) -> Result<Option<u64>> {
-        let Some(extent) = self.extent(key)? else { return Ok(None) };
-        let size = extent.size()?;
-        if size == out.len() as u64 {
-            let part = Part { file: self.file(extent.file)?, extent, source: self.source(extent.file)? };
-            part.read_at(0, out)?;
-        }
+        let size = match self.chunk(key)? {
+            None => return Ok(None),
+            Some(Chunk::Stored(part)) => {
+                let size = part.extent.size()?;
+                if size == out.len() as u64 {
+                    part.read_at(0, out)?;
+                }
+                size
+            }
+            Some(Chunk::Inline(bytes)) => {
+                if bytes.len() == out.len() {
+                    out.copy_from_slice(bytes);
+                }
+                bytes.len() as u64
+            }
+        };
         Ok(Some(size))
     }
 
@@ -193,11 +239,30 @@ impl Store for Session<'_> {
     }
 }
 
+/// A chunk in memory.
+struct Inline<'a>(&'a [u8]);
+
+impl Value for Inline<'_> {
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.0)
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
+        let rest = usize::try_from(start).ok().and_then(|start| self.0.get(start..)).unwrap_or_default();
+        let size = rest.len().min(out.len());
+        out[..size].copy_from_slice(&rest[..size]);
+        Ok(size)
+    }
+}
+
 /// A chunk in an open file.
 struct Part<'a> {
     file: Held<'a>,
     extent: Extent,
-    source: &'a Source,
 }
 
 impl Part<'_> {
@@ -237,29 +302,31 @@ impl Value for Part<'_> {
     fn stamp(&self) -> Result<Option<Stamp>> {
         // Times that differ in the bits that are cut off are centuries apart.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let modified = self.source.modified as u64;
+        let modified = self.file.opened().modified as u64;
         let Extent { file, offset, length, .. } = self.extent;
-        Ok(Some([u64::from(file), self.source.size, modified, offset, length]))
+        Ok(Some([u64::from(file), self.file.opened().size, modified, offset, length]))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{Chunks, Columns, NOT_STORED, Strided};
+    use crate::manifest::{ASK, Chunks, Columns, Known, NOT_STORED, Strided};
 
-    fn written(name: &str, data: &[u8]) -> Source {
+    #[allow(clippy::unnecessary_wraps)] // files that are described are held so
+    fn written(name: &str, data: &[u8]) -> Option<Source> {
         let root = std::fs::canonicalize(std::env::temp_dir()).unwrap();
         let path = root.join(format!("omnizarr-manifest-{}-{name}", std::process::id()));
         std::fs::write(&path, data).unwrap();
         let metadata = std::fs::metadata(&path).unwrap();
         let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
         let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
-        Source { path: path.to_str().unwrap().into(), size: metadata.len(), modified, changed, number: metadata.ino() }
+        let (size, number) = (metadata.len(), metadata.ino());
+        Some(Source { path: path.to_str().unwrap().into(), size, modified, changed, number, is_fixed: true })
     }
 
-    fn remove(sources: &[Source]) {
-        for source in sources {
+    fn remove(sources: &[Option<Source>]) {
+        for source in sources.iter().flatten() {
             let _ = std::fs::remove_file(std::str::from_utf8(&source.path).unwrap());
         }
     }
@@ -313,10 +380,36 @@ mod tests {
         let (manifest, sources) = (manifest(&[2], Chunks::Columns(columns)), [written("d", b"0123456789")]);
         let session = Session::new(&manifest, &sources);
         assert!(session.open("1").unwrap().unwrap().read_at(0, &mut [0; 5]).is_err());
-        std::fs::write(std::str::from_utf8(&sources[0].path).unwrap(), b"01234567890").unwrap();
+        std::fs::write(std::str::from_utf8(&sources[0].as_ref().unwrap().path).unwrap(), b"01234567890").unwrap();
         assert!(session.check().is_err());
         assert!(Session::new(&manifest, &sources).open("0").is_err());
         remove(&sources);
         assert!(Session::new(&manifest, &sources).open("0").is_err());
+    }
+
+    #[test]
+    fn whole_files_may_change_and_values_may_be_in_memory() {
+        let mut known = Known::default();
+        known.put(0, 0, WHOLE, 0);
+        known.put_inline(1, b"xyz");
+        known.put(2, 0, ASK, 0);
+        let mut sources = [written("e", b"0123456789")];
+        if let Some(source) = &mut sources[0] {
+            source.is_fixed = false;
+        }
+        let manifest = manifest(&[3], Chunks::Known(known.into()));
+        let session = Session::new(&manifest, &sources);
+        assert_eq!(whole(&session, "1").unwrap(), b"xyz");
+        let mut out = [0; 3];
+        assert_eq!(session.read_into("1", &mut out).unwrap(), Some(3));
+        assert_eq!(&out, b"xyz");
+        assert_eq!(session.open("1").unwrap().unwrap().read_at(2, &mut out).unwrap(), 1);
+        assert!(session.read_all("1", 0, 2, &mut Vec::new()).is_err());
+        assert_eq!(session.open("2").err().unwrap().kind, crate::error::Kind::Refused);
+        assert_eq!(whole(&session, "0").unwrap(), b"0123456789");
+        std::fs::write(std::str::from_utf8(&sources[0].as_ref().unwrap().path).unwrap(), b"01").unwrap();
+        session.check().unwrap();
+        assert_eq!(whole(&Session::new(&manifest, &sources), "0").unwrap(), b"01");
+        remove(&sources);
     }
 }

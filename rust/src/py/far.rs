@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -19,7 +20,7 @@ use crate::remote::client::{Client, Cloud, Retries, Setup};
 use crate::remote::failures::Answered;
 use crate::remote::job::Order;
 use crate::remote::located::Located;
-use crate::run::{Failure, Verb};
+use crate::run::{Array, Failure, Verb};
 use crate::scatter::Memory;
 
 /// A client of a store, which arrays share.
@@ -118,9 +119,25 @@ impl Far {
     }
 }
 
-fn order(engine: &Engine, far: &Far, plan: Plan, memory: Memory) -> Order {
+impl Far {
+    /// The same place, for chunks in files.
+    #[must_use]
+    pub fn with_files(&self, py: Python<'_>, located: Arc<Located>) -> Self {
+        Self {
+            client: Arc::clone(&self.client),
+            prefix: Arc::clone(&self.prefix),
+            most: self.most,
+            bytes_in_flight: self.bytes_in_flight,
+            conditions: None,
+            located: Some(located),
+            store: self.store.clone_ref(py),
+        }
+    }
+}
+
+fn order(array: &Arc<Array>, far: &Far, plan: Plan, memory: Memory) -> Order {
     Order {
-        array: Arc::clone(&engine.array),
+        array: Arc::clone(array),
         plan,
         memory,
         client: Arc::clone(&far.client),
@@ -156,23 +173,29 @@ pub fn left<'py>(
 }
 
 /// Fill the caller's array, or store what it holds; return when that is done.
+#[allow(clippy::too_many_arguments)] // all are needed for one call
 pub fn run(
     py: Python<'_>,
-    engine: &Engine,
+    array: &Arc<Array>,
     far: &Far,
     verb: Verb,
     plan: Plan,
     memory: Memory,
     concurrency: Option<usize>,
+    stop: Option<&AtomicBool>,
 ) -> PyResult<Batch> {
-    let orders = vec![order(engine, far, plan, memory)];
+    let orders = vec![order(array, far, plan, memory)];
     let batch = py.detach(|| Batch::start(verb, orders, concurrency, true, None)).map_err(|error| refused(&error))?;
-    wait(py, &batch)?;
+    wait(py, &batch, stop)?;
     Ok(batch)
 }
 
-fn wait(py: Python<'_>, batch: &Batch) -> PyResult<()> {
+/// Wait until all is done, or `stop` is set.
+fn wait(py: Python<'_>, batch: &Batch, stop: Option<&AtomicBool>) -> PyResult<()> {
+    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let asked = || if is_stopped() { Err(Error::refused("stopped")) } else { asked() };
     match py.detach(|| batch.wait(&asked)) {
+        Err(_) if is_stopped() => Ok(()),
         Err(Error { kind: Kind::Interrupted, foreign: Some(foreign), .. }) => {
             Err(super::as_python(foreign).unwrap_or_else(|| unknown("interrupted")))
         }
@@ -217,7 +240,7 @@ impl PyBatch {
             let buffer = buffer_of(&array, verb)?;
             // SAFETY: the buffer is held until all is done.
             let memory = engine.converted(unsafe { memory_of(&buffer, &plan) }, verb)?;
-            orders.push(order(&engine, far, plan, memory));
+            orders.push(order(&engine.array, far, plan, memory));
             buffers.push(buffer);
             engines.push(engine.into());
         }
@@ -228,7 +251,7 @@ impl PyBatch {
 
     /// Wait until all is done.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, &self.batch)
+        wait(py, &self.batch, None)
     }
 
     /// The numbers of the requests that were done since this was last asked.

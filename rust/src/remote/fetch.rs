@@ -151,13 +151,25 @@ impl Place<'_> {
     /// # Errors
     /// If the store fails, the answer is not what was asked for, or the value has changed.
     pub async fn parts(&self, wanted: Vec<Range<u64>>, pin: Option<ObjectMeta>) -> Result<Option<Parts>> {
+        Ok(self.parts_of(wanted, pin).await?.map(|(parts, _)| parts))
+    }
+
+    /// The same, with what the server said about the value; None of that if nothing was asked for.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) async fn parts_of(
+        &self,
+        wanted: Vec<Range<u64>>,
+        pin: Option<ObjectMeta>,
+    ) -> Result<Option<(Parts, Option<ObjectMeta>)>> {
         let if_match = pin.as_ref().and_then(strong);
         let requests = together(wanted).into_iter().map(|range| {
             let if_match = if_match.clone();
             async move { (range.start, self.range(GetRange::Bounded(range), if_match).await) }
         });
         let mut parts = Parts { size: pin.as_ref().map_or(0, |pin| pin.size), parts: Vec::new() };
-        let mut pin = pin;
+        let (mut pin, mut said) = (pin, None);
         for (start, part) in futures_util::future::join_all(requests).await {
             let Some((bytes, meta)) = part? else {
                 return if pin.is_none() { Ok(None) } else { Err(Error::refused("deleted meanwhile")) };
@@ -167,9 +179,10 @@ impl Place<'_> {
             }
             parts.size = meta.size;
             parts.parts.push((start, bytes));
+            said = Some(meta.clone());
             pin = Some(meta);
         }
-        Ok(Some(parts))
+        Ok(Some((parts, said)))
     }
 
     /// Fetch those of the `wanted` ranges that are not in `fetched` yet, and return all together. `pin` is the version of the

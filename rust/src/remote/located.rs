@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use object_store::ObjectMeta;
@@ -13,9 +13,9 @@ use smallvec::smallvec;
 
 use crate::chain::Chain;
 use crate::error::{Error, Result};
-use crate::manifest::{Extent, Manifest, outside};
+use crate::manifest::{Extent, INLINE, Manifest, WHOLE, outside};
 use crate::plan::Piece;
-use crate::remote::answers::Parts;
+use crate::remote::answers::{Parts, are_same};
 use crate::remote::failures::Reason;
 use crate::remote::fetch::{GAP, Place};
 use crate::remote::job::{Job, Members, Target, Tools, is_part};
@@ -31,37 +31,58 @@ const AT_A_TIME: usize = 4096;
 /// After as many decoded bytes, others may use the thread.
 const PATIENCE: usize = 256 * 1024;
 
-/// A file, and the version of it that was opened.
-#[derive(Clone, Debug)]
+/// A file, and the version of it that is read.
+#[derive(Debug)]
 pub struct File {
     /// The path in the store of its client.
     pub path: String,
     /// What messages call it.
     pub key: String,
-    /// Size in bytes.
-    pub size: u64,
-    /// What the server calls this version.
-    pub e_tag: Option<String>,
-    /// The same, of other servers.
-    pub version: Option<String>,
-    /// When it was changed: microseconds since 1970.
-    pub modified: u64,
+    /// The version; the first answer tells it, if it is not known before.
+    pin: OnceLock<ObjectMeta>,
 }
 
+/// What tells versions of a file apart: size in bytes, `ETag`, version, and the time of the last change in microseconds since
+/// 1970.
+pub type Version = (u64, Option<String>, Option<String>, u64);
+
 impl File {
+    /// Describe a file.
+    ///
+    /// # Errors
+    /// If the version says a time that cannot be.
+    pub fn new(path: String, key: String, version: Option<Version>) -> Result<Self> {
+        let file = Self { path, key, pin: OnceLock::new() };
+        if let Some((size, e_tag, version, modified)) = version {
+            let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(modified));
+            let last_modified = modified.ok_or_else(|| Error::refused("a date out of range"))?.into();
+            // A path that is none is refused when it is asked for.
+            let location = file.path().unwrap_or_default();
+            let _ = file.pin.set(ObjectMeta { location, last_modified, size, e_tag, version });
+        }
+        Ok(file)
+    }
+
     fn path(&self) -> Result<Path> {
         Path::parse(&self.path).map_err(|error| Error::refused(error.to_string()))
     }
 
-    fn pin(&self) -> Result<ObjectMeta> {
-        let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(self.modified));
-        Ok(ObjectMeta {
-            location: self.path()?,
-            last_modified: modified.ok_or_else(|| Error::refused("a date out of range"))?.into(),
-            size: self.size,
-            e_tag: self.e_tag.clone(),
-            version: self.version.clone(),
-        })
+    /// The version, as far as it is known.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        let ObjectMeta { last_modified, size, e_tag, version, .. } = self.pin.get()?;
+        let since = SystemTime::from(*last_modified).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let modified = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+        Some((*size, e_tag.clone(), version.clone(), modified))
+    }
+
+    /// Check that an answer is of the version that is read: if several first requests are on their way, one decides.
+    fn check(&self, meta: &ObjectMeta) -> Result<()> {
+        let known = self.pin.get_or_init(|| meta.clone());
+        if known.size != meta.size || !are_same(known, meta) {
+            return Err(Error::refused("a file of another version"));
+        }
+        Ok(())
     }
 }
 
@@ -71,7 +92,7 @@ pub struct Located {
     /// The chunks.
     pub manifest: Arc<Manifest>,
     /// The files, all of one client.
-    pub files: Arc<Vec<File>>,
+    pub files: Arc<Vec<Option<Arc<File>>>>,
 }
 
 impl Located {
@@ -80,7 +101,18 @@ impl Located {
     }
 
     fn file(&self, number: u32) -> Result<&File> {
-        self.files.get(number as usize).ok_or_else(outside)
+        self.files.get(number as usize).and_then(Option::as_deref).ok_or_else(outside)
+    }
+
+    fn inline(&self, coords: &[u64]) -> Option<&Arc<[u8]>> {
+        self.manifest.inline(self.manifest.number(coords)?)
+    }
+
+    /// The number of the file of a chunk, and the version of it that is read, if that is known.
+    #[must_use]
+    pub fn version(&self, coords: &[u64]) -> Option<(u32, Version)> {
+        let file = self.find(coords).ok()??.file;
+        Some((file, self.file(file).ok()?.version()?))
     }
 
     /// What messages call the file of a chunk.
@@ -178,6 +210,9 @@ fn together(job: &Job, at: usize, numbers: Range<usize>) -> VecDeque<Members> {
 fn place_of(job: &Job, number: usize) -> Option<(u32, Range<u64>)> {
     let piece = job.order.plan.piece(number);
     let extent = job.order.located.as_ref()?.find(&piece.coords).ok()??;
+    if extent.length == INLINE {
+        return None;
+    }
     let chain = job.order.array.chain_of(&piece.coords).ok()?;
     let ranges = ranges_of(chain, &piece, is_part(&piece, chain), &extent).ok()?;
     let start = ranges.iter().map(|range| range.start).min()?;
@@ -189,6 +224,9 @@ fn place_of(job: &Job, number: usize) -> Option<(u32, Range<u64>)> {
 fn ranges_of(chain: &Chain, piece: &Piece, is_part: bool, extent: &Extent) -> Result<Vec<Range<u64>>> {
     let Extent { offset, length, parts, stride, .. } = *extent;
     let stop = extent.stop()?;
+    if length == WHOLE {
+        return Ok(std::iter::once(offset..stop).collect());
+    }
     if parts == 1 && is_part && chain.reads_runs() {
         let runs = chain.runs_of(&piece.selection)?;
         if runs.iter().map(|run| run.end - run.start).sum::<u64>() <= chain.layout.nbytes as u64 / 2 {
@@ -216,6 +254,9 @@ pub(super) async fn read(tools: &Tools, targets: &[Target<'_>]) -> Vec<Failed> {
     for (at, target) in targets.iter().enumerate() {
         match Found::of(target) {
             Ok(None) => failed.extend(missing(tools, target).err().map(|error| (at, error))),
+            Ok(Some((place, _))) if place.extent.length == WHOLE => {
+                failed.extend(whole(tools, target, place).await.err().map(|error| (at, error)));
+            }
             Ok(Some((place, ranges))) => {
                 wanted.extend(ranges);
                 found.push((at, target, place));
@@ -246,20 +287,46 @@ pub(super) async fn read(tools: &Tools, targets: &[Target<'_>]) -> Vec<Failed> {
     failed
 }
 
+/// Put a chunk into place that is not stored, or in memory.
 fn missing(tools: &Tools, target: &Target<'_>) -> Result<()> {
-    let chain = target.job.order.array.chain_of(&target.piece.coords)?;
-    tools.each(std::slice::from_ref(target), |target, _| target.fill_missing(chain))
+    let order = &target.job.order;
+    let chain = order.array.chain_of(&target.piece.coords)?;
+    let inline = order.located.as_ref().and_then(|located| located.inline(&target.piece.coords));
+    tools.each(std::slice::from_ref(target), |target, scratch| match inline {
+        None => target.fill_missing(chain),
+        Some(bytes) if bytes.len() as u64 > order.most => Err(Error::refused("larger than a value may be")),
+        Some(bytes) => target.place(chain, bytes, scratch),
+    })
 }
 
 async fn fetch(job: &Job, file: &File, wanted: Vec<Range<u64>>) -> Result<Parts> {
     let most = wanted.iter().map(|range| range.end).max().unwrap_or(0);
     let place = Place { live: &job.live, path: file.path()?, most };
-    let pin = file.pin()?;
-    let parts = place.parts(wanted, Some(pin)).await?.ok_or_else(|| Error::refused("the file is gone"))?;
-    if parts.size != file.size {
-        return Err(Error::refused("a file of another size"));
+    let (parts, meta) = place.parts_of(wanted, file.pin.get().cloned()).await?.ok_or_else(gone)?;
+    if let Some(meta) = meta {
+        if most > meta.size {
+            return Err(Error::refused("a file that ends before a chunk does"));
+        }
+        file.check(&meta)?;
     }
     Ok(parts)
+}
+
+fn gone() -> Error {
+    Error::refused("the file is gone")
+}
+
+/// Fetch a file that is a chunk. Like a value in a directory, it may be replaced.
+async fn whole(tools: &Tools, target: &Target<'_>, mut found: Found<'_>) -> Result<()> {
+    let job = target.job;
+    let place = Place { live: &job.live, path: found.file.path()?, most: job.order.most };
+    let bytes = {
+        let _permit = job.live.gate.pass().await;
+        place.whole(None).await?.ok_or_else(gone)?
+    };
+    found.extent.length = bytes.len() as u64;
+    let parts = Parts { size: found.extent.length, parts: vec![(0, bytes)] };
+    found.put(tools, target, &parts)
 }
 
 /// A chunk that is stored.
@@ -270,13 +337,17 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Return where the chunk of a target is, and the ranges that are needed of it; None if it is not stored.
+    /// Return where the chunk of a target is, and the ranges that are needed of it; None if it is in no file.
     fn of(target: &Target<'a>) -> Result<Option<(Self, Vec<Range<u64>>)>> {
         let order = &target.job.order;
         let located = order.located.as_ref().ok_or_else(outside)?;
         let Some(extent) = located.find(&target.piece.coords)? else { return Ok(None) };
+        if extent.length == INLINE {
+            return Ok(None);
+        }
         let (chain, file) = (order.array.chain_of(&target.piece.coords)?, located.file(extent.file)?);
-        if extent.size()? > order.most || extent.stop()? > file.size {
+        let size = file.pin.get().map_or(u64::MAX, |pin| pin.size);
+        if extent.length != WHOLE && (extent.size()? > order.most || extent.stop()? > size) {
             return Err(Error::refused("larger than a value may be, or than its file"));
         }
         let is_part = target.is_part(chain);

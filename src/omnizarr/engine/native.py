@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from omnizarr.indexing import Plan
 from omnizarr.model import thawed
 from omnizarr.settings import engines
 from omnizarr.stores import Store, conflicts, verbs
-from omnizarr.stores.access import Access, Client, Remote
+from omnizarr.stores.access import Access, Client, Finder, Remote
 from omnizarr.stores.base import Request
 from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
@@ -105,10 +105,11 @@ def engine_of(binding: Binding) -> Any:
             "most_in_flight": binding.most_in_flight,
             "is_conditional": store.features.exclusion == "condition",
         }
-        if (remote := _remote(native, binding, verbs.access(store))) is not None:
+        if (remote := _remote(native, _Limits.of(binding), verbs.access(store))) is not None:
             where["remote"] = remote
         else:
-            return native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **where)
+            lookup = _lookup(native, binding, store, names)
+            return native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **where, **lookup)
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     return native.Engine(codecs, names, store, **where)
@@ -123,7 +124,7 @@ def _located(native: Any, binding: Binding, store: Store, head: str) -> tuple[St
         return None
     where: dict[str, Any] = {}
     if isinstance(found.files, Remote):
-        remote = None if binding.cache is not None else _remote(native, binding, found.files.access)
+        remote = None if binding.cache is not None else _remote(native, _Limits.of(binding), found.files.access)
         if remote is None or not hasattr(native, "Versions"):
             return None  # only the reference engine keeps chunks of remote files
         where["remote"] = remote
@@ -143,6 +144,47 @@ def _located(native: Any, binding: Binding, store: Store, head: str) -> tuple[St
         located = native.Manifest(sources, found.grid, columns=columns)
     store = found.files.store if isinstance(found.files, Remote) else store
     return store, {**where, "manifest": located, "skipping": skipping}
+
+
+def _lookup(native: Any, binding: Binding, store: Store, names: tuple[str, str, str, str]) -> dict[str, Any]:
+    """Return what finds chunks in files when they are first needed; nothing if they do not lie in files."""
+    if binding.cache is not None or not hasattr(native, "Lookup"):
+        return {}
+    places = verbs.places(store, names[0].rpartition("/")[0])
+    if places is None:
+        return {}
+    finder = _Finder(native, _Limits.of(binding), places)
+    return {"lookup": native.Lookup(finder, names, binding.grid.grid_shape)}
+
+
+class _Finder:
+    """What the native engine asks where chunks lie. It holds no binding, which holds it."""
+
+    __slots__ = ("_limits", "_native", "_places")
+
+    def __init__(self, native: Any, limits: _Limits, places: Finder) -> None:
+        self._native, self._limits, self._places = native, limits, places
+
+    def find(self, keys: Sequence[str], numbers: bytes) -> tuple[Any, ...] | None:
+        """Return where chunks lie; None if the store is to be asked for all chunks of the array."""
+        try:
+            found = self._places.find(keys, memoryview(numbers).cast("Q"))
+        except OmnizarrError as error:  # the reference engine raises it, with the chunk
+            raise NotImplementedError from error
+        if found is None:
+            return None
+        way = None
+        if found.way is not None:
+            store, access = found.way
+            remote = _remote(self._native, self._limits, access)
+            if remote is None:
+                return None
+            way = remote, store
+        return (*found[:-1], way)
+
+    def opened(self, versions: Sequence[Any]) -> None:
+        """Tell the store which versions of files were read."""
+        self._places.opened(versions)
 
 
 def _sources_of(native: Any, files: tuple[tuple[str, int, int, int, int], ...] | Remote) -> Any:
@@ -205,7 +247,19 @@ def fetches() -> bool:
 _Remote = tuple[Any, str, int, int, tuple[bool, float] | None]
 
 
-def _remote(native: Any, binding: Binding, access: Access | None) -> _Remote | None:
+class _Limits(NamedTuple):
+    """How large a value may be, and how many bytes may be in flight."""
+
+    most_stored: int
+    bytes_in_flight: int
+
+    @classmethod
+    def of(cls, binding: Binding) -> _Limits:
+        """Return those of an array."""
+        return cls(binding.chain.most_stored, binding.policy.bytes_in_flight)
+
+
+def _remote(native: Any, limits: _Limits, access: Access | None) -> _Remote | None:
     """Return the native client of a store, and its limits and conditions.
 
     Return None if the store itself must be asked for each value.
@@ -216,8 +270,8 @@ def _remote(native: Any, binding: Binding, access: Access | None) -> _Remote | N
     if client is None:
         return None
     conditions = (access.are_conditions_doubtful, conflicts.PATIENCE) if access.has_conditions else None
-    most = min(access.max_value_bytes, binding.chain.most_stored)
-    return client, access.prefix, most, binding.policy.bytes_in_flight, conditions
+    most = min(access.max_value_bytes, limits.most_stored)
+    return client, access.prefix, most, limits.bytes_in_flight, conditions
 
 
 def _client(native: Any, access: Access) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from omnizarr.stores.base import Store
@@ -84,3 +85,32 @@ class Chunks(NamedTuple):
     """Where they lie, by number."""
     files: tuple[tuple[str, int, int, int, int], ...] | Remote
     """Of files of this machine: path without links, size in bytes, and time of the last change in nanoseconds."""
+
+
+class Found(NamedTuple):
+    """Where some chunks lie, as the native engine gets it."""
+
+    columns: tuple[Any, Any, Any]
+    """Offsets, lengths, and numbers of files: buffers of 64, 64 and 32 bits for each chunk."""
+    values: Mapping[int, bytes]
+    first: int
+    """The number of the first file that is new."""
+    near: Sequence[tuple[tuple[str, int, int, int, int], bool]]
+    """New files of this machine: what `File.status` says, and whether that must stay the same."""
+    far: Sequence[tuple[str, str, Opened | None]]
+    """New files elsewhere: path in the store of the client, key in messages, and the version that is read, if known."""
+    way: tuple[Store, Access] | None
+    """How files elsewhere are reached."""
+
+
+class Finder(Protocol):
+    """What finds chunks of one array in files when they are first needed."""
+
+    def find(self, keys: Sequence[str], numbers: memoryview) -> Found | None:
+        """Return where chunks lie; None if the store is to be asked for all of this array. Raises OmnizarrError.
+
+        `numbers` has 64 bits for each key: the number of the chunk in the C order of the grid.
+        """
+
+    def opened(self, versions: Sequence[tuple[int, tuple[int, str | None, str | None, int]]]) -> None:
+        """Learn which versions of files have been read, by number: the store reads the same."""

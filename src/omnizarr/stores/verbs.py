@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from omnizarr.errors import Function, NotRepresentableError, Remedy, StoreLimitError
 from omnizarr.stores import pool
-from omnizarr.stores.access import Access, Chunks
+from omnizarr.stores.access import Access, Chunks, Finder
 from omnizarr.stores.base import (
     TOO_LARGE,
     Buffer,
@@ -273,6 +273,15 @@ def chunks(store: Store, prefix: str) -> Chunks | None:
     """Return where the chunks of the array whose keys begin with `prefix` lie in files that the native engine can read.
 
     None if they are values of their own. This reads the index of the array.
+    """
+    return None
+
+
+@verb("prefix", "get", bypasses=True)
+def places(store: Store, prefix: str) -> Finder | None:
+    """Return what finds chunks of the array whose keys begin with `prefix` in files that the native engine can read.
+
+    None if they are values of their own, or `chunks` says where all of them lie. This looks for nothing yet.
     """
     return None
 

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from omnizarr.errors import ConflictError, StaleError, StoreError
 from omnizarr.stores import verbs
 from omnizarr.stores.access import Opened
-from omnizarr.stores.base import Buffer, Buffers, Parts, Reader, Span, Store
+from omnizarr.stores.base import Buffer, Buffers, Parts, Reader, Span, Store, fill
 from omnizarr.stores.local import files
 from omnizarr.stores.local.directory import LocalStore
 
@@ -129,6 +129,68 @@ class File:
             self.read([(0, min(1, self.size or 0))])
         version: Opened | None = reads.version
         return version
+
+    # -- files that are not opened before they are read ------------------------------------
+
+    def recorded(self, *, is_fixed: bool) -> tuple[str, int, int, int, int] | None:
+        """Return what `status` says of a file of this machine, as it was first seen; None if there is no file.
+
+        Of one that may change, return the path only.
+        """
+        path = os.path.realpath(self.path)
+        if not is_fixed:
+            return path, 0, 0, 0, 0
+        status = self.status if self._record() else None
+        return None if status is None else (path, *status[1:])
+
+    def _record(self) -> bool:
+        """Record what shows that a file of this machine is the same, and return whether there is one."""
+        if self.size is None and self.marker is None:
+            try:
+                self.size, self.marker = self._status()
+            except StoreError:
+                return False
+        return True
+
+    @property
+    def known_version(self) -> Opened | None:
+        """The version in an object store that has been read; None if none has."""
+        version: Opened | None = getattr(self._reads, "version", None)
+        return version
+
+    def adopt(self, size: int, e_tag: str | None, version: str | None, modified: int) -> None:
+        """Read the version that somebody else has read."""
+        reads: Any = self._reads if self._pinned() else None
+        if hasattr(reads, "adopt"):
+            reads.adopt(Opened(size, e_tag, version, modified))
+
+    def pieces(self, spans: Sequence[Span]) -> Buffers | None:
+        """Return parts of the file, shorter ones where it ends; None if it does not exist.
+
+        What shows that it is the same is recorded by the first call. Raises StaleError if it is not the same any more.
+        """
+        if self.is_local and not self._record():
+            return None
+        if self._pinned() or len(spans) != 1:
+            parts = self._parts(spans)
+        else:
+            part = self.store.get(self.key, spans[0])
+            parts = None if part is None else [part]
+        if parts is not None and self.is_local:
+            self._check_local()
+        return parts
+
+    def pieces_into(self, out: memoryview, start: int) -> int | None:
+        """Fill `out` from byte `start` on, and return how many bytes there were; otherwise like `pieces`."""
+        if not self.is_local:
+            parts = self.pieces([(start, start + out.nbytes)])
+            return None if parts is None else fill(out, memoryview(parts[0]))
+        if not self._record():
+            return None
+        found = verbs.read_into(self.store, self.key, out, start)
+        if found is not None:
+            self._check_local()
+        return found
 
     # -- reading -----------------------------------------------------------------------
 

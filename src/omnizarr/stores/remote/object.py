@@ -155,6 +155,12 @@ class _Pinned:
         modified = max(0, since // timedelta(microseconds=1))
         return Opened(meta["size"], meta["e_tag"], meta["version"], modified)
 
+    def adopt(self, version: Opened) -> None:
+        """Read that version, if none has been read yet."""
+        changed = _EPOCH + timedelta(microseconds=version.modified)
+        meta = {"last_modified": changed, "size": version.size, "e_tag": version.e_tag, "version": version.version}
+        self._pins.setdefault("pin", meta)
+
 
 class ObjectStore(Store):
     """A store in an object store, through obstore.

@@ -41,11 +41,14 @@ from omnizarr.errors import MissingDependencyError, Remedy, Setting, StoreError,
 from omnizarr.settings import config
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
+from omnizarr.stores.manifests.manifest import NOT_STORED
+from omnizarr.stores.manifests.places import ASK, WHOLE, Columns, Name
 from omnizarr.support import extras
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
     from omnizarr.stores.remote import reference_templates as templates
 else:
@@ -88,6 +91,9 @@ class References(Protocol):
     def find(self, key: str) -> Reference | None:
         """Return the reference of `key`; None if it is not in the set. Raises StoreError for an invalid reference."""
 
+    def columns(self, keys: Sequence[str], numbers: NDArray[np.uint64]) -> Columns:
+        """Return the references of chunks of one array as columns, by key and by number in the C order of the grid."""
+
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield all keys that begin with `prefix`, which is empty or ends with a slash."""
 
@@ -126,6 +132,28 @@ class Table:
         """Return the value or target of `key`."""
         return reference_of(key, self._entries[key]) if key in self._entries else None
 
+    def columns(self, keys: Sequence[str], numbers: NDArray[np.uint64]) -> Columns:
+        """Return the references of chunks as columns. A reference that is not valid is left to `find`."""
+        entries, names = self._entries, dict[Name, int]()
+        places: list[tuple[int, int, int]] = []
+        values: dict[int, bytes] = {}
+        url, file = _NO_URL, 0  # of the chunk before
+        for index, key in enumerate(keys):
+            value = entries.get(key)
+            if type(value) is list and len(value) == 3:  # most are so, and mostly of the same file
+                name, offset, length = value
+                if type(offset) is type(length) is int and 0 <= offset < _END and 0 <= length < _END:
+                    if name is not url:
+                        if not isinstance(name, str | None):
+                            places.append(_ASKED)
+                            continue
+                        url, file = name, names.setdefault(Name(name, is_whole=False), len(names))
+                    places.append((offset, length, file))
+                    continue
+            places.append(_place_of(key, value, int(numbers[index]), names, values))
+        offsets, lengths, files = np.array(places, np.uint64).reshape(-1, 3).T
+        return Columns(offsets, lengths.copy(), files.astype(np.uint32), list(names), values)
+
     @property
     def _keys(self) -> list[str]:
         if self._sorted is None:
@@ -157,6 +185,30 @@ class Table:
         """Return the first target."""
         found = (reference_of(key, value) for key, value in self._entries.items() if isinstance(value, list | tuple))
         return next((each for each in found if isinstance(each, Target)), None)
+
+
+_NO_URL: Final = object()
+_END: Final = 1 << 62
+_ASKED: Final = (0, ASK, 0)
+
+
+def _place_of(
+    key: str, value: Any, number: int, names: dict[Name, int], values: dict[int, bytes]
+) -> tuple[int, int, int]:
+    """Return offset, length and number of the file of a reference; keep the bytes of one that is a value."""
+    if value is None:
+        return 0, NOT_STORED, 0
+    try:
+        found = reference_of(key, value)
+    except StoreError:
+        return _ASKED
+    if isinstance(found, bytes):
+        values[number] = found
+        return 0, NOT_STORED, 0
+    file = names.setdefault(Name(found.url, found.length is None), len(names))
+    if found.length is None:
+        return 0, WHOLE, file
+    return (found.offset, found.length, file) if max(found.offset, found.length) < _END else _ASKED
 
 
 class _Source(NamedTuple):
@@ -449,7 +501,7 @@ class _Array:
 class _Part:
     """The references of one file."""
 
-    paths: Any
+    paths: _Words | None
     offsets: Any
     sizes: Any
     raws: Any
@@ -463,13 +515,71 @@ class _Part:
         if isinstance(raw, str):
             return _inline("", raw)
         path = None if self.paths is None else self.paths[index]
-        if not isinstance(path, str):
+        if path is None:
             return None
         offset, size = int(self.offsets[index]), int(self.sizes[index])
         return Target(path) if offset == size == 0 else Target(path, offset, size)
 
     def __len__(self) -> int:
         return next(len(column) for column in (self.paths, self.raws, ()) if column is not None)
+
+    def columns(self, rows: NDArray[np.int64], numbers: NDArray[np.uint64]) -> Columns:
+        """Return some rows. `numbers` are those of their chunks. Rows that are not valid are left to `find`."""
+        values: dict[int, bytes] = {}
+        length = np.full(len(rows), NOT_STORED, np.uint64)
+        offset, file = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint32)
+        names: list[Name] = []
+        if self.paths is not None:
+            codes = self.paths.codes[rows]
+            used, places = np.unique(codes, return_inverse=True)
+            starts, sizes = _integers(self.offsets, rows), _integers(self.sizes, rows)
+            is_whole = (starts == 0) & (sizes == 0)
+            # Two names for each file: of its parts, and of all of it.
+            words = [None if code < 0 else self.paths.words[code] for code in used.tolist()]
+            names = [Name(word, kind) for kind in (False, True) for word in words]
+            offset = np.maximum(starts, 0).astype(np.uint64)
+            length = np.where(is_whole, np.uint64(WHOLE), np.maximum(sizes, 0).astype(np.uint64))
+            length[(starts < 0) | (sizes < 0)] = ASK
+            length[codes < 0] = NOT_STORED
+            file = (places + is_whole * len(used)).astype(np.uint32)
+        if self.raws is not None:
+            for index, row in enumerate(rows.tolist()):
+                raw = self.raws[row]
+                if isinstance(raw, str | bytes):
+                    length[index] = NOT_STORED
+                    try:
+                        values[int(numbers[index])] = raw if isinstance(raw, bytes) else _inline("", raw)
+                    except StoreError:
+                        length[index] = ASK
+        return Columns(offset, length, file, names, values)
+
+
+class _Words:
+    """A column of text in which the same few words repeat."""
+
+    __slots__ = ("codes", "words")
+
+    def __init__(self, words: Sequence[str], codes: NDArray[np.int64]) -> None:
+        self.words = words
+        self.codes = codes
+        """Positions in `words`; -1 for none."""
+
+    def __getitem__(self, index: int) -> str | None:
+        code = self.codes[index]
+        return None if code < 0 else self.words[code]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def _integers(column: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return rows of a column of integers; -1 for what is none, and for what is too large."""
+    found = np.asarray(column[rows])
+    if found.dtype.kind == "i":
+        return found.astype(np.int64)
+    found = found.astype(np.float64) if found.dtype.kind not in "uf" else found
+    is_sound = (found >= 0) & (found < float(_END)) if found.dtype.kind == "f" else found < _END
+    return np.where(is_sound, found, -1).astype(np.int64)
 
 
 class Partitions:
@@ -524,12 +634,40 @@ class Partitions:
         found = self._table.find(key)
         if found is not None:
             return found
-        for end in (position for position, character in enumerate(key) if character == "/"):
-            array = self._arrays.get(key[:end])
+        for path in self._above(key):
+            array = self._arrays.get(path)
             if array is not None:
-                number = array.number_of(key[end + 1 :])
-                return None if number is None else self._at(key[:end], number)
+                number = array.number_of(key[len(path) + 1 :])
+                return None if number is None else self._at(path, number)
         return None
+
+    def columns(self, keys: Sequence[str], numbers: NDArray[np.uint64]) -> Columns:
+        """Return the references of chunks as columns. Of an array, each file is read once, if it is needed."""
+        first = keys[0] if keys else ""
+        path = next((path for path in self._above(first) if path in self._arrays), None)
+        if path is None or self._arrays[path].nchunks >= _END:
+            return self._table.columns(keys, numbers)
+        offsets, lengths = np.zeros(len(keys), np.uint64), np.full(len(keys), ASK, np.uint64)
+        files = np.zeros(len(keys), np.uint32)
+        names: list[Name] = []
+        values: dict[int, bytes] = {}
+        records, rows = np.divmod(numbers.astype(np.int64), self._record_size)
+        for record in np.unique(records).tolist():
+            at = np.flatnonzero(records == record)
+            part = self._part(path, record)
+            if part is None:
+                lengths[at] = NOT_STORED
+                continue
+            at = at[rows[at] < len(part)]  # `find` says of the others what is wrong
+            found = part.columns(rows[at], numbers[at])
+            offsets[at], lengths[at], files[at] = found.offsets, found.lengths, found.files + np.uint32(len(names))
+            names += found.names
+            values.update(found.values)
+        return Columns(offsets, lengths, files, names, values)
+
+    @staticmethod
+    def _above(key: str) -> Iterator[str]:
+        return (key[:end] for end, character in enumerate(key) if character == "/")
 
     def _at(self, path: str, number: int) -> Reference | None:
         record, index = divmod(number, self._record_size)
@@ -678,11 +816,24 @@ def _columns(data: bytes) -> dict[str, Any]:
         groups = [read.metadata.row_group(number) for number in range(read.metadata.num_row_groups)]
         _check_size(sum(group.total_byte_size for group in groups))
         table = read.read(columns=[name for name in names if name in read.schema_arrow.names], use_threads=False)
-        found = {name: _values_of(table[name].combine_chunks()) for name in table.column_names}
-    if "path" in found:  # the same few names repeat
-        names_of: dict[Any, Any] = {}
-        found["path"] = np.array([names_of.setdefault(path, path) for path in found["path"]], object)
+        columns = {name: table[name].combine_chunks() for name in table.column_names}
+        found = {name: (_words_of if name == "path" else _values_of)(each) for name, each in columns.items()}
+    if "path" in found and not isinstance(found["path"], _Words):
+        found["path"] = _words_of(found["path"])
     return found
+
+
+def _words_of(column: Any) -> _Words:
+    """Return a column of text or nothing."""
+    if hasattr(column, "dictionary"):
+        words = column.dictionary.to_pylist()
+        codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if len(set(words)) == len(words) and all(isinstance(word, str) for word in words):
+            return _Words(words, codes)
+        column = _values_of(column)
+    known: dict[str, int] = {}
+    given = [known.setdefault(word, len(known)) if isinstance(word, str) else -1 for word in column]
+    return _Words(list(known), np.array(given, np.int64))
 
 
 def _values_of(column: Any) -> Any:

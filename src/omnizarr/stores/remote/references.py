@@ -45,7 +45,9 @@ from omnizarr.stores.base import (
     fill,
     parts_of,
 )
+from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.parts import ALL, PartStore, Wanted
+from omnizarr.stores.manifests.places import Columns, Name, Places
 from omnizarr.stores.ranges import Range
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import reference_sets
@@ -62,6 +64,7 @@ else:
 
 T = TypeVar("T")
 
+_MOST_FILES: Final = 1 << 16
 _NODES: Final = ("zarr.json", ".zgroup", ".zarray", METADATA)
 """Documents that show that a directory, which a server may not list, is a hierarchy."""
 
@@ -148,6 +151,10 @@ class ReferenceStore(PartStore):
             )
         self._targets = Targets(given, base, url)
         self._features: Features | None = None
+        self._files: dict[str | None, File] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_files": {}}  # what other processes find is theirs to record
 
     @classmethod
     def from_filesystem(cls, fs: Any) -> ReferenceStore:
@@ -209,12 +216,14 @@ class ReferenceStore(PartStore):
         If the target is a whole file, it may have at most `most` bytes.
         """
 
-        def read(store: Store, name: str) -> Buffers | None:
-            wanted = [_within(target, span) for span in spans]
-            if len(wanted) != 1:
-                return verbs.get_spans(store, name, wanted)
-            if target.length is not None or spans[0] != ALL:
-                part = store.get(name, wanted[0])
+        def read(file: File) -> Buffers | None:
+            if target.length is not None:
+                return file.pieces([_within(target, span) for span in spans])
+            store, name = file.store, file.key
+            if len(spans) != 1:
+                return verbs.get_spans(store, name, spans)
+            if spans[0] != ALL:
+                part = store.get(name, spans[0])
             else:
                 part = store.get(name) if most is None else verbs.get_within(store, name, most)
             return None if part is None else [part]
@@ -235,18 +244,27 @@ class ReferenceStore(PartStore):
         if not isinstance(found, Target):
             return None if found is None else fill(out, memoryview(found)[start:])
         if found.length is None:
-            return self._ask(key, found, lambda store, name: verbs.read_into(store, name, out, start))
+            return self._ask(key, found, lambda file: verbs.read_into(file.store, file.key, out, start))
         size = max(0, found.length - start)
         room = out.cast("B")[:size]
-        there = self._ask(key, found, lambda store, name: verbs.read_into(store, name, room, found.offset + start))
+        there = self._ask(key, found, lambda file: file.pieces_into(room, found.offset + start))
         if there < len(room):
             raise self._too_short(key, found, there, len(room))
         return size
 
-    def _ask(self, key: str, target: Target, ask: Callable[[Store, str], T | None]) -> T:
-        """Return the answer of the target's store. Raises StoreError if it fails, or if the file does not exist."""
+    def _file(self, url: str | None) -> File:
+        """Return a file, and what shows that it is the same. Raises what `Targets.locate` raises."""
+        found = self._files.get(url)
+        if found is None:
+            if len(self._files) >= _MOST_FILES:
+                self._files.clear()
+            found = self._files.setdefault(url, File(*self._targets.locate(url)))
+        return found
+
+    def _ask(self, key: str, target: Target, ask: Callable[[File], T | None]) -> T:
+        """Return what is asked of a file. Raises StoreError if that fails, or if the file does not exist."""
         try:
-            answer = ask(*self._targets.locate(target.url))
+            answer = ask(self._file(target.url))
         except OmnizarrError as error:
             failure = type(error)(
                 f"the reference leads to {_shown(target)}, which cannot be read: {error.message}",
@@ -281,7 +299,7 @@ class ReferenceStore(PartStore):
         found = self._find(key)
         if found is None or isinstance(found, bytes):
             return None if found is None else len(found)
-        return self._ask(key, found, lambda store, name: store.size(name)) if found.length is None else found.length
+        return self._ask(key, found, lambda file: file.store.size(file.key)) if found.length is None else found.length
 
     @answers(verbs.extents)
     def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, Extent | Buffer | None]]:
@@ -309,13 +327,18 @@ class ReferenceStore(PartStore):
             raise NotRepresentableError("the file of a reference has no path or URL", store=repr(self), key=key)
         return base + name
 
+    @answers(verbs.places)
+    def _places(self, prefix: str) -> Places:
+        """Return what finds the references of an array for the native engine."""
+        return Places(_Found(self))
+
     @answers(verbs.stamp)
     def _stamp(self, key: str) -> Hashable | None:
         """Return the stamp of the file, and the part of it."""
         found = self._find(key)
         if not isinstance(found, Target):
             return found
-        stamp = self._ask(key, found, lambda store, name: (verbs.stamp(store, name),))[0]
+        stamp = self._ask(key, found, lambda file: (verbs.stamp(file.store, file.key),))[0]
         return None if stamp is None else (*found, stamp)
 
     # -- listing ------------------------------------------------------------------
@@ -344,6 +367,28 @@ class ReferenceStore(PartStore):
 
     def __repr__(self) -> str:
         return f"ReferenceStore({self.place!r})"
+
+
+class _Found:
+    """Where references lead, for the native engine."""
+
+    def __init__(self, store: ReferenceStore) -> None:
+        self._store = store
+
+    def place(self, key: str) -> tuple[Name, int, int | None] | bytes | None:
+        """Return one reference."""
+        found = self._store._set.find(key)  # noqa: SLF001 - of this module
+        if not isinstance(found, Target):
+            return found
+        return Name(found.url, found.length is None), found.offset, found.length
+
+    def columns(self, keys: Sequence[str], numbers: Any) -> Columns:
+        """Return references as columns."""
+        return self._store._set.columns(keys, numbers)  # noqa: SLF001 - of this module
+
+    def file(self, name: Name) -> File:
+        """Return a file."""
+        return self._store._file(name.url)  # noqa: SLF001 - of this module
 
 
 def _within(target: Target, span: Span) -> Span:
