@@ -84,10 +84,15 @@ def _columns(numbers: Any, addresses: Any, lengths: Any, masks: Any) -> _Columns
     count = len(numbers)
     return (
         np.ascontiguousarray(numbers, np.int64),
-        np.ascontiguousarray(addresses, np.uint64),
-        np.ascontiguousarray(np.broadcast_to(np.asarray(lengths, np.uint64), count)),
-        np.array(np.broadcast_to(np.asarray(masks, np.uint32), count)),
+        _column(addresses, count, np.uint64),
+        _column(lengths, count, np.uint64),
+        _column(masks, count, np.uint32),
     )
+
+
+def _column(values: Any, count: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
+    """Return a column of its own memory; one number is that of all rows."""
+    return np.full(count, values, dtype) if isinstance(values, int) else np.array(values, dtype)
 
 
 def chunk_bytes(dataset: Dataset) -> int:

@@ -95,7 +95,8 @@ class Dataset:
 
 def is_dataset(header: Header) -> bool:
     """Return whether an object is a dataset."""
-    return header.find(messages.LAYOUT) is not None and header.find(messages.DATASPACE) is not None
+    kinds = {each.kind for each in header.messages}
+    return messages.LAYOUT in kinds and messages.DATASPACE in kinds
 
 
 def read(header: Header) -> Dataset:
@@ -114,7 +115,7 @@ def read(header: Header) -> Dataset:
         dataspace,
         _fill(header, datatype),
         layout,
-        () if chain is None else _filters(chain),
+        () if chain is None else source.parsed(chain, _filters),
         header.find(messages.EXTERNAL) is not None,
     )
 

@@ -212,6 +212,10 @@ class Dataspace:
 
 def dataspace(cursor: Cursor) -> Dataspace:
     """Return the dataspace of a message."""
+    return cursor.source.parsed(cursor, _dataspace)
+
+
+def _dataspace(cursor: Cursor) -> Dataspace:
     version = cursor.version("the dataspace", 1, 2)
     rank, flags = cursor.uint(1), cursor.uint(1)
     if version == 1:
@@ -233,6 +237,10 @@ def dataspace(cursor: Cursor) -> Dataspace:
 
 def datatype(cursor: Cursor) -> Datatype:
     """Return the datatype that begins at a cursor, which it moves to the end of the datatype."""
+    return cursor.source.parsed(cursor, _outermost)
+
+
+def _outermost(cursor: Cursor) -> Datatype:
     return _datatype(cursor, 0)
 
 

@@ -6,6 +6,7 @@ Spec: HDF5 File Format Specification, IV.A "Data Object Headers".
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,8 @@ DATASPACE, LINK_INFO, DATATYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT = 0x01, 0
 FILTERS, ATTRIBUTE, SHARED_TABLE, CONTINUATION, SYMBOL_TABLE = 0x0B, 0x0C, 0x0F, 0x10, 0x11
 CHUNK_RANK, ATTRIBUTE_INFO, REFERENCES = 0x13, 0x15, 0x16
 
+_HEAD: Final = struct.Struct("<HHB3x")  # of a message: type, bytes, flags
+_SHORT: Final = struct.Struct("<BHB")  # the same in new headers
 _SHARED: Final = 2
 _MUST_KNOW: Final = 1 << 7  # "fail if unknown, always"
 _LAST: Final = 0x18  # the highest type of a message that the specification defines
@@ -64,7 +67,10 @@ class Header:
 
     def find(self, kind: int) -> Cursor | None:
         """Return a cursor over the first message of a type; None if there is none."""
-        return next(self.each(kind), None)
+        for each in self.messages:
+            if each.kind == kind:
+                return Cursor(self.source, each.address, each.data)
+        return None
 
     def each(self, kind: int) -> Iterator[Cursor]:
         """Yield cursors over all messages of a type."""
@@ -110,8 +116,7 @@ def _old(source: Source, cursor: Cursor) -> tuple[list[tuple[Message, int]], int
         walk.visit(at, length)
         block = source.cursor(at, length)
         while block.left >= 8 and len(found) < count:
-            kind, length_here, flags = block.uint(2), block.uint(2), block.uint(1)
-            block.skip(3)
+            kind, length_here, flags = block.unpack(_HEAD)
             place = at + block.at
             found.append((Message(kind, place, block.take(length_here)), flags))
             if kind == CONTINUATION:
@@ -137,7 +142,7 @@ def _new(source: Source, cursor: Cursor) -> list[tuple[Message, int]]:
         block = source.cursor(at, length)
         head = 6 if flags & 4 else 4
         while block.left >= head:
-            kind, length_here, own = block.uint(1), block.uint(2), block.uint(1)
+            kind, length_here, own = block.unpack(_SHORT)
             order = block.uint(2) if flags & 4 else None
             place = at + block.at
             found.append((Message(kind, place, block.take(length_here), order), own))

@@ -10,6 +10,7 @@ as such blocks are used.
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NoReturn, TypeVar
@@ -32,6 +33,9 @@ _TOGETHER: Final = 64  # blocks that one request fetches
 _AHEAD: Final = 2  # blocks that are fetched with one that is missing: twice as many the first time
 _MOST_AHEAD: Final = 32
 _TASKS: Final = 1024  # that `together` does side by side
+_SHORT: Final = 256  # bytes of a message that are compared with others
+_MOST_PARSED: Final = 4096
+_UNDEFINED: Final = b"\xff" * 8
 _ROUNDS: Final = 64  # after which it does them one after the other
 
 
@@ -79,6 +83,7 @@ class Source:
         self._unused: set[int] = set()  # blocks that were fetched ahead last, and not needed yet
         self._wanted: set[int] | None = None  # blocks that tasks need, while they are tried
         self._thread = 0  # that tries them
+        self._parsed: dict[Any, Any] = {}
         self.memo: dict[Any, Any] = {}
         if self._is_far:
             self._keep(0, bytes(file.head(FIRST)))
@@ -193,6 +198,20 @@ class Source:
         """Return a cursor over bytes at an address; fewer, if the file ends before."""
         return self.cursor(address, max(0, min(length, self.size - self.base - address)))
 
+    def parsed(self, cursor: Cursor, parse: Callable[[Cursor], T]) -> T:
+        """Return what a cursor at its beginning leads to. It is parsed once for all short messages that are equal."""
+        if cursor.at or len(cursor.data) > _SHORT:
+            return parse(cursor)
+        key = parse, cursor.data
+        known = self._parsed.get(key)
+        if known is None:
+            found = parse(cursor)
+            if len(self._parsed) < _MOST_PARSED:
+                self._parsed[key] = found, cursor.at
+            return found
+        found, cursor.at = known
+        return found
+
     def visits(self, title: str) -> Walk:
         """Return what checks a walk over parts of the file that cannot overlap."""
         return Walk(self, title)
@@ -288,7 +307,7 @@ class Source:
         return bytes(part)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "memo": {}}
+        return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "_parsed": {}, "memo": {}}
 
 
 class Walk:
@@ -337,12 +356,17 @@ class Cursor:
 
     def uint(self, size: int) -> int:
         """Return the next unsigned number, of `size` bytes."""
-        return int.from_bytes(self.take(size), "little")
+        start = self.at
+        stop = start + size
+        if stop > len(self.data):
+            self.take(size)  # which tells what is wrong
+        self.at = stop
+        return int.from_bytes(self.data[start:stop], "little")
 
     def address_or_none(self) -> int | None:
         """Return the next address; None if it is undefined."""
-        found = self.uint(self.source.offset_size)
-        return None if found == (1 << (8 * self.source.offset_size)) - 1 else found
+        raw = self.take(self.source.offset_size)
+        return None if raw == _UNDEFINED[: len(raw)] else int.from_bytes(raw, "little")
 
     def defined(self, title: str) -> int:
         """Return the next address, which must be defined."""
@@ -357,7 +381,17 @@ class Cursor:
 
     def skip(self, count: int) -> None:
         """Skip bytes."""
-        self.take(count)
+        if count < 0 or self.at + count > len(self.data):
+            self.take(count)
+        self.at += count
+
+    def unpack(self, form: struct.Struct) -> tuple[Any, ...]:
+        """Return the next numbers of a form."""
+        start = self.at
+        if start + form.size > len(self.data):
+            self.take(form.size)
+        self.at = start + form.size
+        return form.unpack_from(self.data, start)
 
     def text(self) -> bytes:
         """Return the bytes up to the next NUL, which is skipped."""

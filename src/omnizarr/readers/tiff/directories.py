@@ -1,7 +1,7 @@
 """Directories of a TIFF file: each describes one page by tags.
 
-A directory is kept as the bytes of its entries. The values of a tag are read when they are asked for, and never more
-than the file has.
+A directory is kept as the bytes of its entries, as files have a hundred thousand of them. The values of a tag are read
+when they are asked for, and never more than the file has.
 
 Spec: TIFF 6.0; "The BigTIFF File Format"; Adobe, "TIFF Technical Note 1" (trees of directories).
 """
@@ -40,6 +40,11 @@ _DTYPES: Final[Mapping[int, str]] = {
 }  # fmt: skip
 """NumPy's types by the number of the type. A fraction is two numbers."""
 _FRACTIONS: Final = (5, 10)
+_ENTRY: Final = {
+    (order, is_big): struct.Struct(order + ("HHQ8s" if is_big else "HHI4s"))
+    for order in "<>"
+    for is_big in (False, True)
+}
 
 
 class Source(Bytes):
@@ -51,6 +56,8 @@ class Source(Bytes):
         The order of bytes in numbers.
     is_big : bool
         Whether it is BigTIFF, which has wider numbers.
+    usual : int
+        Bytes of a directory as the largest so far.
     """
 
     spec = SPEC
@@ -58,10 +65,36 @@ class Source(Bytes):
     def __init__(self, file: File, order: str, *, is_big: bool) -> None:
         super().__init__(file)
         self.order, self.is_big = order, is_big
+        self.usual = 256
+        self._tags: tuple[int, ...] = ()
+        self._last: Mapping[int, int] = {}
+
+    @property
+    def entry(self) -> struct.Struct:
+        """The form of an entry of a directory: tag, type, number of values, and the values or their address."""
+        return _ENTRY[self.order, self.is_big]
+
+    def places_of(self, raw: bytes, count: int) -> Mapping[int, int]:
+        """Return where the entry of each tag is in those of a directory: one object for pages with the same tags.
+
+        Of several entries with one tag, the first one counts.
+        """
+        step = self.entry.size
+        tags = struct.unpack(f"{self.order}{f'H{step - 2}x' * count}", raw)
+        if tags != self._tags:
+            places: dict[int, int] = {}
+            for number, tag in enumerate(tags):
+                places.setdefault(tag, number * step)
+            self._tags, self._last = tags, places
+        return self._last
 
     def number(self, address: int, size: int) -> int:
         """Return the unsigned number at an address."""
         return int.from_bytes(self.read(address, size), "little" if self.order == "<" else "big")
+
+    def ahead(self, address: int, length: int) -> bytes:
+        """Return bytes at an address; fewer, if the file ends before."""
+        return self.read(address, max(0, min(length, self.size - self.base - address)))
 
 
 class Entry(NamedTuple):
@@ -85,58 +118,67 @@ class Directory:
         The address of the next one; 0 for the last.
     """
 
-    __slots__ = ("_entries", "address", "next", "source")
+    __slots__ = ("_places", "_raw", "address", "next", "source")
 
-    def __init__(self, source: Source, address: int, entries: Mapping[int, Entry], following: int) -> None:
+    def __init__(self, source: Source, address: int, raw: bytes, places: Mapping[int, int], following: int) -> None:
         self.source, self.address, self.next = source, address, following
-        self._entries = entries
+        self._raw, self._places = raw, places  # where the entry of each tag is
 
     def __contains__(self, tag: int) -> bool:
-        return tag in self._entries
+        return tag in self._places
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._entries)
+        return iter(self._places)
+
+    def _entry(self, tag: int) -> Entry | None:
+        at = self._places.get(tag)
+        return None if at is None else Entry(*self.source.entry.unpack_from(self._raw, at)[1:])
 
     @property
-    def structure(self) -> tuple[tuple[int, Entry], ...] | None:
+    def structure(self) -> bytes | None:
         """What says how a page is stored, but for where; None if some of it is not in the directory itself."""
         found = []
-        for tag, entry in self._entries.items():
+        form = self.source.entry
+        size, width = form.size, 8 if self.source.is_big else 4
+        for tag, at in self._places.items():
             if tag in _FORM:
-                if entry.many * int(_DTYPES.get(entry.type, "u8")[1]) > len(entry.raw):
+                _, kind, many, _ = form.unpack_from(self._raw, at)
+                if many * int(_DTYPES.get(kind, "u8")[1]) > width:
                     return None
-                found.append((tag, entry))
+                found.append(self._raw[at : at + size])
             elif tag in _PLACES:
-                found.append((tag, Entry(entry.type, entry.many, b"")))
-        return tuple(found)
+                found.append(self._raw[at : at + size - width])
+        return b"".join(found)
 
     def differing(self, other: Directory) -> set[int]:
         """Return the tags whose values differ from those of another page, but for how it is stored."""
         found = set()
-        for tag, entry in self._entries.items():
-            theirs = other._entries.get(tag)
-            if theirs == entry or tag in STRUCTURE:
+        size = self.source.entry.size
+        for tag, at in self._places.items():
+            there = other._places.get(tag, -size)
+            if tag in STRUCTURE or self._raw[at : at + size] == other._raw[max(there, 0) : there + size]:
                 continue
-            if theirs is None or theirs[:2] != entry[:2] or self.bytes(tag) != other.bytes(tag):
+            entry, theirs = self._entry(tag), other._entry(tag)
+            if entry is None or theirs is None or theirs[:2] != entry[:2] or self.bytes(tag) != other.bytes(tag):
                 found.add(tag)
         return found
 
     def count(self, tag: int) -> int:
         """Return how many values a tag has."""
-        entry = self._entries.get(tag)
+        entry = self._entry(tag)
         return 0 if entry is None else entry.many
 
     def is_text(self, tag: int) -> bool:
         """Return whether a tag is text."""
-        return self._entries[tag].type == _ASCII
+        return self._there(tag).type == _ASCII
 
     def is_fraction(self, tag: int) -> bool:
         """Return whether the values of a tag are fractions: pairs of numbers."""
-        return self._entries[tag].type in _FRACTIONS
+        return self._there(tag).type in _FRACTIONS
 
     def bytes(self, tag: int) -> bytes:
         """Return the bytes of the values of a tag; none if there is no such tag. Raises MetadataError."""
-        entry = self._entries.get(tag)
+        entry = self._entry(tag)
         if entry is None:
             return b""
         size = entry.many * self._itemsize(tag, entry)
@@ -146,9 +188,12 @@ class Directory:
 
     def span(self, tag: int) -> tuple[int, int]:
         """Return the first byte of the values of a tag that are not in the directory itself, and their size."""
-        entry = self._entries[tag]
+        entry = self._there(tag)
         size = entry.many * self._itemsize(tag, entry)
         return (0, 0) if size <= len(entry.raw) else (self._address(entry), size)
+
+    def _there(self, tag: int) -> Entry:
+        return Entry(*self.source.entry.unpack_from(self._raw, self._places[tag])[1:])
 
     def _address(self, entry: Entry) -> int:
         return int.from_bytes(entry.raw, "little" if self.source.order == "<" else "big")
@@ -161,7 +206,7 @@ class Directory:
 
     def numbers(self, tag: int) -> NDArray[Any]:
         """Return the values of a tag as numbers; none if there is no such tag. Fractions are two numbers each."""
-        entry = self._entries.get(tag)
+        entry = self._entry(tag)
         if entry is None:
             return np.empty(0, np.uint32)
         dtype = _DTYPES.get(entry.type, "u1")
@@ -170,7 +215,7 @@ class Directory:
 
     def number(self, tag: int, default: int = 0) -> int:
         """Return the first value of a tag as an integer; `default` if there is none."""
-        entry = self._entries.get(tag)
+        entry = self._entry(tag)
         if entry is None or not entry.many:
             return default
         dtype = _DTYPES.get(entry.type, "")
@@ -211,24 +256,26 @@ def source_of(file: File) -> tuple[Source, int] | None:
 
 def parse(source: Source, address: int) -> Directory:
     """Return the directory at an address. Raises MetadataError if it is broken."""
-    if source.is_big:
-        head, size, form, end = 8, 20, "HHQ8s", 8
-    else:
-        head, size, form, end = 2, 12, "HHI4s", 4
-    count = source.number(address, head)
-    if not 0 < count <= _MOST_ENTRIES:
+    head, end = (8, 8) if source.is_big else (2, 4)
+    size = source.entry.size
+    data = source.ahead(address, source.usual)
+    count = int.from_bytes(data[:head], "little" if source.order == "<" else "big")
+    if len(data) < head or not 0 < count <= _MOST_ENTRIES:
         raise source.broken(
             address, "a directory of pages has an impossible number of entries", found=count,
             expected=f"1 to {_MOST_ENTRIES}",
         )  # fmt: skip
-    raw = source.read(address + head, count * size)
-    entries: dict[int, Entry] = {}
-    for tag, kind, many, value in struct.iter_unpack(source.order + form, raw):
-        entries.setdefault(tag, Entry(kind, many, value))
-    at = address + head + count * size
+    stop = head + count * size
+    if len(data) < stop + end:
+        source.usual = max(source.usual, stop + end)
+        data = source.ahead(address, stop + end)
+    if len(data) < stop:
+        source.read(address, stop)  # which tells what is wrong
     # Some writers leave out the address of the next directory behind the last one.
-    following = source.number(at, end) if at + end <= source.size else 0
-    return Directory(source, address, entries, following)
+    following = data[stop : stop + end] if len(data) >= stop + end else b""
+    raw = data[head:stop]
+    next_address = int.from_bytes(following, "little" if source.order == "<" else "big")
+    return Directory(source, address, raw, source.places_of(raw, count), next_address)
 
 
 class Found(NamedTuple):
