@@ -32,6 +32,7 @@ _GAP: Final = 4  # blocks between two that are wanted, with which they are fetch
 _TOGETHER: Final = 64  # blocks that one request fetches
 _AHEAD: Final = 2  # blocks that are fetched with one that is missing: twice as many the first time
 _MOST_AHEAD: Final = 32
+_SMALL: Final = 1 << 25  # bytes of a file of which more is fetched ahead in any case: it takes less time than requests
 _TASKS: Final = 1024  # that `together` does side by side
 _SHORT: Final = 256  # bytes of a message that are compared with others
 _MOST_PARSED: Final = 4096
@@ -267,7 +268,7 @@ class Source:
         """Return which blocks are fetched if one is missing: more than before if most of those before were used."""
         if not self._is_far:
             return number, number + 1
-        is_of_use = 2 * len(self._unused) < self._ahead
+        is_of_use = 2 * len(self._unused) < self._ahead or self.size <= _SMALL
         self._ahead = min(2 * self._ahead, _MOST_AHEAD) if is_of_use else max(1, self._ahead // 2)
         self._unused.clear()
         first = number // self._ahead * self._ahead
