@@ -4,8 +4,10 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import omnizarr
 from omnizarr.errors import MetadataError, NotRepresentableError
 from omnizarr.formats import V2, V3
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
@@ -353,3 +355,26 @@ def test_names_of_the_model_are_none_of_a_document(member, form):
 def test_keys_of_drafts_are_not_written():
     with pytest.raises(MetadataError, match="/chunk_key_encoding"):
         V3.dump(new(chunk_key_encoding=Named("omnizarr.draft2020", {"separator": "/"})))
+
+
+@pytest.mark.parametrize(
+    ("extensions", "is_read"),
+    [
+        ([], True),
+        ([{"name": "a", "must_understand": False}], True),
+        ([{"name": "a", "must_understand": False}, {"name": "b"}], False),
+        ([3], False),
+        ("a", False),
+    ],
+)
+def test_a_list_of_extensions_is_read_if_all_may_be_ignored(extensions, is_read):
+    store = {}
+    omnizarr.create_array(store, data=np.arange(3))
+    store["zarr.json"] = json.dumps({**json.loads(store["zarr.json"]), "extensions": extensions}).encode()
+    if is_read:
+        array = omnizarr.open(store)
+        array.attrs["x"] = 1
+        assert json.loads(store["zarr.json"])["extensions"] == extensions
+    else:
+        with pytest.raises(MetadataError, match="extensions"):
+            omnizarr.open(store)

@@ -101,3 +101,13 @@ def test_zarrista_reads_a_hierarchy(tmp_path):
     assert group.attrs == {"title": "Größe"}
     assert sorted(group.group_keys()) == ["a", "empty"]
     assert bytes(group["a"]["x"][...].buffer()) == np.array([1, 2, 3], "i4").tobytes()
+
+
+@pytest.mark.parametrize("name", ["complex_float8_e4m3", "complex_float8_e8m0fnu", "complex_float4_e2m1fn"])
+def test_zarrista_reads_small_complex_numbers(name, tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    part = getattr(ml_dtypes, name.removeprefix("complex_"))
+    values = np.array([(1, 2), (4, 1), (2, 2)], [("real", part), ("imag", part)])
+    array = omnizarr.create_array(tmp_path / "x.zarr", shape=3, chunks=2, dtype=name, fill_value=[1, 1])
+    array[:] = values
+    assert bytes(read(tmp_path / "x.zarr")[...].buffer()) == values.tobytes()

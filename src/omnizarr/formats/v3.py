@@ -320,7 +320,9 @@ def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset
     """Return the members that no specification defines: those that state so may be ignored, others are problems."""
     unknown = {name: value for name, value in document.items() if name not in known}
     for name, value in unknown.items():
-        if not may_be_ignored(value):
+        # A list of extensions is proposed (ZEP 10). One of which all may be ignored may be ignored, too.
+        each = value if name == "extensions" and is_list(value) else [value]
+        if not all(map(may_be_ignored, each)):
             reader.problem(
                 join("", name),
                 f"unknown member {name!r}",

@@ -7,10 +7,11 @@ import sys
 import numpy as np
 import pytest
 
+import omnizarr
 from omnizarr.errors import MetadataError, MissingDependencyError, UnknownDataTypeError
 from omnizarr.model import Named
 from omnizarr.model.datatypes import bind, parse
-from omnizarr.model.datatypes.registry import SMALL, STRUCTS, TYPES
+from omnizarr.model.datatypes.registry import PAIRS, SMALL, STRUCTS, TYPES
 
 NUMPY = {
     "bool": "?",
@@ -119,10 +120,22 @@ def test_a_missing_package_is_named_with_its_extra(name, monkeypatch):
     assert caught.value.found
 
 
-def test_a_registered_type_that_numpy_cannot_hold_is_unknown():
-    with pytest.raises(UnknownDataTypeError) as caught:
-        bind(Named("complex_float8_e4m3"))
-    assert caught.value.found == "complex_float8_e4m3"
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_complex_numbers_that_numpy_cannot_hold_are_records_of_their_parts(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    part = np.dtype(getattr(ml_dtypes, PAIRS[name]))
+    found = bind(Named(name))
+    assert found.dtype == np.dtype([("real", part), ("imag", part)])
+    assert found.fill_to_json(found.fill_from_json([1, 2])) == [1.0, 2.0]
+    store = {}
+    array = omnizarr.create_array(store, shape=2, dtype=name, fill_value=1 + 2j, compressors=None)
+    values = np.array([(1, 2), (4, 1)], found.dtype)
+    array[:] = values
+    assert store["c/0"] == np.array([1, 2, 4, 1], part).tobytes()
+    assert omnizarr.open(store)[:].tolist() == values.tolist()
+    for broken in ([1], [1, 2, 3], "x", {"real": 1}, 5):
+        with pytest.raises(MetadataError):
+            found.fill_from_json(broken)
 
 
 def test_importing_is_cheap():

@@ -20,7 +20,7 @@ from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, Sc
 from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.model.datatypes.objects import Objects, Ragged
 from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, FixedText, Raw, Text
-from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json
+from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json, pair_of
 from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
 from omnizarr.model.plugins import Plugins
 from omnizarr.support import extras, suggestions
@@ -65,10 +65,10 @@ SMALL_INTEGERS = {"int2": (-2, 1), "int4": (-8, 7), "uint2": (0, 3), "uint4": (0
 SMALL_COMPLEX = {"complex_float16": ("complex32", "float16"), "complex_bfloat16": ("bcomplex32", "bfloat16")}
 """Name in ml_dtypes (0.6 and later), and the type of the parts."""
 
-UNSUPPORTED = {f"complex_{name}" for name in SMALL_FLOATS} - {"complex_bfloat16"}
-"""Registered, but no package provides them for NumPy."""
+PAIRS = {f"complex_{name}": name for name in SMALL_FLOATS if name not in ("bfloat16", "float8_e4m3fn")}
+"""Complex types that no package provides for NumPy: they are records of two parts, with the type of the parts."""
 
-SMALL = {*SMALL_FLOATS, *SMALL_INTEGERS, *SMALL_COMPLEX}
+SMALL = {*SMALL_FLOATS, *SMALL_INTEGERS, *SMALL_COMPLEX, *PAIRS}
 
 
 def bind(named: Named, byte_order: ByteOrder = "<") -> DataType:
@@ -159,10 +159,6 @@ def near_names(name: str) -> str | None:
 
 
 def _unknown(name: str) -> UnknownDataTypeError:
-    if name in UNSUPPORTED:
-        return UnknownDataTypeError(
-            "the data type has no NumPy dtype", pointer="/data_type", found=name, remedy="no package provides one yet"
-        )
     known = f"known: {', '.join(sorted([*TYPES, *STRUCTS]))}, r<bits>"
     return UnknownDataTypeError(
         "unknown data type",
@@ -217,6 +213,8 @@ def _small(name: str) -> Make:
         if name in SMALL_FLOATS:
             nan, has_infinity = SMALL_FLOATS[name]
             return Float(ml_dtype(name), nan, has_infinity)
+        if name in PAIRS:
+            return pair_of(bind(Named(PAIRS[name]), byte_order))
         if name in SMALL_INTEGERS:
             lowest, highest = SMALL_INTEGERS[name]
             return Integer(ml_dtype(name), lowest, highest)

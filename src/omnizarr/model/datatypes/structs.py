@@ -158,6 +158,40 @@ class Struct:
         return scalar
 
 
+@dataclass(frozen=True, slots=True)
+class Pair(Struct):
+    """Complex numbers of small floats, for which NumPy has no type: records of a real and an imaginary part."""
+
+    def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar for a list of two."""
+        if is_blank(value):
+            return self.default()
+        if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(PARTS):
+            raise reject("the fill value is not a complex number", at, value, "a list of two: real and imaginary part")
+        return Struct.from_json(self, dict(zip(PARTS, value, strict=True)), at)
+
+    def to_json(self, scalar: Any) -> JSON:
+        """Return the list of both parts."""
+        parts = self._by_field(scalar)
+        return [parts[name] for name in PARTS] if isinstance(parts, Mapping) else parts
+
+    def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar for what a user passed: a complex number, a record, or a list of two."""
+        if isinstance(value, int | float | complex | np.number) and not isinstance(value, bool):
+            value = complex(value)
+            value = {"real": value.real, "imag": value.imag}
+        return Struct.cast(self, value, at)
+
+
+PARTS = ("real", "imag")
+
+
+def pair_of(part: DataType) -> Pair:
+    """Return the complex numbers whose parts have a type."""
+    dtype = np.dtype([(name, part.dtype) for name in PARTS])
+    return Pair(dtype, tuple(Field(name, part) for name in PARTS), dtype)
+
+
 def bind_struct(
     named: Named, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], depth: int = 0
 ) -> Struct:
