@@ -456,6 +456,17 @@ def _(field: Field) -> None:
     _fits(field).write_bytes(fits_files.image() + raw + bytes(100))
 
 
+@attack("files", "FITS in place: a tile of 100 bytes that inflates to 1 GiB, and rows that lead nowhere", *TRIES)
+def _(field: Field) -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join([packer.compress(bytes(1 << 24)) for _ in range(64)]) + packer.flush()
+    sizes = [("ZNAXIS", 1), ("ZNAXIS1", 20), ("ZTILE1", 10), ("ZIMAGE", True), ("ZCMPTYPE", "GZIP_1"), ("ZBITPIX", 16)]
+    rows = [struct.pack(">ii", *each) for each in ((len(bomb), 0), (2**31 - 1, 2**31 - 1))]
+    tiles = fits_files.table([{"TTYPE": "COMPRESSED_DATA", "TFORM": "1PB"}], rows, sizes, heap=bomb)
+    lists = fits_files.table([{"TFORM": "PD"}, {"TFORM": "QA"}], [struct.pack(">iiqq", 2**31 - 1, 0, 2**62, 2**62)])
+    _fits(field).write_bytes(fits_files.image() + tiles + lists)
+
+
 @attack("files", "FITS in place: 3,000 units of one name", *IN_PLACE)
 def _(field: Field) -> None:
     unit = fits_files.image(cards=[("EXTNAME", "X")], extension=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 
 BLOCK = 2880
@@ -71,6 +73,20 @@ def rows_of(records):
     return [record.tobytes() for record in records]
 
 
+def heaps():
+    """Return units with columns of variable length, and with tiles."""
+    rows = [np.array(row, ">i4").tobytes() for row in ([2, 0, 3, 12], [1, 8, 0, 0])]
+    lists = [{"TTYPE": "n", "TFORM": "1PJ(2)"}, {"TTYPE": "t", "TFORM": "PA(3)"}]
+    yield table(lists, rows, heap=np.arange(3, dtype=">i4").tobytes() + b"abc")
+    plio = np.array([0, 7, -100, 9, 0, 0, 0, 0x4003, 0x2005], ">i2").tobytes()
+    for name, tile in (("GZIP_1", gzip.compress(np.arange(9, dtype=">i4").tobytes())), ("PLIO_1", plio)):
+        rows = [np.array([len(tile), 0], ">i4").tobytes() + np.array([2.0, 1.0], ">f8").tobytes()]
+        forms = [{"TTYPE": "COMPRESSED_DATA", "TFORM": "1PB"}, {"TTYPE": "ZSCALE", "TFORM": "D"}]
+        sizes = [("ZNAXIS", 2), ("ZNAXIS1", 3), ("ZNAXIS2", 3), ("ZTILE1", 3), ("ZTILE2", 3)]
+        cards = [("ZIMAGE", True), ("ZCMPTYPE", name), ("ZBITPIX", -32), *sizes, ("ZQUANTIZ", "SUBTRACTIVE_DITHER_1")]
+        yield table([*forms, {"TTYPE": "ZZERO", "TFORM": "D"}], rows, cards, heap=tile)
+
+
 def sample():
     """Return a file with units of all kinds."""
     values = np.arange(60).reshape(3, 4, 5)
@@ -89,5 +105,6 @@ def sample():
                   extension=True, code="i2"),
             table(COLUMNS, rows_of(RECORDS), [("EXTNAME", "EVENTS")]),
             table(decimal, lines, kind="TABLE"),
+            *heaps(),
         )
     )  # fmt: skip

@@ -39,6 +39,7 @@ MODULES: Final[dict[str, str]] = {
     "json": "json2",
     "msgpack": "msgpack2",
     "omnizarr.bytes_filter": "bytes_filter",
+    "fits_tile": "fits",
     **dict.fromkeys(("tiff", "tiff_predictor"), "tiff"),
     **dict.fromkeys(("jpeg", "jpegxl", "lzw"), "images"),
     "sharding_indexed": "sharding",

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from typing import Any, Final
 
-from omnizarr.readers.fits import headers, images, tables
-from omnizarr.readers.fits.headers import Unit
+from omnizarr.readers.fits import headers, heaps, images, tables
+from omnizarr.readers.fits.headers import Source, Unit
 from omnizarr.readers.fits.images import Unshown
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.opening import Contents
@@ -33,7 +33,7 @@ def read(file: File) -> Contents | None:
     if walked is None:
         return None
     source, (units, notes) = walked
-    made = _Made(notes)
+    made = _Made(source, notes)
     if len(units) == 1 and units[0].kind == "IMAGE" and units[0].shape:
         made.unit(units[0], "")
     else:
@@ -82,7 +82,8 @@ def is_name(name: str) -> bool:
 class _Made:
     """What has been made of the units so far."""
 
-    def __init__(self, notes: list[str]) -> None:
+    def __init__(self, source: Source, notes: list[str]) -> None:
+        self.source = source
         self.documents: dict[str, bytes] = {}
         self.manifests: dict[str, Any] = {}
         self.notes = notes
@@ -92,6 +93,9 @@ class _Made:
         try:
             if unit.kind == "IMAGE":
                 self._image(unit, path)
+            elif heaps.is_compressed_image(unit):
+                tables.check(unit)
+                self._add(path, *heaps.image(self.source, unit, headers.attributes(unit)))
             elif unit.kind in ("TABLE", "BINTABLE"):
                 self._table(unit, path)
             else:
@@ -113,12 +117,15 @@ class _Made:
 
     def _table(self, unit: Unit, path: str) -> None:
         tables.check(unit)
+        if unit.cards.get("ZTABLE") is True:
+            raise Unshown("compressed tables are not supported")
         attributes = headers.attributes(unit)
         self.group(path, {name: value for name, value in attributes.items() if not tables.OF_COLUMNS.fullmatch(name)})
         taken: set[str] = set()
         for column in tables.columns(unit, self.notes):
             try:
-                shown = tables.shown(unit, column)
+                shown = None if column.code in "PQ" else tables.shown(unit, column)
+                ragged = heaps.ragged(self.source, unit, column) if shown is None else None
             except Unshown as error:
                 self.notes.append(f"{unit.title()}: the column {column.name!r} is not shown: {error}")
                 continue
@@ -126,7 +133,22 @@ class _Made:
             if not is_name(name) or name in taken:
                 name = f"{name}_{column.number}" if is_name(name) else f"column {column.number}"
             taken.add(name)
-            self._add(f"{path}/{name}", shown.document, shown.manifest)
+            if shown is not None:
+                self._add(f"{path}/{name}", shown.document, shown.manifest)
+            elif ragged is not None:
+                document, manifest, is_v3 = ragged
+                own = tables.attributes(unit, column)
+                if is_v3:
+                    self._add(f"{path}/{name}", document | {"attributes": own}, manifest)
+                else:
+                    self._ragged(f"{path}/{name}", own, document, manifest)
+
+    def _ragged(self, path: str, attributes: dict[str, Any], document: dict[str, Any], manifest: Any) -> None:
+        """Add an array of lists, which only Zarr v2 has."""
+        named = attributes | {"_ARRAY_DIMENSIONS": ["row"]}
+        self.documents[f"{path}/.zarray"] = json.dumps(document).encode()
+        self.documents[f"{path}/.zattrs"] = json.dumps(named).encode("utf-8", "replace")
+        self.manifests[path] = manifest
 
     def group(self, path: str, attributes: dict[str, Any]) -> None:
         """Add a group."""

@@ -40,6 +40,7 @@ _BYTES: Final = {"L": 1, "A": 1, "P": 8, "Q": 16} | {code: np.dtype(name).itemsi
 OF_COLUMNS: Final = re.compile(r"T(?:TYPE|FORM|UNIT|NULL|SCAL|ZERO|DISP|BCOL|DIM)\d+")
 """Keywords of columns, which are attributes of these."""
 _OWN: Final = ("TTYPE", "TFORM", "TUNIT", "TDISP", "TDIM")
+_SCALES: Final = ("TSCAL", "TZERO", "TNULL")
 _LEAST: Final = -(2**63)
 
 
@@ -112,8 +113,6 @@ def columns(unit: Unit, notes: list[str]) -> Iterator[Column]:
 
 def shown(unit: Unit, column: Column) -> Shown:
     """Return a column as an array. Raises Unshown."""
-    if column.code in "PQ":
-        raise Unshown("its elements have a variable length")
     if not column.size:
         raise Unshown("it has no elements")
     rows, width = unit.shape[0], unit.shape[1]
@@ -145,12 +144,19 @@ def shown(unit: Unit, column: Column) -> Shown:
     if column.code == "X":
         stored, chunks = (rows, column.repeat), (*chunks, column.repeat)
         manifest = replace(manifest, grid=(*manifest.grid, 1), steps=(*manifest.steps, 0))
-    attributes = {card: unit.cards[name] for card in _OWN if (name := f"{card}{column.number}") in unit.cards}
-    attributes |= elements.attributes()
-    if units := unit.string(f"TUNIT{column.number}"):
-        attributes["units"] = units
     names = ["row", *(None for _ in stored[1:])]
-    return Shown(column, array_document(stored, data_type, chunks, fill, codecs, attributes, names), manifest)
+    own = attributes(unit, column) | elements.attributes()
+    return Shown(column, array_document(stored, data_type, chunks, fill, codecs, own, names), manifest)
+
+
+def attributes(unit: Unit, column: Column) -> dict[str, Any]:
+    """Return the cards of a column, with its unit as CF names it."""
+    found = {card: unit.cards[name] for card in _OWN if (name := f"{card}{column.number}") in unit.cards}
+    if column.code in "PQ":
+        found |= {card: unit.cards[name] for card in _SCALES if (name := f"{card}{column.number}") in unit.cards}
+    if units := unit.string(f"TUNIT{column.number}"):
+        found["units"] = units
+    return found
 
 
 def _codec(elements: str, **given: Any) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class Extent(NamedTuple):
     """Bytes from the beginning of one part to that of the next."""
     padding: int = 0
     """Bytes behind the parts that are in no file, as the chunk reaches beyond the edge of the array. They are 0."""
+    head: bytes = b""
+    """What is before the bytes of the file. See `Manifest`."""
 
     @property
     def stop(self) -> int:
@@ -60,7 +62,12 @@ class Extent(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of the value."""
-        return self.parts * self.length + self.padding
+        return len(self.head) + self.parts * self.length + self.padding
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the value is made of all bytes in the file: no part of it is a part of the file."""
+        return bool(self.skipped or self.head)
 
 
 class Manifest:
@@ -78,6 +85,9 @@ class Manifest:
         The codecs that were not applied to each chunk: bit 0 is the first codec of the array, bit 1 the next one. The
         codec that turns the array into bytes does not count, as it has no bit. This is the filter mask of HDF5, if each
         filter of the file is one codec of the document. None: no chunk skips any.
+    heads : array of uint8, shape (chunks, bytes), optional
+        What comes before the bytes of the file in each chunk: what its codecs must know of it, and the file says
+        elsewhere. None: nothing.
 
     Raises
     ------
@@ -88,18 +98,24 @@ class Manifest:
     --------
     >>> manifest = Manifest([100, 0, 300], [20, NOT_STORED, 25])
     >>> len(manifest), manifest.find(0), manifest.find(1), list(manifest.stored())
-    (3, Extent(file=0, offset=100, length=20, skipped=0, parts=1, stride=0, padding=0), None, [0, 2])
+    (3, Extent(file=0, offset=100, length=20, skipped=0, parts=1, stride=0, padding=0, head=b''), None, [0, 2])
     """
 
-    __slots__ = ("files", "lengths", "offsets", "skipped")
+    __slots__ = ("files", "heads", "lengths", "offsets", "skipped")
 
     offsets: NDArray[np.uint64]
     lengths: NDArray[np.uint64]
     files: NDArray[np.uint32] | None
     skipped: NDArray[np.uint32] | None
+    heads: NDArray[np.uint8] | None
 
     def __init__(
-        self, offsets: ArrayLike, lengths: ArrayLike, files: ArrayLike | None = None, skipped: ArrayLike | None = None
+        self,
+        offsets: ArrayLike,
+        lengths: ArrayLike,
+        files: ArrayLike | None = None,
+        skipped: ArrayLike | None = None,
+        heads: NDArray[np.uint8] | None = None,
     ) -> None:
         columns = {
             "offsets": _column(offsets, np.uint64),
@@ -110,8 +126,11 @@ class Manifest:
         sizes = {name: column.shape for name, column in columns.items() if column is not None}
         if len(set(sizes.values())) > 1 or len(columns["lengths"].shape) != 1:  # type: ignore[union-attr]
             raise StoreError("the columns of a manifest have different lengths", found=sizes)
+        if heads is not None and (heads.ndim != 2 or len(heads) != len(columns["lengths"])):  # type: ignore[arg-type]
+            raise StoreError("the columns of a manifest have different lengths", found=heads.shape, expected=sizes)
         for name, column in columns.items():
             object.__setattr__(self, name, column)
+        object.__setattr__(self, "heads", None if heads is None else _column(heads, np.uint8))
         if len(self) and int(self._ends().max()) >= _END:
             raise StoreError("a chunk of a manifest ends beyond 2**63 bytes", expected="offsets and lengths in bytes")
 
@@ -129,7 +148,7 @@ class Manifest:
     @property
     def nbytes(self) -> int:
         """Bytes that the columns take in memory."""
-        columns = (self.offsets, self.lengths, self.files, self.skipped)
+        columns = (self.offsets, self.lengths, self.files, self.skipped, self.heads)
         return sum(column.nbytes for column in columns if column is not None)
 
     @property
@@ -144,7 +163,8 @@ class Manifest:
             return None
         file = 0 if self.files is None else int(self.files[number])
         skipped = 0 if self.skipped is None else int(self.skipped[number])
-        return Extent(file, int(self.offsets[number]), length, skipped)
+        head = b"" if self.heads is None else self.heads[number].tobytes()
+        return Extent(file, int(self.offsets[number]), length, skipped, head=head)
 
     def stored(self, sizes: Sequence[int | None] = ()) -> Iterator[int]:
         """Yield the numbers of the chunks that are stored, in order. `sizes` of files are not needed."""
@@ -157,7 +177,7 @@ class Manifest:
         return [] if self.skipped is None else [int(mask) for mask in np.unique(self.skipped) if mask]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Manifest, (self.offsets, self.lengths, self.files, self.skipped)
+        return Manifest, (self.offsets, self.lengths, self.files, self.skipped, self.heads)
 
     def __repr__(self) -> str:
         return f"Manifest(<{len(self)} chunks>)"

@@ -292,7 +292,7 @@ class ManifestStore(PartStore):
 
     def _range(self, place: _Chunk, span: Span) -> Range:
         extent = place.extent
-        if extent.parts > 1 or extent.skipped:
+        if extent.parts > 1 or extent.is_made:
             return Range(extent.file, extent.offset, extent.stop)
         start, stop = _within(extent, span)
         return Range(extent.file, start, stop)
@@ -334,6 +334,8 @@ class ManifestStore(PartStore):
                 lines = np.ndarray((extent.parts, extent.length), "u1", parts[0], strides=(extent.stride, 1))
                 parts = [lines.tobytes()]
             return cut(b"".join((*parts, bytes(extent.padding))), wanted.span)
+        if extent.head:
+            return cut(b"".join((extent.head, parts[0])), wanted.span)
         _, length = bounds(wanted.span, extent.size)
         missing = length - len(parts[0])
         return parts[0] if not missing else b"".join((parts[0], bytes(missing)))
@@ -353,12 +355,14 @@ class ManifestStore(PartStore):
                 yield position, found
                 continue
             extent = found.extent
-            if extent.parts > 1 or extent.skipped or extent.padding:
+            if extent.parts > 1 or extent.is_made or extent.padding:
                 raise NotRepresentableError(
                     "the bytes of a chunk are no part of a file as they are",
                     store=repr(self),
                     key=key,
-                    found="several pieces" if extent.parts > 1 else "a chunk that skips codecs, or is cut at its end",
+                    found="several pieces"
+                    if extent.parts > 1
+                    else "a chunk that skips codecs, has a head, or is cut at its end",
                     remedy=Remedy("copy it instead: {convert}", convert=Function("(source, target)")),
                 )
             if extent.file not in names:
@@ -378,7 +382,7 @@ class ManifestStore(PartStore):
         found = self._find(key)
         if found is None:
             return None
-        if not isinstance(found, _Chunk) or found.extent.parts > 1 or found.extent.skipped:
+        if not isinstance(found, _Chunk) or found.extent.parts > 1 or found.extent.is_made:
             value = self.get(key)
             return None if value is None else parts_of(value, spans)
         extent = found.extent
@@ -397,7 +401,7 @@ class ManifestStore(PartStore):
         found = self._find(key)
         if found is None:
             return None
-        if not isinstance(found, _Chunk) or found.extent.parts > 1 or found.extent.skipped or found.extent.padding:
+        if not isinstance(found, _Chunk) or found.extent.parts > 1 or found.extent.is_made or found.extent.padding:
             value = self.get(key, (start, None))
             return None if value is None else fill(out, memoryview(value))
         extent = found.extent
@@ -410,12 +414,17 @@ class ManifestStore(PartStore):
 
     @answers(verbs.chunks)
     def _chunks(self, prefix: str) -> Chunks | None:
-        """Return the manifest of an array, if all files are on this machine, or all behind the same client."""
+        """Return the manifest of an array, if all files are on this machine, or all behind the same client.
+
+        Chunks with heads are made here, so there is none for them.
+        """
         path = next(self._above(f"{as_prefix(prefix)}0"), None)
         table = None if path is None else self.table_of(path)
         if table is None or any(self._place(key) is not None for key in self._documents_below([as_prefix(prefix)])):
             return None
         manifest = table.chunks
+        if isinstance(manifest, Manifest) and manifest.heads is not None:
+            return None
         files = self._statuses() or self._remote()
         return None if files is None else Chunks(table.grid.grid_shape, manifest, files)
 
@@ -603,7 +612,7 @@ def _coords(number: int, grid: Sequence[int]) -> tuple[int, ...]:
 
 def _spans_of(extent: Extent, span: Span) -> list[tuple[int, int]]:
     """Return the bytes of the file that are needed: parts that are near each other together."""
-    if extent.skipped:
+    if extent.is_made:
         return [(extent.offset, extent.stop)]
     if extent.parts == 1:
         return [_within(extent, span)]
