@@ -316,13 +316,16 @@ def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str,
     return remember(NAME, {**memos, DOCUMENT: (None, document)})
 
 
+def _is_optional(name: str, value: JSON) -> bool:
+    """Whether an unknown member may be ignored. `extensions` is a list of such members, which is proposed (ZEP 10)."""
+    return all(map(may_be_ignored, value)) if name == "extensions" and is_list(value) else may_be_ignored(value)
+
+
 def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset[str]) -> dict[str, JSON]:
     """Return the members that no specification defines: those that state so may be ignored, others are problems."""
     unknown = {name: value for name, value in document.items() if name not in known}
     for name, value in unknown.items():
-        # A list of extensions is proposed (ZEP 10). One of which all may be ignored may be ignored, too.
-        each = value if name == "extensions" and is_list(value) else [value]
-        if not all(map(may_be_ignored, each)):
+        if not _is_optional(name, value):
             reader.problem(
                 join("", name),
                 f"unknown member {name!r}",
@@ -560,7 +563,7 @@ def _write_consolidated(metadata: GroupMetadata) -> Mapping[str, JSON]:
 
 def _check_unknown(metadata: Metadata) -> None:
     for name, value in metadata.unknown.items():
-        if not may_be_ignored(value):
+        if not _is_optional(name, value):
             raise _refuse(
                 f"member {name!r} is not defined there",
                 "drop it from `unknown`, or move it to the attributes",
