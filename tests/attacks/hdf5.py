@@ -59,6 +59,17 @@ def _(field: Field) -> None:
         file["g/self"] = h5py.ExternalLink("x.nc", "/")
 
 
+@attack(
+    "files", "HDF5: two links from each file to the next one, thirty files long", *TRIES[:1], TRIES[2], refused=True
+)
+def _(field: Field) -> None:
+    import h5py
+
+    for number in range(30):
+        with h5py.File(_file(field) if not number else field.received / f"x{number}.h5", "w") as file:
+            file["a"] = file["b"] = h5py.ExternalLink(f"x{number + 1}.h5", "/")
+
+
 IN_PLACE = (
     "omnizarr info {x}",
     "omnizarr tree {x}",

@@ -161,12 +161,8 @@ def test_a_directory_is_no_file(tmp_path):
 
 @pytest.mark.parametrize("module", ["netCDF4", "h5py"])
 def test_a_missing_library_is_reported_with_the_extra(monkeypatch, module, tmp_path):
-    with h5py.File(tmp_path / "link.h5", "w") as file:
-        file["other"] = h5py.ExternalLink("elsewhere.h5", "/v")
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r"omnizarr\[netcdf\]"), files.open_file(tmp_path / "link.h5"):
-        pass
-    with pytest.raises(MissingDependencyError, match=module):
+    with pytest.raises(MissingDependencyError, match=rf"{module}.*omnizarr\[netcdf\]"):
         files.write_file(tmp_path / "new.nc", dataset())
 
 

@@ -10,7 +10,6 @@ import pytest
 
 import omnizarr
 from omnizarr import netcdf
-from omnizarr.errors import MetadataError
 from omnizarr.netcdf import files
 from omnizarr.netcdf.files import writing
 
@@ -168,18 +167,6 @@ def test_provenance_is_read_if_it_is_one_text(provenance):
         found = source.root.special["_NCProperties"].value
         assert source.read("/v", ()) == 1
     assert found == (given.decode() if isinstance(given, bytes) else given)
-
-
-def test_provenance_is_refused_before_netcdf_c_writes_beyond_its_memory(provenance):
-    path, given = provenance
-    with h5py.File(path, "r+") as file:  # netCDF-C reads what leads to other files
-        file["other"] = h5py.ExternalLink("x.nc", "/v")
-    if isinstance(given, np.ndarray):
-        with pytest.raises(MetadataError, match="_NCProperties"), files.open_file(path):
-            pass
-        return
-    with files.open_file(path) as source:
-        assert source.read("/other", ()) == 1
 
 
 SPARSE = {"f4": (np.nan, -0.0), "f8": (-0.0, 0.0), "u2": (0, 7), "i8": (-1, 0)}

@@ -132,6 +132,113 @@ def test_a_virtual_dataset_of_its_own_file_is_read(places):
     np.testing.assert_array_equal(omnizarr.open(places / "x.zarr")["v"][:], VALUES)
 
 
+@pytest.fixture
+def linked(places):
+    """A file of netCDF-4, and one that leads to it as a whole, to its group and to its variables."""
+    with netCDF4.Dataset(places / "own" / "part.nc", "w") as ds:
+        ds.createDimension("t", None)
+        ds.createDimension("x", 4)
+        ds.createVariable("t", "f8", ("t",))[:] = [1, 2, 3]
+        ds.createVariable("v", "i2", ("t", "x"), zlib=True, fill_value=-1)[:] = np.arange(12).reshape(3, 4)
+        ds.createVariable("texts", str, ("x",))[:] = np.array(["a", "bb", "", "cä"], object)
+        kind = ds.createEnumType("u1", "kind", {"land": 1, "sea": 2})
+        ds.createVariable("kinds", kind, ("x",))[:] = [1, 2, 1, 2]
+        group = ds.createGroup("g")
+        group.note = "inner"
+        group.createVariable("z", "f4", ("t",))[:] = 5
+    with h5py.File(places / "own" / "part.nc", "a") as file:
+        file["g"].attrs["inside"] = file["g/z"].ref
+        file["g"].attrs["outside"] = file["v"].ref
+    with h5py.File(places / "own" / "x.h5", "w") as file:
+        file["all"] = h5py.ExternalLink("part.nc", "/")
+        file["below/g"] = h5py.ExternalLink("part.nc", "/g")
+        for name in ("v", "texts", "kinds"):
+            file[f"of {name}"] = h5py.ExternalLink("part.nc", name)
+        file["soft"] = h5py.SoftLink("/all/g/z")
+    return places / "own"
+
+
+def test_linked_files_keep_their_dimensions_types_and_values(linked):
+    with files.open_file(linked / "part.nc") as own, files.open_file(linked / "x.h5") as source:
+        everything = source.root.groups["all"]
+        assert everything.dimensions == own.root.dimensions
+        assert everything.types == own.root.types
+        for name, header in own.root.variables.items():
+            found = everything.variables[name]
+            assert found.dimensions == tuple(f"/all{each}" for each in header.dimensions)
+            assert (found.type, found.attributes) == (header.type, header.attributes)
+            whole = tuple(slice(0, own.root.dimensions[each[1:]].size) for each in header.dimensions)
+            expected = own.read(f"/{name}", whole)
+            for path in (f"/all/{name}", f"/of {name}"):
+                if path != "/of t":
+                    np.testing.assert_array_equal(source.read(path, whole), expected)
+        assert everything.groups["g"].variables["z"].dimensions == ("/all/t",)
+        assert source.read("/soft", (slice(0, 3),)).tolist() == [5, 5, 5]
+        assert source.root.variables["of v"].attributes == own.root.variables["v"].attributes
+
+
+def test_references_in_linked_files_are_paths_in_the_dataset(linked):
+    with files.open_file(linked / "x.h5") as source:
+        whole = source.root.groups["all"].groups["g"].attributes
+        part = source.root.groups["below"].groups["g"].attributes
+    assert [whole["inside"].value[0], whole["outside"].value[0]] == ["/all/g/z", "/all/v"]
+    assert [part["inside"].value[0], part["outside"].value[0]] == ["/below/g/z", "part.nc:/v"]
+
+
+def test_virtual_texts_and_lists_are_those_of_h5py(places):
+    with h5py.File(places / "own" / "part.h5", "w") as file:
+        file["texts"] = np.array([[f"{row}-{column}" for column in range(6)] for row in range(8)], object)
+        sparse = file.create_dataset("sparse", (20,), h5py.string_dtype(), chunks=(3,))
+        sparse[4:8] = ["a", "b", "c", "d"]
+        lists = file.create_dataset("lists", (4,), h5py.vlen_dtype("i4"))
+        lists[:] = [np.arange(length, dtype="i4") for length in range(4)]
+    path = places / "own" / "x.h5"
+    with h5py.File(path, "w") as file:
+        layout = h5py.VirtualLayout((16, 7), h5py.string_dtype())
+        layout[::2, 1:] = h5py.VirtualSource("part.h5", "texts", (8, 6))
+        layout[1, :] = h5py.VirtualSource("part.h5", "sparse", (20,))[2:9]
+        layout[3:9:2, 2] = h5py.VirtualSource("part.h5", "texts", (8, 6))[1:7:2, 3]
+        file.create_virtual_dataset("texts", layout)
+        layout = h5py.VirtualLayout((9,), h5py.vlen_dtype("i4"))
+        layout[1:8:2] = h5py.VirtualSource("part.h5", "lists", (4,))
+        file.create_virtual_dataset("lists", layout)
+    with h5py.File(path) as file, files.open_file(path) as source:
+        expected = file["texts"].asstr()[...]
+        for rows, columns in ((slice(0, 16), slice(0, 7)), (slice(1, 6), slice(2, 5)), (slice(3, 4), slice(6, 7))):
+            assert source.read("/texts", (rows, columns)).tolist() == expected[rows, columns].tolist()
+        found = source.read("/lists", (slice(0, 9),))
+        assert [each.tolist() for each in found] == [each.tolist() for each in file["lists"][...]]
+
+
+def test_virtual_datasets_that_cannot_be_read_are_left_out(places):
+    with h5py.File(places / "own" / "x.h5", "w") as file:
+        file["own"] = np.arange(3)
+        for name, of in (("circle", ("x.h5", "circle")), ("no HDF5", ("raw.bin", "d"))):
+            layout = h5py.VirtualLayout((20,), "u1")
+            layout[:] = h5py.VirtualSource(*of, (20,))
+            file.create_virtual_dataset(name, layout)
+    done = omnizarr.convert(places / "own" / "x.h5", places / "x.zarr")
+    assert {each.pointer: each.why.split(":")[0] for each in done.losses} == {
+        "/variables/circle": "it cannot be read",
+        "/variables/no HDF5": "it cannot be read",
+    }
+    assert list(omnizarr.open(places / "x.zarr")) == ["own"]
+
+
+def test_values_behind_an_unknown_filter_are_left_out(places):
+    path = places / "own" / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["own"] = np.arange(3)
+        chunks = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        chunks.set_chunk((2,))
+        chunks.set_filter(40000, h5py.h5z.FLAG_OPTIONAL, (1,))
+        h5py.h5d.create(file.id, b"v", h5py.h5t.STD_U8LE, h5py.h5s.create_simple((20,)), chunks)
+    done = omnizarr.convert(path, places / "x.zarr")
+    assert [(each.pointer, each.why) for each in done.losses] == [
+        ("/variables/v", "no codec is known for the filter number 40000")
+    ]
+
+
 @pytest.mark.parametrize("target", ["/", "/g"])
 def test_links_in_a_circle_end(places, target):
     path = places / "own" / "circle.h5"

@@ -85,16 +85,16 @@ def _kind(path: Path) -> str | None:
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str], *, references: References | None = None) -> Iterator[Source]:
+def open_file(
+    path: str | os.PathLike[str], *, references: References | None = None, whole: bool = False
+) -> Iterator[Source]:
     """Open a file of netCDF-3 (classic, 64-bit offset, 64-bit data) or netCDF-4 to read.
 
     You get everything that ``ncdump -s`` shows, with the exact types and bytes of attributes, and values in
     stored form. Variables of user-defined types are included, and attributes of types that netCDF lacks if they have
-    a form in JSON. Notes tell the rest.
+    a form in JSON. Notes tell the rest: also what is broken, missing, or has a filter without a codec.
 
-    Neither netCDF-C nor HDF5 is needed, and several threads may read. Only files that lead to other files, and
-    datasets with filters that omnizarr has no codec for, are read by HDF5 and netCDF-C: by one thread at a time, and a
-    broken file can crash them and the process.
+    Neither netCDF-C nor HDF5 is needed, and several threads may read.
 
     Parameters
     ----------
@@ -104,6 +104,9 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
         Which other files an HDF5 file may use, by external links, external storage and virtual datasets: those in its
         own directory and below ("inside"); also those below these directories (a list); all that you can read
         ("trusted"). The default is the setting, and "inside" without it.
+    whole : bool, optional
+        Whether you read all values. Then variables of HDF5 whose index of chunks is broken are left out, with a note.
+        Otherwise reading them raises the error.
 
     Raises
     ------
@@ -112,9 +115,7 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
     StoreAccessError
         If an HDF5 file leads out of its directory, where `references` does not allow it.
     MetadataError
-        If it is not netCDF, or is broken.
-    MissingDependencyError
-        If the file leads to other files, and the extra ``netcdf`` is not installed.
+        If it is not netCDF, or is broken as a whole.
     """
     allowed = trust.of(references)
     place = Path(path).absolute()
@@ -124,20 +125,11 @@ def open_file(path: str | os.PathLike[str], *, references: References | None = N
     from omnizarr.netcdf.files import classic, netcdf4  # noqa: PLC0415 (only what reads files needs them)
 
     try:
-        source = classic.opened(place) if kind == "classic" else netcdf4.opened(place)
-    except netcdf4.ElsewhereError:
-        source = None
+        source = classic.opened(place) if kind == "classic" else netcdf4.opened(place, allowed, whole=whole)
     except OmnizarrError as error:
         error.store = str(place)
         raise
-    if source is not None:
-        yield source
-        return
-    _require("netCDF4", "h5py")
-    from omnizarr.netcdf.files import reading  # noqa: PLC0415
-
-    with reading.opened(str(place), allowed=allowed) as read:
-        yield read
+    yield source
 
 
 def write_file(

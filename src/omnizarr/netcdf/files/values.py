@@ -21,8 +21,8 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
 from omnizarr.readers.hdf5 import arrays, store
 from omnizarr.readers.hdf5.datasets import Dataset
-from omnizarr.readers.hdf5.file import File
 from omnizarr.readers.hdf5.forms import Unshown
+from omnizarr.readers.hdf5.outside import Files
 from omnizarr.readers.hdf5.parts import Parts
 from omnizarr.stores.manifests.store import ManifestStore
 
@@ -36,36 +36,60 @@ class _Known(NamedTuple):
     type: AnyType
     shape: tuple[int, ...]
     fill: Any
+    files: Files
+    name_of: Callable[[int], str]
 
 
 class Values:
     """What reads the variables of a file, by their full names."""
 
-    def __init__(self, file: File, name_of: Callable[[int], str]) -> None:
-        self._file = file
-        self._name_of = name_of
+    def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._arrays: dict[str, Array | None] = {}
         self._parts: dict[str, Parts] = {}
 
-    def add(self, name: str, dataset: Dataset, nc_type: AnyType, shape: tuple[int, ...], fill: Any) -> None:
-        """Note a variable: `fill` is what stands beyond the end of its dataset."""
-        self._known[name] = _Known(dataset, nc_type, shape, fill)
+    def add(
+        self,
+        name: str,
+        dataset: Dataset,
+        nc_type: AnyType,
+        shape: tuple[int, ...],
+        fill: Any,
+        files: Files,
+        name_of: Callable[[int], str],
+    ) -> None:
+        """Note a variable.
+
+        Parameters
+        ----------
+        name : str
+        dataset : Dataset
+        nc_type : NcType or UserType
+        shape : tuple of int
+        fill : object
+            What stands beyond the end of its dataset.
+        files : Files
+            The file of the dataset, and what it may lead to.
+        name_of : callable
+            Returns the path of an object of that file by its address, for references.
+        """
+        self._known[name] = _Known(dataset, nc_type, shape, fill, files, name_of)
 
     def array(self, name: str) -> Array | None:
         """Return the array of Zarr that shows the dataset of a variable; None if its elements are none of Zarr."""
         if name not in self._arrays:
-            self._arrays[name] = self._array(self._known[name].dataset)
+            self._arrays[name] = self._array(self._known[name])
         return self._arrays[name]
 
-    def _array(self, dataset: Dataset) -> Array | None:
-        shown = arrays.show(dataset, self._name_of)
+    @staticmethod
+    def _array(known: _Known) -> Array | None:
+        shown = arrays.show(known.dataset, known.name_of, known.files, is_v3_only=True)
         if isinstance(shown, Unshown):
             return None
         document = {"a/zarr.json": arrays.rendered(shown.document)}
         found = store.Documents(document, {} if shown.manifest is not None else {"a": shown})
         manifests = {} if shown.manifest is None else {"a": shown.manifest}
-        where = StorePath(ManifestStore(found, manifests, [self._file.source.file]), "a")
+        where = StorePath(ManifestStore(found, manifests, known.files.listed), "a")
         return Array(where, detection.open_array(where).metadata)
 
     def read(self, name: str, selection: Selection) -> NDArray[Any]:
@@ -106,7 +130,7 @@ class Values:
                 return found.astype(dtype, copy=False)
         parts = self._parts.get(name)
         if parts is None:
-            parts = self._parts[name] = Parts(known.dataset, self._name_of)
+            parts = self._parts[name] = Parts(known.dataset, known.name_of, known.files)
         result = filled(lengths(selection), dtype, self._unwritten(parts, known))
         for where, each in parts.read(selection):
             place = tuple(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.model import Loss
 from omnizarr.netcdf import types
-from omnizarr.netcdf.files import blosc, elements, foreign
+from omnizarr.netcdf.files import blosc
 from omnizarr.netcdf.files import hdf5 as files_hdf5
 from omnizarr.netcdf.files.libraries import h5py, netCDF4
 from omnizarr.netcdf.files.planning import Format, Plan, StoredOtherwise, plan, without_blosc
@@ -171,7 +171,7 @@ class _Writer:
     def _complete(self, hdf5: Any, header: GroupHeader, path: str) -> None:
         _write_attributes(hdf5, header.attributes)
         for name, variable in header.variables.items():
-            dataset = foreign.member(hdf5, name)
+            dataset = files_hdf5.member(hdf5, name)
             _write_attributes(dataset, variable.attributes, variable.type)
             if self._is_for_hdf5(variable, path):
                 self._copy(f"{path}/{name}", variable, _hdf5_storer(dataset))
@@ -291,7 +291,9 @@ def _encoded(values: NDArray[Any]) -> NDArray[Any]:
 
 def _hdf5_storer(dataset: Any) -> Callable[[Selection, NDArray[Any]], None]:
     def store(selection: Selection, values: NDArray[Any]) -> None:
-        elements.write(dataset, selection, values if h5py.check_vlen_dtype(dataset.dtype) else _encoded(values))
+        files_hdf5.write_values(
+            dataset, selection, values if h5py.check_vlen_dtype(dataset.dtype) else _encoded(values)
+        )
 
     return store
 

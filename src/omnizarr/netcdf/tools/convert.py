@@ -204,7 +204,7 @@ def _shown(place: Any) -> str:
 def _opened(place: Any, references: References | None) -> Iterator[tuple[Source, str]]:
     path = _path(place)
     if path is not None and (is_file(place) or _is_meant(place)):
-        with files.open_file(path, references=references) as source:
+        with files.open_file(path, references=references, whole=True) as source:
             yield source, _FILE
         return
     with Dataset(place) as dataset:

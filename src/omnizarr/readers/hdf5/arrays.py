@@ -64,7 +64,9 @@ class Shown:
     is_json: bool = False
 
 
-def show(dataset: Dataset, name_of: Callable[[int], str], files: Files | None = None) -> Shown | Unshown:
+def show(
+    dataset: Dataset, name_of: Callable[[int], str], files: Files | None = None, *, is_v3_only: bool = False
+) -> Shown | Unshown:
     """Return a dataset as an array, or why it is not shown.
 
     Parameters
@@ -73,10 +75,12 @@ def show(dataset: Dataset, name_of: Callable[[int], str], files: Files | None = 
     name_of : callable
         Returns the path of an object by its address, for references.
     files : Files, optional
-        What the file may lead to. None: nothing, and elements are those of Zarr v3, not of v2 or JSON.
+        What the file may lead to. None: nothing.
+    is_v3_only : bool, optional
+        Whether elements are those of Zarr v3, not of v2 or JSON.
     """
     form = _checked(dataset)
-    if files is None and isinstance(form, Form) and (form.is_v2 or form.made == "json"):
+    if is_v3_only and isinstance(form, Form) and (form.is_v2 or form.made == "json"):
         form = Unshown("Zarr v3 has no such data type")
     elsewhere = _elsewhere(dataset, files)
     codecs = _codecs(dataset, form)
@@ -143,11 +147,8 @@ def _codecs(dataset: Dataset, form: Form | Unshown) -> list[JSON] | Unshown | No
     if all(each is not None for each in found):
         named = [each for each in found if each is not None and not is_made]
         return None if is_made else [{"name": each.name, "configuration": dict(each.configuration)} for each in named]
-    if not filters.can_decode(dataset.filters, size):
-        names = [filters.title(each) for each in dataset.filters if filters.codec(each, size) is None]
-        return Unshown(f"no codec is known for the filter {', '.join(names)}")
-    package = filters.lacking(dataset.filters)
-    return Unshown(f"its filters need the package {package}") if package else None
+    why = filters.why_not(dataset.filters, size)
+    return Unshown(why) if why else None
 
 
 def _checked(dataset: Dataset) -> Form | Unshown:
@@ -300,7 +301,7 @@ def _chunked(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[int]
 
     def table() -> chunks.Chunks:
         if not index:
-            index.append(chunks.read(dataset))
+            index.append(source.memo.get(("chunks", dataset.header.address)) or chunks.read(dataset))
         return index[0]
 
     def make(number: int) -> bytes:

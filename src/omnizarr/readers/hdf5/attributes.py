@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from omnizarr.errors import MetadataError
 from omnizarr.readers.hdf5 import btrees, datatypes, heaps, messages
 from omnizarr.readers.hdf5.datatypes import Dataspace, Datatype
 from omnizarr.readers.hdf5.messages import Header
@@ -25,9 +26,23 @@ class Attribute:
     address: int
 
 
-def read(header: Header) -> list[Attribute]:
-    """Return the attributes of an object: in the order in which they were made if the file keeps it, or by name."""
-    found = list(_each(header))
+def read(header: Header, broken: list[tuple[str, MetadataError]] | None = None) -> list[Attribute]:
+    """Return the attributes of an object: in the order in which they were made if the file keeps it, or by name.
+
+    Parameters
+    ----------
+    header : Header
+    broken : list, optional
+        To which the errors of broken attributes are added, with their names. Without it the first one is raised.
+    """
+    found: list[tuple[int | None, Attribute]] = []
+    for order, cursor in _cursors(header, broken):
+        try:
+            found.append((order, _attribute(cursor)))
+        except MetadataError as error:
+            if broken is None:
+                raise
+            broken.append((_name(cursor), error))
     if found and all(order is not None for order, _ in found):
         found.sort(key=lambda each: each[0] or 0)
     elif any(order is not None for order, _ in found) or header.find(messages.ATTRIBUTE_INFO) is not None:
@@ -35,14 +50,24 @@ def read(header: Header) -> list[Attribute]:
     return [each for _, each in found]
 
 
-def _each(header: Header) -> Iterator[tuple[int | None, Attribute]]:
-    source = header.source
+def _cursors(header: Header, broken: list[tuple[str, MetadataError]] | None) -> Iterator[tuple[int | None, Cursor]]:
+    """Yield where attributes are described, each with its order."""
     for message in header.messages:
         if message.kind == messages.ATTRIBUTE:
-            yield message.order, _attribute(Cursor(source, message.address, message.data))
+            yield message.order, Cursor(header.source, message.address, message.data)
     info = header.find(messages.ATTRIBUTE_INFO)
     if info is None:
         return
+    try:
+        yield from _in_heap(info)
+    except MetadataError as error:
+        if broken is None:
+            raise
+        broken.append(("", error))
+
+
+def _in_heap(info: Cursor) -> Iterator[tuple[int | None, Cursor]]:
+    source = info.source
     info.version("the attribute info", 0)
     flags = info.uint(1)
     info.skip(2 if flags & 1 else 0)
@@ -59,7 +84,20 @@ def _each(header: Header) -> Iterator[tuple[int | None, Attribute]]:
             if own & 2
             else heap.get(identifier.take(heap.id_length))
         )
-        yield order, _attribute(Cursor(source, heap_at, data))
+        yield order, Cursor(source, heap_at, data)
+
+
+def _name(cursor: Cursor) -> str:
+    """Return the name of a broken attribute; "" if that is broken, too."""
+    try:
+        again = Cursor(cursor.source, cursor.address, cursor.data)
+        version = again.version("the attribute", 1, 2, 3)
+        again.skip(1)
+        size = again.uint(2)
+        again.skip(5 if version == 3 else 4)
+        return decode(again.take(size).split(b"\0")[0])
+    except MetadataError:
+        return ""
 
 
 def _attribute(cursor: Cursor) -> Attribute:

@@ -5,7 +5,7 @@ The reader makes chunks of them where no codec does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -56,10 +56,42 @@ def of(dataset: Dataset, files: Files) -> Blocks:
     if dataset.is_external:
         return _external(dataset, files)
     if dataset.layout.storage == "virtual":
-        return _Virtual(dataset, files).blocks()
+        if elements.has_heap(dataset.datatype):
+            raise Unsupported("it is virtual, and its elements have a variable length")
+        return Virtual(dataset, files).blocks()
     if dataset.layout.storage == "chunked":
         return _chunked(dataset)
     return _whole(dataset)
+
+
+def missing(dataset: Dataset, files: Files) -> Iterator[tuple[str, str]]:
+    """Yield file and path of the sources of a virtual dataset that do not exist, and of those of its sources.
+
+    Raises what `of` raises, for each source too, and MetadataError if one is the dataset itself.
+    """
+    return _missing(dataset, files, frozenset(), set())
+
+
+_Place: TypeAlias = tuple[int, int]
+
+
+def _missing(dataset: Dataset, files: Files, above: frozenset[_Place], seen: set[_Place]) -> Iterator[tuple[str, str]]:
+    own = id(files.file.source.file), dataset.header.address
+    if own in above:
+        raise dataset.header.source.broken(dataset.header.address, "a virtual dataset leads back to itself")
+    if own in seen:
+        return
+    seen.add(own)
+    if dataset.is_external:
+        _external(dataset, files)
+    elif dataset.layout.storage == "virtual":
+        names = dict.fromkeys((each.file, each.path) for each in virtual.read(dataset))
+        for file, path in dict.fromkeys(tuple(virtual.numbered(each, 0) for each in name) for name in names):
+            opened = files.dataset(file, path)
+            if opened is None:
+                yield file, path
+                continue
+            yield from _missing(*opened, above | {own}, seen)
 
 
 def _grid(shape: Sequence[int], chunk_shape: Sequence[int]) -> tuple[int, ...]:
@@ -144,13 +176,32 @@ def _external(dataset: Dataset, files: Files) -> Blocks:
 # -- virtual datasets ---------------------------------------------------------------------
 
 
-class _Virtual:
-    """A virtual dataset."""
+def shape_of(dataset: Dataset, files: Files) -> tuple[int, ...]:
+    """Return the shape of a dataset, which may depend on others. Raises MetadataError, Unsupported, Outside."""
+    return Virtual(dataset, files).shape if dataset.layout.storage == "virtual" else dataset.shape
+
+
+class Virtual:
+    """A virtual dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    files : Files
+
+    Attributes
+    ----------
+    mappings : list of Mapping
+        Those that it has now: the extent of each is known.
+    shape, chunk_shape, grid : tuple of int
+
+    Raises
+    ------
+    MetadataError, Unsupported, Outside
+    """
 
     def __init__(self, dataset: Dataset, files: Files) -> None:
         self.dataset, self.files = dataset, files
-        if elements.has_heap(dataset.datatype):
-            raise Unsupported("it is virtual, and its elements have a variable length")
         self.mappings, self.shape = self._concrete(virtual.read(dataset))
         self.dtype = np.dtype(f"V{dataset.datatype.size}")
         self.chunk_shape = self._chunk_shape()
@@ -162,7 +213,8 @@ class _Virtual:
         """Return its elements in blocks."""
         return Blocks(self.shape, self.chunk_shape, self.grid, self._fetch, self._numbers, self._has)
 
-    def _target(self, mapping: Mapping) -> Axes:
+    def target(self, mapping: Mapping) -> Axes:
+        """Return which elements a mapping shows."""
         return virtual.whole(self.shape) if mapping.target is None else mapping.target
 
     # -- mappings without an end ------------------------------------------------------------
@@ -195,7 +247,7 @@ class _Virtual:
         """Return the mappings for names with numbers, as many as there are."""
         found: list[Mapping] = []
         for number in range(_MOST_SOURCES):
-            file, path = (each.replace("%b", str(number)).replace("%%", "%") for each in (mapping.file, mapping.path))
+            file, path = (virtual.numbered(each, number) for each in (mapping.file, mapping.path))
             if self.files.dataset(file, path) is None:
                 return found
             one = target[axis]
@@ -208,7 +260,7 @@ class _Virtual:
         opened = self.files.dataset(mapping.file, mapping.path)
         if opened is None or mapping.target is None:
             return []
-        shape = _shape_of(*opened)
+        shape = shape_of(*opened)
         at = _endless(mapping.source)
         if mapping.source is None or at is None or len(shape) != len(mapping.source):
             raise Unsupported("a mapping has no end in the virtual dataset, and one in its source")
@@ -241,7 +293,7 @@ class _Virtual:
             if opened is None:
                 return None
             blocks = of(*opened)
-            target = self._target(mapping)
+            target = self.target(mapping)
             pairs = virtual.pairs(_source(mapping, blocks.shape), target)
         except (OmnizarrError, Outside, Unsupported):
             return None
@@ -251,7 +303,7 @@ class _Virtual:
     def _boxes(self, mapping: Mapping) -> list[slice]:
         """Return the chunks between the first and the last element of a mapping, along each dimension."""
         found = []
-        for axis, step, count in zip(self._target(mapping), self.chunk_shape, self.grid, strict=True):
+        for axis, step, count in zip(self.target(mapping), self.chunk_shape, self.grid, strict=True):
             found.append(slice(min(count, axis.start // step), min(count, -(-axis.stop // step)) if axis.length else 0))
         return found
 
@@ -293,7 +345,7 @@ class _Virtual:
         high = [min(at + step, length) for at, step, length in zip(low, self.chunk_shape, self.shape, strict=True)]
         out = _filled(self.dataset, self.chunk_shape)
         for mapping in self.mappings:
-            target = self._target(mapping)
+            target = self.target(mapping)
             ranks = [axis.ranks(first, stop) for axis, first, stop in zip(target, low, high, strict=True)]
             if all(first < stop for first, stop in ranks):
                 self._show(mapping, target, ranks, low, out)
@@ -306,26 +358,41 @@ class _Virtual:
                 return
             dataset = opened[0]
             blocks = of(*opened)
-            source = _source(mapping, blocks.shape)
-            pairs = virtual.pairs(source, target)
+            indices, _ = wanted(mapping, blocks.shape, target, ranks)
         except (Unsupported, Outside) as error:
-            raise ChunkError(
-                f"a part of a virtual dataset cannot be read: {error}", found=f"{mapping.path} in {mapping.file}"
-            ) from error
-        indices = [axis.indices(0, 1) for axis in source]
-        for at, (first, stop) in zip(pairs, ranks, strict=True):
-            if at is not None:
-                indices[at] = source[at].indices(first, stop)
-        if any(len(each) and each[-1] >= length for each, length in zip(indices, blocks.shape, strict=True)):
-            raise ChunkError(
-                "a virtual dataset shows elements that its source does not have",
-                found=f"{mapping.path} of shape {blocks.shape} in {mapping.file}",
-            )
+            raise unread(mapping, error) from error
         part = _converted(gather(dataset, blocks, indices), dataset, self.dataset)
         places = [
             axis.indices(first, stop) - base for axis, (first, stop), base in zip(target, ranks, low, strict=True)
         ]
         out[np.ix_(*places)] = part.reshape([len(each) for each in places])
+
+
+def unread(mapping: Mapping, error: Exception) -> ChunkError:
+    """Return the error that a source cannot be read."""
+    return ChunkError(f"a part of a virtual dataset cannot be read: {error}", found=f"{mapping.path} in {mapping.file}")
+
+
+def wanted(
+    mapping: Mapping, shape: tuple[int, ...], target: Axes, ranks: Sequence[tuple[int, int]]
+) -> tuple[list[NDArray[np.int64]], list[int | None]]:
+    """Return which elements of a source are shown, along each of its dimensions, and to which ones the target's belong.
+
+    `shape` is that of the source, and `ranks` says which of the elements of the target. Raises Unsupported, and
+    ChunkError if the source does not have them.
+    """
+    source = _source(mapping, shape)
+    pairs = virtual.pairs(source, target)
+    indices = [axis.indices(0, 1) for axis in source]
+    for at, (first, stop) in zip(pairs, ranks, strict=True):
+        if at is not None:
+            indices[at] = source[at].indices(first, stop)
+    if any(len(each) and each[-1] >= length for each, length in zip(indices, shape, strict=True)):
+        raise ChunkError(
+            "a virtual dataset shows elements that its source does not have",
+            found=f"{mapping.path} of shape {shape} in {mapping.file}",
+        )
+    return indices, pairs
 
 
 def _with(axis: Axis, count: int) -> Axis:
@@ -346,10 +413,6 @@ def _source(mapping: Mapping, shape: tuple[int, ...]) -> Axes:
     if len(mapping.source) != len(shape):
         raise Unsupported("a mapping has other dimensions than its source")
     return mapping.source
-
-
-def _shape_of(dataset: Dataset, files: Files) -> tuple[int, ...]:
-    return of(dataset, files).shape if dataset.layout.storage == "virtual" else dataset.shape
 
 
 def _by_bytes(shape: tuple[int, ...], size: int, most: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from omnizarr.errors import NodeNotFoundError
+from omnizarr.errors import MetadataError, NodeNotFoundError
 from omnizarr.readers.hdf5 import attributes, datasets, groups, messages, superblock
 from omnizarr.readers.hdf5.attributes import Attribute
 from omnizarr.readers.hdf5.datasets import Dataset
@@ -70,8 +70,16 @@ class File:
         return found
 
     def attributes(self, header: Header) -> list[Attribute]:
-        """Return the attributes of an object."""
+        """Return the attributes of an object. Raises MetadataError if one is broken."""
         return attributes.read(header)
+
+    def sound_attributes(self, header: Header) -> tuple[list[Attribute], list[tuple[str, MetadataError]]]:
+        """Return the attributes of an object that are not broken, and the errors of the others, by name.
+
+        The name is "" if that is broken, too, or if the place of several attributes is.
+        """
+        broken: list[tuple[str, MetadataError]] = []
+        return attributes.read(header, broken), broken
 
     def dataset(self, header: Header) -> Dataset:
         """Return the dataset that an object is."""
@@ -83,6 +91,11 @@ class File:
 
     def follow(self, group: Header, path: str) -> Header | None:
         """Return the object at a path from a group, or from the root if it begins with a slash."""
+        found = self.trace(group, path)
+        return found if isinstance(found, Header) else None
+
+    def trace(self, group: Header, path: str) -> Header | tuple[Link, str] | None:
+        """Return the object at a path, as `follow` does, or the external link that is met, and the path behind it."""
         left = _SOFT_LINKS
         above = [group]
         names = _names(path)
@@ -103,17 +116,37 @@ class File:
                 if link.target.startswith("/"):
                     above = [self.root]
                 names += _names(link.target)
+            elif link.kind == "external":
+                return link, "/".join(reversed(names))
             else:
                 return None
         return above[-1]
 
     def paths(self) -> dict[int, str]:
-        """Return the own path of each object, by the address of its header; that of the root is ""."""
+        """Return the own path of each object, by the address of its header; that of the root is "".
+
+        Objects whose header is broken are left out, and what is in groups whose links are: links to them cannot be
+        followed. Raises MetadataError if those of the root are broken.
+        """
         memo = self.source.memo
         found: dict[int, str] | None = memo.get("paths")
         if found is None:
             found = memo["paths"] = dict(self._walk())
         return found
+
+    def _sound_links(self, group: Header, path: str) -> list[Link]:
+        try:
+            return list(self.links(group).values())
+        except MetadataError:
+            if not path:
+                raise
+            return []
+
+    def _sound_header(self, address: int) -> Header | None:
+        try:
+            return messages.read(self.source, address)
+        except MetadataError:
+            return None
 
     def _walk(self) -> Iterator[tuple[int, str]]:
         seen = {self.root.address}
@@ -121,18 +154,20 @@ class File:
         yield self.root.address, ""
         while level:
             below = []
-            linked = [*self.source.together([partial(self.links, group) for group, _ in level])]
-            links = (link for each in linked for link in each.values())
+            linked = [*self.source.together([partial(self._sound_links, group, path) for group, path in level])]
+            links = (link for each in linked for link in each)
             ahead = (link.address for link in links if link.address is not None and link.address not in seen)
-            deque(self.source.together([partial(messages.read, self.source, at) for at in ahead]), maxlen=0)
+            deque(self.source.together([partial(self._sound_header, at) for at in ahead]), maxlen=0)
             for group, path in level:
-                for link in self.links(group).values():
+                for link in self._sound_links(group, path):
                     if link.kind != "hard" or link.address is None or link.address in seen:
                         continue
                     seen.add(link.address)
                     if len(seen) > _OBJECTS:
                         raise self.source.broken(group.address, "the file has too many objects", found=len(seen))
-                    header = messages.read(self.source, link.address)
+                    header = self._sound_header(link.address)
+                    if header is None:
+                        continue
                     own = f"{path}/{link.name}" if path else link.name
                     yield header.address, own
                     if groups.is_group(header):

@@ -106,6 +106,15 @@ def can_decode(chain: Sequence[Filter], size: int) -> bool:
     return True
 
 
+def why_not(chain: Sequence[Filter], size: int) -> str:
+    """Return why chunks with these filters cannot be decoded here; "" if they can."""
+    if not can_decode(chain, size):
+        names = [title(each) for each in chain if codec(each, size) is None]
+        return f"no codec is known for the filter {', '.join(names)}"
+    package = lacking(chain)
+    return f"its filters need the package {package}" if package else ""
+
+
 def lacking(chain: Sequence[Filter]) -> str:
     """Return the package that is missing to decode chunks; "" if none is."""
     packages = (_PACKAGES.get(each.number, "") for each in chain)

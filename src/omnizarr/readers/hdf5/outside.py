@@ -1,7 +1,7 @@
-"""Other files that an HDF5 file leads to: in its own directory, or below it, all links followed.
+"""Other files that an HDF5 file leads to: in its own directory or below, all links followed, unless more is allowed.
 
-Spec: HDF5 Reference Manual, ``H5Pset_external``, ``H5Pset_virtual``; HDF5 File Format Specification, IV.A.2.h "The Data
-Storage - External Data Files Message".
+Spec: HDF5 Reference Manual, ``H5Lcreate_external``, ``H5Pset_external``, ``H5Pset_virtual``; HDF5 File Format
+Specification, IV.A.2.h "The Data Storage - External Data Files Message".
 """
 
 from __future__ import annotations
@@ -15,18 +15,38 @@ from typing import Final, NamedTuple
 from omnizarr.readers.hdf5 import heaps, messages
 from omnizarr.readers.hdf5.datasets import Dataset
 from omnizarr.readers.hdf5.file import File
+from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.source import decode
-from omnizarr.stores import trust
+from omnizarr.stores import Store, trust
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.manifests import file as files
+from omnizarr.stores.trust import Trust
 
 _DEPTH: Final = 8  # virtual datasets of virtual datasets
+_LINKS: Final = 16  # external links that one path may follow, as in libhdf5
 _MOST_OPEN: Final = 256  # HDF5 files whose structure is kept
 _SAME: Final = "."
 
 
 class Outside(Exception):  # noqa: N818 - a reason, which becomes a note
-    """A name leads out of the directory of the file."""
+    """A name leads out of the directory of the file.
+
+    Attributes
+    ----------
+    place : str
+        Where it leads.
+    """
+
+    def __init__(self, name: str, place: str = "") -> None:
+        super().__init__(name)
+        self.place = place or name
+
+
+class Found(NamedTuple):
+    """An object, and the file that it is in."""
+
+    header: Header
+    files: Files
 
 
 class Files:
@@ -40,6 +60,10 @@ class Files:
         Those that were opened before, by key: all that is read of a file is of one version of it.
     depth : int
         How many files have led here.
+    allowed : Trust, optional
+        What the user allows, of the files of this machine.
+    roots : tuple of Path, optional
+        Directories with what may be read. The default is that of the file.
 
     Attributes
     ----------
@@ -47,11 +71,36 @@ class Files:
         The file, and those to which manifests lead.
     """
 
-    def __init__(self, file: File, known: dict[str, files.File] | None = None, depth: int = 0) -> None:
+    def __init__(
+        self,
+        file: File,
+        known: dict[str, files.File] | None = None,
+        depth: int = 0,
+        *,
+        allowed: Trust | None = None,
+        roots: tuple[Path, ...] | None = None,
+    ) -> None:
         self.file, self.depth = file, depth
         self.known: dict[str, files.File] = {} if known is None else known
         self.listed = [file.source.file]
         self._opened: dict[str, Files | None] = {}
+        self._allowed = allowed or Trust(trust.INSIDE)
+        self._roots = self._own_roots() if roots is None else roots
+        key = self._named(file.source.key)
+        if key is not None:
+            self.known.setdefault(key, file.source.file)
+
+    def _own_roots(self) -> tuple[Path, ...]:
+        store = self.file.source.store
+        if not isinstance(store, LocalStore):
+            return ()
+        path = Path(store.real_root(), self.file.source.key)
+        return path.parent, Path(os.path.realpath(path)).parent, *map(Path, self._allowed.directories)
+
+    def _named(self, key: str) -> str | None:
+        """Return under which key of `known` a file of the store is."""
+        store = self.file.source.store
+        return str(os.path.realpath(Path(store.real_root(), key))) if isinstance(store, LocalStore) else key
 
     def place_of(self, file: files.File) -> int:
         """Return the number of a file among `listed`, to which it is added."""
@@ -61,75 +110,121 @@ class Files:
 
     def raw(self, name: str) -> files.File | None:
         """Return a file; None if there is none. Raises Outside."""
-        key = self._key(name)
-        return None if key is None else self._at(key)
+        return self._at(name)
 
     def opened(self, name: str) -> Files | None:
         """Return an HDF5 file, and what it leads to in turn; None if there is none. Raises Outside, MetadataError."""
         if name == _SAME:
-            same = Files(self.file, self.known, self.depth + 1)
-            same._opened = self._opened
-            return same
+            return self._below(self.file, self._opened)
         found = self._opened.get(name)
         if found is None and name not in self._opened:
-            key = self._key(name)
-            if key is None and posixpath.isabs(name.replace("\\", "/")):  # as libhdf5, which looks beside the file then
-                key = self._key(posixpath.basename(name.replace("\\", "/")))
-            file = None if key is None else self._at(key)
+            file = self._at(name, is_hdf5=True)
             if file is not None:
-                found = Files(File(file.store, file.key, file), self.known, self.depth + 1)
+                found = self._below(File(file.store, file.key, file))
             if len(self._opened) >= _MOST_OPEN:
                 self._opened.clear()
             self._opened[name] = found
         return found
 
+    def _below(self, file: File, opened: dict[str, Files | None] | None = None) -> Files:
+        made = Files(file, self.known, self.depth + 1, allowed=self._allowed, roots=self._roots)
+        made._opened = {} if opened is None else opened
+        return made
+
     def check(self, name: str) -> None:
         """Raise Outside if a name leads out of the directory."""
         if name != _SAME:
-            self._key(name)
+            self._place(name, is_hdf5=True)
+
+    def follow(self, group: Header, path: str) -> Found | None:
+        """Return the object at a path, through external links; None if there is none.
+
+        Raises Outside, and MetadataError if a file is broken.
+        """
+        here = self
+        found = self.file.trace(group, path)
+        for _ in range(_LINKS):
+            if not isinstance(found, tuple):
+                return None if found is None else Found(found, here)
+            link, rest = found
+            other = here.opened(link.file)
+            if other is None:
+                return None
+            here, path = other, f"{link.target}/{rest}"
+            found = here.file.trace(here.file.root, path)
+        raise here.file.source.broken(group.address, "external links lead too far", found=path)
 
     def dataset(self, name: str, path: str) -> tuple[Dataset, Files] | None:
         """Return a dataset of an HDF5 file; None if there is none. Raises Outside, MetadataError."""
         file = self.opened(name)
-        header = None if file is None else file.file.find(path)
-        if file is None or header is None:
-            return None
-        if file.depth > _DEPTH:
-            raise file.file.source.broken(header.address, "virtual datasets lead too deep", found=file.depth)
-        return file.file.dataset(header), file
-
-    def _at(self, key: str) -> files.File | None:
-        found = self.known.get(key)
+        found = None if file is None else file.follow(file.file.root, path)
         if found is None:
-            source = self.file.source
-            if key == source.key:
-                return source.file
-            if not source.store.exists(key):
+            return None
+        header, there = found
+        if there.depth > _DEPTH:
+            raise there.file.source.broken(header.address, "virtual datasets lead too deep", found=there.depth)
+        return there.file.dataset(header), there
+
+    def _at(self, name: str, *, is_hdf5: bool = False) -> files.File | None:
+        """Return a file by its name; None if there is none. Raises Outside."""
+        place = self._place(name, is_hdf5=is_hdf5)
+        if place is None:
+            return None
+        store, key, named = place
+        found = self.known.get(named)
+        if found is None:
+            if not store.exists(key):
                 return None
-            found = files.File.of(source.store, key)
+            found = files.File.of(store, key)
             found.head(1)  # after that, its size is known
-            self.known[key] = found
+            self.known[named] = found
         return found
 
-    def _key(self, name: str) -> str | None:
-        """Return the key of a file in the store; None if an absolute path leads out of the directory."""
+    def _place(self, name: str, *, is_hdf5: bool) -> tuple[Store, str, str] | None:
+        """Return where a file is: its store, its key there, and its key in `known`; None if it is not there.
+
+        Raises Outside.
+        """
         source = self.file.source
         folder = posixpath.dirname(source.key)
         if isinstance(source.store, LocalStore):
-            own = Path(source.store.real_root(), folder)
-            path = own / name
-            if Path(name).is_absolute() and not os.path.lexists(path):
+            root = source.store.real_root()
+            path = self._path(name, Path(root, folder), is_hdf5=is_hdf5)
+            if path is None:
                 return None
-            place = trust.root_of(path, [own])
-            if place is None:
-                raise Outside(name)
-            return posixpath.join(folder, place[1])
-        joined = posixpath.normpath(name)
-        if posixpath.isabs(joined):
-            return None
+            if path.is_relative_to(root):
+                return source.store, path.relative_to(root).as_posix(), str(path)
+            return LocalStore(path.parent, read_only=True), path.name, str(path)
+        joined, plain = posixpath.normpath(name), name.replace("\\", "/")
+        if posixpath.isabs(plain):
+            if not is_hdf5:
+                return None
+            joined = posixpath.basename(plain)  # as libhdf5, which looks beside the file then
         if joined.split("/")[0] == ".." or "\\" in joined:
             raise Outside(name)
-        return posixpath.join(folder, joined)
+        key = posixpath.join(folder, joined)
+        return source.store, key, key
+
+    def _path(self, name: str, own: Path, *, is_hdf5: bool) -> Path | None:
+        """Return the path of a file of this machine, all links followed; None if there is none. Raises Outside.
+
+        It is looked for beside the file, and an HDF5 file then where libhdf5 looks for it: also by its last name, if
+        that is an absolute one, in the working directory, and beside the file to which a link of the file leads.
+        """
+        places = [own / name]
+        if is_hdf5:
+            plain = name.replace("\\", "/")
+            last = posixpath.basename(plain) if posixpath.isabs(plain) else name
+            real = Path(os.path.realpath(own / posixpath.basename(self.file.source.key))).parent
+            places += [own / last, Path(last).absolute(), real / last]
+        path = next((each for each in places if os.path.lexists(each)), None)
+        if path is None and Path(name).is_absolute():
+            return None
+        path = places[0] if path is None else path
+        real = Path(os.path.realpath(path))
+        if not self._allowed.is_complete and not trust.is_inside(real, self._roots):
+            raise Outside(name, str(path))
+        return real if real.exists() else None
 
 
 # -- external storage -----------------------------------------------------------------

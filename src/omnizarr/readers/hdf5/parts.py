@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import MetadataError
-from omnizarr.readers.hdf5 import chunks, elements, filters
+from omnizarr.readers.hdf5 import blocks, chunks, elements, filters
+from omnizarr.readers.hdf5.blocks import Blocks, Virtual
 from omnizarr.readers.hdf5.datasets import Dataset
+from omnizarr.readers.hdf5.outside import Files, Outside
+from omnizarr.readers.hdf5.virtual import Unsupported
 
 Selection: TypeAlias = tuple[slice, ...]
 
@@ -25,21 +28,25 @@ _FEW: Final = 1 << 10
 
 
 class Parts:
-    """The elements of a dataset that lie in the file itself.
+    """The elements of a dataset.
 
     Parameters
     ----------
     dataset : Dataset
-        Compact, contiguous or chunked.
     name_of : callable
         Returns the path of an object by its address, for references.
+    files : Files
+        What the file may lead to, for elements that are in other files or datasets.
     """
 
-    def __init__(self, dataset: Dataset, name_of: Callable[[int], str]) -> None:
+    def __init__(self, dataset: Dataset, name_of: Callable[[int], str], files: Files) -> None:
         self._dataset = dataset
         self._name_of = name_of
         self._table: chunks.Chunks | None = None
         self._last: tuple[int, NDArray[Any]] | None = None
+        self._files = files
+        self._blocks: Blocks | None = None
+        self._virtual: Virtual | None = None
 
     def read(self, selection: Selection) -> Iterator[tuple[Selection, NDArray[Any]]]:
         """Yield the stored parts of a selection, with their places in the dataset, of any shape that fits these.
@@ -48,7 +55,9 @@ class Parts:
         """
         if any(each.start >= each.stop for each in selection):
             return
-        if self._dataset.layout.storage == "chunked":
+        if self._dataset.is_external or self._dataset.layout.storage == "virtual":
+            yield from self._elsewhere(selection)
+        elif self._dataset.layout.storage == "chunked":
             yield from self._in_chunks(selection)
         else:
             yield from self._in_rows(selection)
@@ -89,6 +98,67 @@ class Parts:
             raise MetadataError("a compact dataset has fewer elements than its shape says")
         return found
 
+    # -- elements in other files or datasets ----------------------------------------------------
+
+    def _elsewhere(self, selection: Selection) -> Iterator[tuple[Selection, NDArray[Any]]]:
+        if self._dataset.layout.storage == "virtual" and elements.has_heap(self._dataset.datatype):
+            yield from self._mapped(selection)
+            return
+        if self._blocks is None:
+            self._blocks = blocks.of(self._dataset, self._files)
+        found, lengths = self._blocks, self._blocks.chunk_shape
+        for coords in itertools.product(*_limits(selection, lengths)):
+            number = _number(coords, found.grid)
+            raw = found.fetch(number) if found.has(number) else None
+            if raw is not None:
+                values = self.values(raw)
+                whole = values.reshape((*lengths, *values.shape[1:]))
+                corner = [at * length for at, length in zip(coords, lengths, strict=True)]
+                where, inside = _met(selection, corner, lengths)
+                yield where, whole[inside]
+
+    def _mapped(self, selection: Selection) -> Iterator[tuple[Selection, NDArray[Any]]]:
+        """Yield elements of a virtual dataset that lie in the heaps of its sources."""
+        if self._virtual is None:
+            self._virtual = Virtual(self._dataset, self._files)
+        for mapping in self._virtual.mappings:
+            target = self._virtual.target(mapping)
+            ranks = [axis.ranks(each.start, each.stop) for axis, each in zip(target, selection, strict=True)]
+            if not all(first < stop for first, stop in ranks):
+                continue
+            try:
+                opened = self._files.dataset(mapping.file, mapping.path)
+                if opened is None:
+                    continue
+                dataset, there = opened
+                indices, pairs = blocks.wanted(mapping, blocks.shape_of(dataset, there), target, ranks)
+            except (Unsupported, Outside) as error:
+                raise blocks.unread(mapping, error) from error
+            if dataset.datatype != self._dataset.datatype:
+                raise blocks.unread(mapping, Unsupported("it has another datatype"))
+            places = [axis.indices(first, stop) for axis, (first, stop) in zip(target, ranks, strict=True)]
+            source = Parts(dataset, self._names_of(there), there)
+            fill = source.values(dataset.fill.raw or bytes(dataset.datatype.size))
+            for inner, outer in _runs(indices, places, pairs):
+                yield outer, np.repeat(fill, prod(map(_length, outer))).reshape([*map(_length, outer)])
+                for where, found in source.read(inner):
+                    shown = tuple(
+                        own
+                        if at is None
+                        else slice(
+                            own.start + where[at].start - inner[at].start, own.start + where[at].stop - inner[at].start
+                        )
+                        for own, at in zip(outer, pairs, strict=True)
+                    )
+                    yield shown, found.reshape([*map(_length, shown)])
+
+    def _names_of(self, there: Files) -> Callable[[int], str]:
+        """Return what names objects of the file of a source."""
+        source = there.file.source
+        if source.file is self._files.file.source.file:
+            return self._name_of
+        return lambda address: f"{source.key}:/{there.file.paths().get(address, '')}"
+
     # -- chunks -------------------------------------------------------------------------------
 
     def _in_chunks(self, selection: Selection) -> Iterator[tuple[Selection, NDArray[Any]]]:
@@ -99,22 +169,13 @@ class Parts:
             number = int(self._table.numbers[at])
             corner = _corner(number, self._table.grid, lengths)
             whole = self._chunk(at)
-            where = tuple(
-                slice(max(each.start, start), min(each.stop, start + length))
-                for each, start, length in zip(selection, corner, lengths, strict=True)
-            )
-            inside = tuple(
-                slice(each.start - start, each.stop - start) for each, start in zip(where, corner, strict=True)
-            )
+            where, inside = _met(selection, corner, lengths)
             yield where, whole[inside]
 
     @staticmethod
     def _wanted(table: chunks.Chunks, selection: Selection, lengths: Sequence[int]) -> Iterator[int]:
         """Yield the rows of stored chunks that a selection meets."""
-        limits = [
-            range(each.start // length, -(-each.stop // length))
-            for each, length in zip(selection, lengths, strict=True)
-        ]
+        limits = _limits(selection, lengths)
         if prod(map(len, limits)) > min(_FEW, len(table)):
             places = np.unravel_index(table.numbers, table.grid) if table.grid else ()
             inside = np.ones(len(table), np.bool_)
@@ -123,9 +184,7 @@ class Parts:
             yield from np.flatnonzero(inside).tolist()
             return
         for coords in itertools.product(*limits):
-            number = 0
-            for coordinate, count in zip(coords, table.grid, strict=True):
-                number = number * count + coordinate
+            number = _number(coords, table.grid)
             at = int(np.searchsorted(table.numbers, number))
             if at < len(table) and table.numbers[at] == number:
                 yield at
@@ -146,6 +205,56 @@ class Parts:
 
 def _length(part: slice) -> int:
     return int(part.stop - part.start)
+
+
+def _runs(
+    indices: Sequence[NDArray[np.int64]], places: Sequence[NDArray[np.int64]], pairs: Sequence[int | None]
+) -> Iterator[tuple[Selection, Selection]]:
+    """Yield parts of a source and where they are shown, in both of which elements follow each other."""
+    own = {at: axis for axis, at in enumerate(pairs) if at is not None}
+    along: list[list[tuple[slice, slice | None]]] = []
+    for axis, each in enumerate(indices):
+        to = places[own[axis]] if axis in own else each
+        cuts = np.flatnonzero((np.diff(each) != 1) | (np.diff(to) != 1)) + 1
+        bounds = [0, *cuts.tolist(), len(each)]
+        along.append(
+            [
+                (
+                    slice(int(each[first]), int(each[stop - 1]) + 1),
+                    slice(int(to[first]), int(to[stop - 1]) + 1) if axis in own else None,
+                )
+                for first, stop in itertools.pairwise(bounds)
+            ]
+        )
+    single = {
+        axis: slice(int(places[axis][0]), int(places[axis][0]) + 1) for axis, at in enumerate(pairs) if at is None
+    }
+    for run in itertools.product(*along):
+        shown = {own[axis]: to for axis, (_, to) in enumerate(run) if to is not None} | single
+        yield tuple(inner for inner, _ in run), tuple(shown[axis] for axis in range(len(pairs)))
+
+
+def _limits(selection: Selection, lengths: Sequence[int]) -> list[range]:
+    """Return the chunks that a selection meets along each dimension."""
+    return [
+        range(each.start // length, -(-each.stop // length)) for each, length in zip(selection, lengths, strict=True)
+    ]
+
+
+def _met(selection: Selection, corner: Sequence[int], lengths: Sequence[int]) -> tuple[Selection, Selection]:
+    """Return the part of a selection that is in a chunk, and its place there."""
+    where = tuple(
+        slice(max(each.start, start), min(each.stop, start + length))
+        for each, start, length in zip(selection, corner, lengths, strict=True)
+    )
+    return where, tuple(slice(each.start - start, each.stop - start) for each, start in zip(where, corner, strict=True))
+
+
+def _number(coords: Sequence[int], grid: Sequence[int]) -> int:
+    number = 0
+    for coordinate, count in zip(coords, grid, strict=True):
+        number = number * count + coordinate
+    return number
 
 
 def _corner(number: int, grid: Sequence[int], lengths: Sequence[int]) -> tuple[int, ...]:

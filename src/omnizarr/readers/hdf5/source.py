@@ -311,6 +311,17 @@ class Source:
         return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "_parsed": {}, "memo": {}}
 
 
+def reason(error: Exception) -> str:
+    """Return why a part of a file cannot be read, with its place, for a note.
+
+    >>> reason(MetadataError("a name has no end", pointer="byte 96"))
+    'a name has no end (byte 96)'
+    """
+    if not isinstance(error, OmnizarrError):
+        return str(error)
+    return f"{error.message} ({error.pointer})" if error.pointer else str(error.message)
+
+
 class Walk:
     """A walk over nodes that cannot overlap: a node that comes twice, or more bytes than the file has, are errors."""
 

@@ -6,6 +6,7 @@ of xarray do. What cannot be shown is in `HDF5Store.notes`, by name.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,7 @@ from omnizarr.readers.hdf5.forms import Unshown
 from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.naming import Marks
 from omnizarr.readers.hdf5.outside import Files
+from omnizarr.readers.hdf5.source import reason
 from omnizarr.readers.hdf5.superblock import SIGNATURE
 from omnizarr.stores import verbs
 from omnizarr.stores.base import Buffer, Buffers, Store, is_key
@@ -69,6 +71,7 @@ class _Contents:
         self.manifests: dict[str, Any] = {}
         self.made: dict[str, Shown] = {}
         self.typed: dict[str, dict[str, Any]] = {}
+        self.broken: dict[str, MetadataError] = {}
         self._known: dict[int, tuple[dict[str, bytes], Shown, dict[str, Any]] | None] = {}
         if not groups.is_group(file.root):
             raise file.source.broken(file.root.address, "the root of the file is not a group")
@@ -104,19 +107,17 @@ class _Contents:
         header = self.file.header(address)
         node = _Node(path, header)
         notes: list[str] = []
-        try:
-            listed = self.file.attributes(header)
-        except MetadataError as error:
-            notes.append(f"/{path}: its attributes cannot be read: {error.message}")
-            listed = []
+        listed, broken = self.file.sound_attributes(header)
+        for name, error in broken:
+            what = f"the attribute {name!r}" if name else "some of its attributes"
+            notes.append(f"/{path}: {what} cannot be read: {reason(error)}")
         for each in listed:
             try:
                 value = elements.values(self.file.source, each.datatype, each.raw, self.name_of)
                 value = value if each.dataspace.shape is None else elements.shaped(value, each.dataspace.shape)
                 node.values[each.name] = each, value
             except (MetadataError, ValueError, TypeError) as error:
-                said = error.message if isinstance(error, MetadataError) else str(error)
-                notes.append(f"/{path}: the attribute {each.name!r} cannot be read: {said}")
+                notes.append(f"/{path}: the attribute {each.name!r} cannot be read: {reason(error)}")
         if datasets.is_dataset(header):
             node.marks = naming.marks({name: _single(value) for name, (_, value) in node.values.items()})
         return node, notes
@@ -124,6 +125,11 @@ class _Contents:
     # -- groups -------------------------------------------------------------------------
 
     def _show_group(self, node: _Node) -> None:
+        try:
+            links = self.file.links(node.header)
+        except MetadataError as error:
+            self._break(node.path, error)
+            return
         attributes, typed = self._attributes(node, None)
         document: dict[str, JSON] = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
         if node.path and not is_key(node.path):
@@ -131,8 +137,20 @@ class _Contents:
             return
         self.documents[f"{node.path}/{DOCUMENT}" if node.path else DOCUMENT] = arrays.rendered(document)
         self.typed[node.path] = typed
-        for link in self.file.links(node.header).values():
+        for link in links.values():
             self._show_link(node, link)
+
+    def _break(self, path: str, error: Exception) -> None:
+        """Note that an object is broken, so that its path gives the error, and all others are shown."""
+        self.notes.append(f"/{path}: not shown: it cannot be read: {reason(error)}")
+        known = error if isinstance(error, MetadataError) else None
+        fields = {} if known is None else {name: getattr(known, name) for name in MetadataError.FIELDS}
+        source = self.file.source
+        fields |= {"store": repr(source.store), "key": source.key, "path": path}
+        fields["remedy"] = (
+            fields.get("remedy") or "everything else in the file can be read; the notes of info name this"
+        )
+        self.broken[path] = MetadataError(str(error) if known is None else known.message, **fields)
 
     def _show_link(self, group: _Node, link: groups.Link) -> None:
         path = f"{group.path}/{link.name}" if group.path else link.name
@@ -146,7 +164,7 @@ class _Contents:
         try:
             header = self.file.follow(group.header, link.name)
         except MetadataError as error:
-            self.notes.append(f"/{path}: not shown: {error.message}")
+            self._break(path, error)
             return
         if header is None:
             if link.kind == "soft":
@@ -178,6 +196,10 @@ class _Contents:
             self._known[address] = self._array(node)
         known = self._known[address]
         if known is None:
+            if node.path in self.broken:
+                self.broken.setdefault(shown_path, self.broken[node.path])
+            if node.path != path:
+                self.notes.append(f"/{path}: not shown: another name of /{node.path}")
             return
         documents, shown, self.typed[shown_path] = known
         self.documents |= {f"{shown_path}/{name}": text for name, text in documents.items()}
@@ -191,8 +213,8 @@ class _Contents:
             dataset = self.file.dataset(node.header)
             shown = arrays.show(dataset, self.name_of, self.outside)
         except (OmnizarrError, ValueError, TypeError) as error:
-            said = error.message if isinstance(error, OmnizarrError) else str(error)
-            shown = Unshown(f"it cannot be read: {said}")
+            self._break(node.path, error)
+            return None
         if isinstance(shown, Unshown):
             self.notes.append(f"/{node.path}: not shown: {shown.reason}")
             return None
@@ -275,19 +297,38 @@ def _clean(value: JSON) -> JSON:
 
 
 class Documents(Mapping[str, Buffer]):
-    """Documents by key, and chunks of arrays by path that the reader makes when they are requested."""
+    """Documents by key, and chunks of arrays by path that the reader makes when they are requested.
 
-    def __init__(self, documents: Mapping[str, bytes], made: Mapping[str, Shown]) -> None:
+    `broken`: errors by the path of an object, for those who ask for its document or for one below.
+    """
+
+    def __init__(
+        self,
+        documents: Mapping[str, bytes],
+        made: Mapping[str, Shown],
+        broken: Mapping[str, MetadataError] | None = None,
+    ) -> None:
         self._documents = documents
         self._made = made
+        self._broken = broken or {}
         self._numbers: dict[str, frozenset[int]] = {}
 
     def __getitem__(self, key: str) -> Buffer:
         found = self._documents.get(key)
         if found is not None:
             return found
+        if self._broken and key.endswith(f"/{DOCUMENT}"):
+            self._check(key.rpartition("/")[0])
         path, number = self._find(key)
         return self._made[path].make(number)
+
+    def _check(self, path: str) -> None:
+        """Raise MetadataError if a path leads to something broken, or through it."""
+        while path:
+            error = self._broken.get(path)
+            if error is not None:
+                raise copy.copy(error)
+            path = path.rpartition("/")[0]
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -390,7 +431,8 @@ class HDF5Store(ManifestStore):
     ) -> None:
         contents = _Contents(File(store, key, file), known)
         # What read the documents reads the chunks, so both are of one version.
-        super().__init__(Documents(contents.documents, contents.made), contents.manifests, contents.outside.listed)
+        documents = Documents(contents.documents, contents.made, contents.broken)
+        super().__init__(documents, contents.manifests, contents.outside.listed)
         self._outside = contents.outside
         self._typed = contents.typed
         self.notes = tuple(contents.notes)

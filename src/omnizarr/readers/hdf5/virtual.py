@@ -109,6 +109,11 @@ def read(dataset: Dataset) -> list[Mapping]:
     return found
 
 
+def numbered(name: str, number: int) -> str:
+    """Return a name that may mean several files or paths, with a number."""
+    return name.replace("%b", str(number)).replace("%%", "%")
+
+
 def _name(cursor: Cursor, before: list[Mapping], *, is_path: bool, is_shared: bool) -> str:
     """Return a name; one that is shared is that of an earlier mapping, by number."""
     if not is_shared:
