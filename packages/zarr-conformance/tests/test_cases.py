@@ -12,7 +12,7 @@ import pytest
 
 from zarr_conformance import decoder, squeeze
 from zarr_conformance.case import Values, Written
-from zarr_conformance.cases import LEVELS, OPTIONAL, all_cases, usual
+from zarr_conformance.cases import LEVELS, OPTIONAL, RECORDED, all_cases, recorded, usual
 from zarr_conformance.randomly import drawn
 
 SOURCE = Path(__file__).parents[1] / "src" / "zarr_conformance"
@@ -51,6 +51,13 @@ def test_cases_are_the_same_each_time():
     digests = [case.digest for case in all_cases()]
     all_cases.cache_clear()
     assert [case.digest for case in all_cases()] == digests
+
+
+def test_recorded_cases_name_their_writer_and_have_no_names_of_others():
+    found = recorded.cases()
+    assert {case.level for case in found} == {*RECORDED}
+    assert len({case.id for case in found}) == len(found) > 1000
+    assert all(case.writer and case.licence and case.archive.is_file() for case in found)
 
 
 def test_random_cases_depend_on_the_seed_alone():

@@ -36,6 +36,13 @@ def test_omnizarr_passes_all_cases(engine, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_omnizarr_reads_what_other_programs_wrote():
+    done = kit(
+        "run", "--levels", "corpus-tensorstore,corpus-zarrista,corpus-zarr300", "--impl", "omnizarr", "--timeout", "120"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @ENGINES
 def test_omnizarr_reads_random_arrays_as_they_were_written(engine):
     if engine == "native":

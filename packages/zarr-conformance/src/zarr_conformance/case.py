@@ -171,6 +171,8 @@ class Case:
     licence: str = "CC0-1.0"
     faults: Mapping[str, int] = field(default_factory=dict)
     """For ``http``: keys that the server answers with a status of its own."""
+    archive: Path | None = None
+    """A packed hierarchy in place of `files`; it is unpacked once for all cases that share it."""
 
     @property
     def id(self) -> str:
@@ -191,6 +193,7 @@ class Case:
         summary = hashlib.sha256()
         for key in sorted(self.files):
             summary.update(key.encode() + b"\0" + self.files[key])
+        summary.update(b"" if self.archive is None else self.archive.read_bytes())
         expected = self.expects.raw if isinstance(self.expects, Values | Written) else None
         summary.update((expected or b"") + json.dumps(self.description(), sort_keys=True).encode())
         return summary.hexdigest()[:8]
@@ -221,6 +224,8 @@ class Case:
             request = directory / "case.json"
             request.write_text(json.dumps(self.request()), "utf-8")
             return directory / "store"
+        if self.archive is not None:
+            return self.unpacked(directory.parent)
         if self.store == "zip":
             path = directory / "store.zip"
             path.write_bytes(zipped(self.files))
@@ -231,6 +236,18 @@ class Case:
             place = root / key
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(value)
+        return root / self.path if self.path else root
+
+    def unpacked(self, directory: Path) -> Path:
+        """Unpack the archive below a directory if no other case did; return the path of the node."""
+        if self.archive is None:
+            raise TypeError(f"{self.id} has no archive")
+        if self.store == "zip":
+            return self.archive
+        root = directory / "corpus" / self.archive.parent.parent.name / self.archive.parent.name
+        if not root.exists():
+            with zipfile.ZipFile(self.archive) as packed:
+                packed.extractall(root)
         return root / self.path if self.path else root
 
     def request(self) -> Json:

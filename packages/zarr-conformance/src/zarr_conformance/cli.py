@@ -14,7 +14,7 @@ from pathlib import Path
 import zarr_conformance
 from zarr_conformance import reports
 from zarr_conformance.case import Case, Values, Written, chosen
-from zarr_conformance.cases import LEVELS, OPTIONAL, all_cases, usual
+from zarr_conformance.cases import LEVELS, OPTIONAL, RECORDED, all_cases, recorded, usual
 from zarr_conformance.process import Implementation, Limits
 from zarr_conformance.randomly import drawn
 from zarr_conformance.running import Result, Run, differing, failures, run
@@ -99,14 +99,18 @@ def parser() -> argparse.ArgumentParser:
 def cases_of(options: argparse.Namespace) -> list[Case]:
     """Return the cases that the command line asks for, or end with an error if there are none."""
     levels = [each for each in options.levels.split(",") if each]
-    if unknown := [
-        each
-        for each in levels
-        if each != "all" and not any(level == each or level.startswith(f"{each}-") for level in LEVELS)
-    ]:
-        raise SystemExit(f"zarr-conformance: no such level: {', '.join(unknown)}. Levels are: {', '.join(LEVELS)}")
-    of = all_cases() if levels else usual()
-    found = chosen(of, [] if "all" in levels else levels, options.words)
+    known = {**LEVELS, **RECORDED}
+    unknown = [
+        each for each in levels if each != "all" and not any(f"{level}-".startswith(f"{each}-") for level in known)
+    ]
+    if unknown:
+        raise SystemExit(f"zarr-conformance: no such level: {', '.join(unknown)}. Levels are: {', '.join(known)}")
+    of: list[Case] = list(all_cases() if levels else usual())
+    wanted = [case.level for case in of] if "all" in levels else levels
+    if any(each.partition("-")[0] == "corpus" for each in levels):
+        of += recorded.cases()
+        wanted = [*wanted, *(each for each in levels if each.partition("-")[0] == "corpus")]
+    found = chosen(of, wanted, options.words)
     if not found:
         raise SystemExit("zarr-conformance: no case has such an id")
     return found
@@ -192,6 +196,9 @@ def do_list(options: argparse.Namespace) -> int:
         for level, text in LEVELS.items():
             print(f"{level:22}{counts[level]:5}  {text}{' (optional)' if level in OPTIONAL else ''}")
         print(f"{'':22}{sum(counts.values()):5}")
+        counts = Counter(case.level for case in recorded.cases())
+        for level, text in RECORDED.items():
+            print(f"{level:22}{counts[level]:5}  written by {text} (optional)")
         return 0
     for case in cases_of(options):
         print(f"{case.id:50} {case.title}")
@@ -199,9 +206,10 @@ def do_list(options: argparse.Namespace) -> int:
 
 
 def do_show(options: argparse.Namespace) -> int:
-    found = [case for case in all_cases() if case.id == options.case]
+    every = [*all_cases(), *recorded.cases()]
+    found = [case for case in every if case.id == options.case]
     if not found:
-        near = [case.id for case in all_cases() if options.case in case.id][:5]
+        near = [case.id for case in every if options.case in case.id][:5]
         raise SystemExit(
             f"zarr-conformance: no case {options.case!r}" + (f"; do you mean {', '.join(near)}?" if near else "")
         )

@@ -34,8 +34,10 @@ def check(directory: Path, expects: Written) -> str | None:
     for name in ("zarr_format", "shape", "chunks", "order", "chunk_grid", "data_type", "dtype", "dimension_names"):
         if name in request and document.get(name) != request[name]:
             return f"{name} is {json.dumps(document.get(name))}, asked for {json.dumps(request[name])}"
-    if request.get("attributes") and document.get("attributes") != request["attributes"]:
-        return f"attributes are {json.dumps(document.get('attributes'))}"
+    found_attributes = document.get("attributes") or {}
+    for name, value in request.get("attributes", {}).items():  # a writer may add some of its own
+        if found_attributes.get(name) != value:
+            return f"the attribute {name} is {json.dumps(found_attributes.get(name))}"
     found = raw_of(values)
     if found != expects.raw:
         wrong = sum(a != b for a, b in zip(found, expects.raw, strict=False))

@@ -158,8 +158,10 @@ def as_raw(values: Any) -> bytes:
 
 
 def little(dtype: Any) -> Any:
+    if dtype.subdtype is not None:
+        return np.dtype((little(dtype.subdtype[0]), dtype.subdtype[1]))
     if dtype.names is None:
-        return dtype if dtype.kind in "SV" and dtype.subdtype is None else dtype.newbyteorder("<")
+        return dtype if dtype.kind in "SV" else dtype.newbyteorder("<")
     return np.dtype([(name, little(dtype[name])) for name in dtype.names])
 
 

@@ -1,16 +1,27 @@
 """zarr-python, releases 2 and 3."""
 
+import os
+
 import zarr
 from contract import UnsupportedError, fill_of, serve
 
 THREE = int(zarr.__version__.split(".")[0]) >= 3
 
 
+if THREE:
+    zarr.config.set({"array.rectilinear_chunks": True})
+
+
 def read(path, selection):
-    return zarr.open_array(path, mode="r")[selection]
+    if not THREE and os.path.exists(f"{path}/zarr.json"):
+        raise UnsupportedError("zarr-python 2 does not read Zarr v3")
+    store = zarr.storage.ZipStore(path, mode="r") if path.endswith(".zip") else path
+    return zarr.open_array(store, mode="r")[selection]
 
 
 def list_nodes(path):
+    if not THREE and os.path.exists(f"{path}/zarr.json"):
+        raise UnsupportedError("zarr-python 2 does not read Zarr v3")
     group = zarr.open_group(path, mode="r")
     if THREE:
         members = group.members(max_depth=None)
@@ -74,4 +85,9 @@ def unsupported(error):
     )
 
 
-serve("zarr-python", zarr.__version__, read=read, list_nodes=list_nodes, write=write, unsupported=unsupported)
+def main(name="zarr-python", version=zarr.__version__):
+    serve(name, version, read=read, list_nodes=list_nodes, write=write, unsupported=unsupported)
+
+
+if __name__ == "__main__":
+    main()

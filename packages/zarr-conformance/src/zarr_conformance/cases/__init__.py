@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from zarr_conformance.case import Case
-from zarr_conformance.cases import registered, sharding, v2, v3, writing, wrong
+from zarr_conformance.cases import recorded, registered, served, sharding, v2, v3, writing, wrong
 
-MODULES = (v2, v3, sharding, registered, wrong, writing)
+MODULES = (v2, v3, sharding, registered, wrong, writing, served)
 
 LEVELS: dict[str, str] = {
     "v2-core": "layout, keys, order, missing chunks, selections",
@@ -42,10 +42,14 @@ LEVELS: dict[str, str] = {
     "survive": "hostile data: values or an error, but no crash, no endless work, no boundless memory",
     "write-v2": "arrays that the implementation writes",
     "write-v3": "arrays that the implementation writes",
+    "http": "stores behind a web server: ranges, 404, 403, no listing",
     "strict": "forbidden by the text, but understood by some readers",
 }
 
-OPTIONAL = frozenset({"strict", "v3-n5", "v3-numcodecs"})
+RECORDED = recorded.LEVELS
+"""Levels of data that other programs wrote; they run only when they are asked for, `corpus` for all of them."""
+
+OPTIONAL = frozenset({"http", "strict", "v3-n5", "v3-numcodecs"})
 """Levels that run only when they are asked for."""
 
 

@@ -221,7 +221,12 @@ SELECTIONS = ["1,:", "0:2,1:3", ":,::2", "2,3", "1:1,:", "1:3,3", "::2,1::2", "4
 def selections() -> Iterator[Case]:
     whole = ramp((5, 7))
     plain = array_v3(whole, "int32", (2, 3))
-    shards = array_v3(whole, "int32", (4, 6), [named("sharding_indexed", chunk_shape=[2, 3], codecs=[LITTLE])])
+    shards = array_v3(
+        whole,
+        "int32",
+        (4, 6),
+        [named("sharding_indexed", chunk_shape=[2, 3], codecs=[LITTLE], index_codecs=[LITTLE, {"name": "crc32c"}])],
+    )
     turned = array_v3(whole, "int32", (2, 3), [named("transpose", order=[1, 0]), LITTLE, named("gzip", level=1)])
     for (name, files), selection in itertools.product(
         {"plain": plain, "sharded": shards, "transposed": turned}.items(), SELECTIONS
