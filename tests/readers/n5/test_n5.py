@@ -618,3 +618,93 @@ def test_the_module_is_not_imported_for_zarr():
 
 def test_header_is_that_of_the_format():
     assert blocks.header_size(3) == len(block([1, 2, 3], b""))
+
+
+# -- pyramids --------------------------------------------------------------------------------------
+
+
+def pyramid(attributes, *levels, shape=(8, 12, 16)):
+    """Return an N5 hierarchy with a group "p" of levels: each has its downsampling factors in the order x, y, z."""
+    store = MemoryStore()
+    group = omnizarr.create_group(N5Store(store)).create_group("p")
+    for number, factors in enumerate(levels):
+        lengths = [-(-length // factor) for length, factor in zip(shape, reversed(factors), strict=True)]
+        array = group.create_array(f"s{number}", shape=lengths, chunks=(4,) * len(shape), dtype="u2")
+        array[...] = number + 1
+        if number:
+            array.attrs["downsamplingFactors"] = list(factors)
+    store.set("p/attributes.json", json.dumps(attributes).encode())
+    return N5Store(store), store
+
+
+PYRAMIDS = {
+    "Paintera": {"multiScale": True, "resolution": [4.0, 4.0, 40.0], "offset": [0.0, 0.0, 80.0]},
+    "n5-viewer": {
+        "scales": [[1, 1, 1], [2, 2, 1], [4, 4, 2]],
+        "pixelResolution": {"unit": "nm", "dimensions": [4.0, 4.0, 40.0]},
+    },
+    "COSEM": {
+        "pixelResolution": {"unit": "nm", "dimensions": [4.0, 4.0, 40.0]},
+        "scales": [[1, 1, 1], [2, 2, 1], [4, 4, 2]],
+        "multiscales": [{"datasets": [{"path": "s0", "transform": {"axes": ["z", "y", "x"]}}]}],
+    },
+}
+
+
+@pytest.mark.parametrize("writer", PYRAMIDS)
+def test_pyramids_are_images_of_ome_zarr(writer, capsys):
+    store, _ = pyramid(PYRAMIDS[writer], (1, 1, 1), (2, 2, 1), (4, 4, 2))
+    group = omnizarr.open_group(store, mode="r")["p"]
+    (image,) = group.attrs["ome"]["multiscales"]
+    assert [each["path"] for each in image["datasets"]] == ["s0", "s1", "s2"]
+    scales = [each["coordinateTransformations"][0]["scale"] for each in image["datasets"]]
+    assert scales == [[40.0, 4.0, 4.0], [40.0, 8.0, 8.0], [80.0, 16.0, 16.0]]
+    moved = image["datasets"][2]["coordinateTransformations"][1]["translation"]
+    assert moved == [(80.0 if writer == "Paintera" else 0.0) + 20.0, 6.0, 6.0]
+    assert [axis["name"] for axis in image["axes"]] == ["z", "y", "x"]
+    assert [axis.get("unit") for axis in image["axes"]] == [None if writer == "Paintera" else "nanometer"] * 3
+    assert omnizarr.check(store, path="p").ok
+
+
+def test_what_the_reader_says_of_a_pyramid_is_not_stored():
+    store, below = pyramid(PYRAMIDS["Paintera"], (1, 1, 1), (2, 2, 1))
+    group = omnizarr.open_group(store, mode="r+")["p"]
+    group.attrs["note"] = "seen"
+    stored = json.loads(bytes(below.get("p/attributes.json")))
+    assert stored == {**PYRAMIDS["Paintera"], "note": "seen"}
+    own = {"version": "0.5", "multiscales": []}
+    group.attrs["ome"] = own
+    assert json.loads(bytes(below.get("p/attributes.json")))["ome"] == own
+    assert omnizarr.open_group(store, mode="r")["p"].attrs["ome"] == own
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"resolution": "fine"},
+        {"multiScale": True, "ome": {}},
+        {"multiScale": True, "multiscales": [{"version": "0.4", "datasets": []}]},
+    ],
+)
+def test_other_groups_have_the_attributes_that_are_stored(attributes):
+    store, _ = pyramid(attributes, (1, 1, 1), (2, 2, 1))
+    assert dict(omnizarr.open_group(store, mode="r")["p"].attrs) == attributes
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"scales": [[1, 1, 1], [2, "2", None]], "resolution": [0, -1, float("inf")]},
+        {"scales": [[1]] * 100_000, "pixelResolution": {"dimensions": {}, "unit": ["nm"]}, "offset": [1]},
+        {"multiScale": True, "units": [], "resolution": [[1]], "downsamplingFactors": [1, 2, 3]},
+    ],
+)
+def test_attributes_that_make_no_sense_are_passed_over(attributes):
+    store, below = pyramid({}, (1, 1, 1), (2, 2, 1))
+    below.set("p/attributes.json", json.dumps(attributes).replace("Infinity", "1e999").encode())
+    (image,) = omnizarr.open_group(store, mode="r")["p"].attrs["ome"]["multiscales"]
+    scales = [each["coordinateTransformations"][0]["scale"] for each in image["datasets"]]
+    assert scales == [[1.0, 1.0, 1.0], [1.0, 2.0, 2.0]]
+    below.set("p/s1/attributes.json", b"{")
+    assert "ome" not in omnizarr.open_group(store, mode="r")["p"].attrs

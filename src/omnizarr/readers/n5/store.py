@@ -2,6 +2,7 @@
 
 The key ``a/c/2/1/0`` is the block ``a/0/1/2`` of N5, and ``a/zarr.json`` is made of ``a/attributes.json``. A directory
 without ``attributes.json`` is a group, as in N5, unless it holds blocks. What else lies in the hierarchy is not shown.
+A group whose attributes say that it is a pyramid has the metadata of OME-Zarr, too (`pyramids`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Any, Final, NamedTuple
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.formats.documents import parse
 from omnizarr.model import ArrayMetadata
-from omnizarr.readers.n5 import blocks, documents
+from omnizarr.readers.n5 import blocks, documents, pyramids
 from omnizarr.readers.n5.documents import ATTRIBUTES, DOCUMENT, Dataset
 from omnizarr.settings import config
-from omnizarr.stores import kinds, verbs
+from omnizarr.stores import bounded, kinds, verbs
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -120,7 +121,21 @@ class N5Store(Store):
             return documents_of_group() if self._is_directory(path) else None
         document, dataset = documents.load(attributes)
         self._remember(path, dataset)
+        if document["node_type"] == "group" and (found := self._pyramid(path, attributes)) is not None:
+            document["attributes"][pyramids.MEMBER] = found
         return json.dumps(document).encode()
+
+    def _pyramid(self, path: str, attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return what OME-Zarr says of a pyramid; None if a group is none."""
+        if not pyramids.may_be(attributes):
+            return None
+        levels: list[dict[str, Any] | None] = []
+        while len(levels) < pyramids.MOST_LEVELS and None not in levels:
+            names = [pyramids.name_of(level) for level in range(len(levels), len(levels) + pyramids.FEW)]
+            keys = [f"{path}/{name}/{ATTRIBUTES}" if path else f"{name}/{ATTRIBUTES}" for name in names]
+            found = dict(bounded.documents(self.store, keys))
+            levels += [_object_or_none(found.get(position)) for position in range(len(keys))]
+        return pyramids.describe(attributes, levels)
 
     def _remember(self, path: str, dataset: Dataset | None) -> None:
         if len(self._datasets) >= _MOST:
@@ -430,7 +445,10 @@ class N5Store(Store):
 
     def _set_document(self, path: str, value: Buffer) -> None:
         try:
-            made = documents.dump(value, self._attributes(path), is_root=not path)
+            old = self._attributes(path)
+            made = documents.dump(value, old, is_root=not path)
+            if old is not None and made.get(pyramids.MEMBER) and made[pyramids.MEMBER] == self._pyramid(path, old):
+                del made[pyramids.MEMBER]  # which says only what the attributes of N5 say
         except OmnizarrError as error:
             raise error.add(store=repr(self), path=path)
         if path and not self.store.exists(ATTRIBUTES):
@@ -535,6 +553,15 @@ def _again(store: Store, expected: Mapping[str, Dataset]) -> N5Store:
     made = N5Store(store)
     made._expected.update(expected)  # noqa: SLF001 - its own module
     return made
+
+
+def _object_or_none(value: Buffer | None) -> dict[str, Any] | None:
+    """Return the contents of an ``attributes.json``; None if there is none, or it is broken."""
+    try:
+        found = None if value is None else parse(value)
+    except OmnizarrError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _is_journal(key: str) -> bool:
