@@ -160,7 +160,7 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 DIRECTORY: Final = Kind("a directory", schemes=("file", "local"), is_local=True)
 FSSPEC: Final = Kind("a filesystem of fsspec", "remote.fsspec")
-ZIP: Final = Kind("a zip archive", "local.zip", endings=(".zip",), heads=((0, b"PK\3\4"), (0, b"PK\5\6")))
+ZIP: Final = Kind("a zip archive", "local.zip", endings=(".zip", ".ozx"), heads=((0, b"PK\3\4"), (0, b"PK\5\6")))
 REFERENCES: Final = Kind(
     "references of Kerchunk",
     "remote.references",

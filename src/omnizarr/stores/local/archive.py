@@ -50,7 +50,7 @@ from omnizarr.errors import (
 )
 from omnizarr.stores import system, threads, verbs
 from omnizarr.stores.base import RESERVED, Buffer, Buffers, Identity, Parts, Reader, Span, Store, bounds, parts_of
-from omnizarr.stores.local import files
+from omnizarr.stores.local import files, ozx
 from omnizarr.support.locks import RLock
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "x"]
@@ -100,6 +100,7 @@ class _Part:
         self.zip = ZipFile(file, mode, *how)
         self.temporary = temporary
         self.dead = 0  # entries that were replaced or deleted
+        self.is_ozx = False
         self._offsets: dict[int, int] = {}
         try:
             self.descriptor = file.fileno() if hasattr(os, "pread") else -1
@@ -235,7 +236,8 @@ class _Part:
         info = ZipInfo(old.filename, old.date_time)
         info.compress_type, info.external_attr, info.comment = old.compress_type, old.external_attr, old.comment
         info.file_size = old.file_size
-        with entry.part.zip.open(old) as source, self.zip.open(info, "w", force_zip64=old.file_size >= 2**31) as target:
+        is_large = self.is_ozx or old.file_size >= 2**31
+        with entry.part.zip.open(old) as source, self.zip.open(info, "w", force_zip64=is_large) as target:
             shutil.copyfileobj(source, target, _BLOCK)
         return info
 
@@ -578,6 +580,17 @@ class Archive:
         file = files.stamp(entry.part.descriptor)
         return None if file is None else (Identity(entry.info), file)
 
+    def ozx_faults(self) -> list[tuple[str, str]]:
+        """Return what the stored archive lacks of the specification of single-file OME-Zarr; see `ozx.faults`."""
+        part = self._old
+        if part is None:
+            return []
+        infos = [info for info in part.zip.infolist() if not info.is_dir()]
+        root = part.zip.NameToInfo.get("zarr.json")
+        compressed = sum(info.compress_type != ZIP_STORED for info in infos)
+        document = None if root is None else bytes(part.read(root, None)[0])
+        return ozx.faults([info.filename for info in infos], compressed, part.zip.comment, document)
+
     def names(self) -> list[str]:
         """Return all names in sorted order. The caller must not change the list."""
         self._check_open()
@@ -697,11 +710,17 @@ class Archive:
 
     def _commit(self) -> None:
         """Write all entries into one file, and put it in place."""
-        if self._new is not None and not self._new.dead:
+        is_ozx = ozx.is_ozx(self._value.key if self._value is not None else self.path)
+        if self._new is not None and not self._new.dead and not is_ozx:
             self._write_out(self._new)
             return
         part = self._begin()
         try:
+            if is_ozx:  # entries that were written one after another are not in the order that readers expect
+                part.is_ozx = True
+                self.entries = {name: self.entries[name] for name in ozx.in_order(self.entries)}
+                if (root := self.entries.get("zarr.json")) is not None:
+                    part.zip.comment = ozx.comment_of(bytes(root.part.read(root.info, None)[0]))
             self._write_out(part)
         finally:
             part.discard()

@@ -34,6 +34,7 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
+from omnizarr.stores.local import ozx
 from omnizarr.stores.local.archive import Archive, Mode, Value
 from omnizarr.stores.wrap.wrappers import ReadOnlyStore
 from omnizarr.support.warned import warn
@@ -311,6 +312,16 @@ def _mode(mode: str) -> Mode:
     if mode not in modes:
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, modes))}")
     return modes[mode]
+
+
+def ozx_faults(store: Store) -> list[tuple[str, str]]:
+    """Return what a single-file OME-Zarr lacks of its specification: found and expected; nothing for other stores."""
+    while not isinstance(store, ZipStore):
+        inner = getattr(store, "store", None)
+        if not isinstance(inner, Store):
+            return []
+        store = inner
+    return store._archive.ozx_faults() if ozx.is_ozx(store.path) else []  # noqa: SLF001 - its own module
 
 
 def open_place(place: Place) -> tuple[Store, str] | None:

@@ -13,6 +13,7 @@ from omnizarr.formats.paths import prefix
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import detection, wording
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores.local.zip import ozx_faults
 from omnizarr.tools.check.inventory import Inventory, Node
 from omnizarr.tools.check.report import Findings
 
@@ -22,6 +23,9 @@ _OF_GROUPS = {"v2": 'Zarr v2, "Hierarchies"', "v3": 'Zarr v3, "Conceptual model"
 
 def check_places(findings: Findings, where: StorePath, inventory: Inventory) -> None:
     """Report nodes in the wrong places."""
+    for found, expected in ozx_faults(where.store):
+        findings.add("ome-zip", where.path, "the archive is no single-file OME-Zarr as RFC-9 recommends it",
+                     found=found, expected=expected)  # fmt: skip
     for path, nodes in inventory.nodes.items():
         _check_side_by_side(findings, path, nodes)
         for node in nodes:
