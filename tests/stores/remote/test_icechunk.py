@@ -191,6 +191,7 @@ def test_what_there_is_to_know(url, repository):
     about = omnizarr.open(f"{url}@v1").store.about()
     snapshot = repository.lookup_tag("v1")
     assert about["branches"] == ["dev", "main"]
+    assert about["spec"] == "version 1"
     assert about["tags"] == ["v1"]
     assert (about["tag"], about["snapshot"], about["message"]) == ("v1", snapshot, "first")
     assert about["written"] == repository.lookup_snapshot(snapshot).written_at.isoformat(sep=" ", timespec="seconds")
@@ -232,6 +233,17 @@ def test_no_repository(tmp_path):
         with pytest.raises(StoreError, match="no repository of Icechunk here"):
             omnizarr.open(f"icechunk://{path}@main")
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
+
+
+def test_newer_format_is_named_with_the_package_that_reads_it(tmp_path):
+    place = tmp_path / "new"
+    place.mkdir()
+    (place / "repo").write_bytes("ICE🧊CHUNK".encode() + b"ic-2.0.0".ljust(24) + bytes([2, 6, 1]) + b"more")
+    for text in (str(place), f"icechunk://{place}@main"):
+        with pytest.raises(StoreError, match="has version 2 of the format of Icechunk") as caught:
+            omnizarr.open(text)
+        assert icechunk.__version__ in str(caught.value)
+        assert "icechunk>=2" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize("part", ["refs/branch.main/ref.json", "snapshots", "manifests", "chunks"])

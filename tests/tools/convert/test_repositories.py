@@ -270,9 +270,15 @@ def test_what_has_no_meaning_is_refused(source, url, tmp_path):
 def test_uneven_chunks_are_an_error_and_leave_nothing(tmp_path, place, url):
     array = omnizarr.create_array(tmp_path / "k.zarr", shape=(10,), chunks=[[3, 7]], dtype="i4")
     array[...] = 1
-    with pytest.raises(omnizarr.errors.StoreError, match="bad metadata"):  # icechunk 1 has regular grids only
-        omnizarr.convert(array, url)
+    for only_plans in (True, False):
+        with pytest.raises(omnizarr.errors.NotRepresentableError, match="chunks of one shape only") as caught:
+            omnizarr.convert(array, url, dry_run=only_plans)
+        assert "chunks=(100, 100)" in str(caught.value)
+    with pytest.raises(omnizarr.errors.NotRepresentableError, match="chunks of one shape only"):
+        omnizarr.references(tmp_path / "k.zarr", url)
     assert not place.exists()
+    assert omnizarr.convert(array, url, chunks=(5,)).is_lossless
+    np.testing.assert_array_equal(omnizarr.open(url)[...], np.ones(10))
 
 
 def test_netcdf_file_becomes_a_commit(tmp_path, place, url):
@@ -294,6 +300,22 @@ def test_in_s3(source, s3_server):
     np.testing.assert_array_equal(omnizarr.open(url, storage_options=options)["copy/v"][...], VALUES)
     keys = list(omnizarr.stores.resolve(f"s3://{bucket.name}", "r", options)[0].list())
     assert all(key.startswith("r/") for key in keys)
+
+
+def test_nothing_is_left_of_a_new_repository_in_a_bucket(tmp_path, source, s3_server):
+    bucket = s3_server.fresh()
+    options = dict(bucket.options)
+    there = omnizarr.stores.resolve(f"s3://{bucket.name}", "r+", options)[0]
+    there.set("r2/kept", b"of somebody else")
+    array = omnizarr.create_array(tmp_path / "k.zarr", shape=(10,), chunks=[[3, 7]], dtype="i4")
+    with pytest.raises(omnizarr.errors.NotRepresentableError, match="chunks of one shape only"):
+        omnizarr.convert(array, f"icechunk+s3://{bucket.name}/r@dev", storage_options=options)
+    assert list(there.list()) == ["r2/kept"]
+    url = f"icechunk+s3://{bucket.name}/r"
+    assert omnizarr.convert(source, url, storage_options=options).is_lossless
+    with pytest.raises(omnizarr.errors.NotRepresentableError, match="chunks of one shape only"):
+        omnizarr.convert(array, f"{url}/more", storage_options=options)
+    np.testing.assert_array_equal(omnizarr.open(url, storage_options=options)["v"][...], VALUES)
 
 
 def test_command_line(source, place, url, cli):

@@ -34,6 +34,7 @@ from omnizarr.errors import (
     Function,
     InvalidKeyError,
     MissingDependencyError,
+    NotRepresentableError,
     OmnizarrError,
     ReadOnlyError,
     Remedy,
@@ -65,6 +66,12 @@ MAIN: Final = "main"
 _SERVICES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az"}
 _KINDS: Final = ("branch", "tag", "snapshot")
 _MOST_NAMES: Final = 20
+_PARTS: Final = frozenset({"refs", "snapshots", "manifests", "chunks", "transactions", "config.yaml"})
+"""What a repository consists of, in a bucket."""
+_MAGIC: Final = "ICE\U0001f9caCHUNK".encode()
+_VERSION_AT: Final = len(_MAGIC) + 24
+"""Where the version of the format is in each file of a repository, behind the name of the program that wrote it."""
+_SAME_SHAPE: Final = Remedy("convert with chunks of one shape: {chunks}", chunks=(100, 100))
 _is_snapshot = re.compile("[0-9A-HJKMNP-TV-Z]{20}").fullmatch
 _is_zarr_key = re.compile(r"(?:.*/)?(?:zarr\.json|c(?:/[0-9]+)*)", re.DOTALL).fullmatch
 _unauthorized = re.compile(r"resolves to the url prefix (\S+?), to be able").search
@@ -247,8 +254,28 @@ class Repository:
         except module.IcechunkError as error:
             raise failure(error, str(address)) from error
 
+    def _version(self) -> int | None:
+        """Return the version of the format if there is a file ``repo``, as from version 2 on; otherwise None."""
+        try:
+            if self.address.service == "file":
+                with open(os.path.join(self.address.place, "repo"), "rb") as file:
+                    head = file.read(_VERSION_AT + 1)
+            else:
+                head = bytes(self._objects().get("repo", (0, _VERSION_AT + 1)) or b"")
+        except (OSError, OmnizarrError):
+            return None
+        return head[_VERSION_AT] if head.startswith(_MAGIC) and len(head) > _VERSION_AT else None
+
     def _missing(self) -> StoreError:
         place = self.address.place
+        version = self._version()
+        if version is not None:
+            return StoreError(
+                f"the repository has version {version} of the format of Icechunk, which the package icechunk "
+                f"{self._package.__version__} does not read",
+                store=self.address.base,
+                remedy=f"pip install 'icechunk>={version}'",
+            )
         is_there = self.address.service == "file" and os.path.exists(place)
         return StoreError(
             "there is no repository of Icechunk here"
@@ -383,6 +410,10 @@ class Repository:
         """Return the names of all branches."""
         return sorted(map(urls.unquote, self.call(self._opened.list_branches)))
 
+    def spec(self) -> dict[str, str]:
+        """Return the version of the format of a directory; elsewhere, that would take a request."""
+        return {"spec": f"version {self._version() or 1}"} if self.address.service == "file" else {}
+
     def tags(self) -> _List[str]:
         """Return the names of all tags."""
         return sorted(map(urls.unquote, self.call(self._opened.list_tags)))
@@ -415,12 +446,28 @@ class Repository:
         return Session(self, self.call(lambda: self._opened.writable_session(name)), name)
 
     def remove(self) -> None:
-        """Remove a repository that was created here, and has no commit."""
+        """Remove a repository that was created here, and has no commit and no tag."""
         tip = self.call(lambda: self._opened.lookup_branch(MAIN))
         if not self.is_new or self.call(lambda: self._opened.lookup_snapshot(tip)).parent_id is not None:
             return
         if self.address.service == "file":
             shutil.rmtree(self.address.place, ignore_errors=True)
+            return
+        store = self._objects()
+        keys = list(store.list())
+        names = {key.partition("/")[0] for key in keys}
+        snapshots = [key for key in keys if key.startswith("snapshots/")]
+        tips = {self.call(lambda name=name: self._opened.lookup_branch(name)) for name in self.branches()}  # type: ignore[misc]
+        if tips == {tip} and not self.tags() and len(snapshots) == 1 and names <= _PARTS:
+            # What makes it a repository goes first: one that is half removed is none.
+            for key in sorted(keys, key=lambda key: (key.partition("/")[0] != "refs", key)):
+                store.delete(key)
+
+    def _objects(self) -> Store:
+        """Return the objects of a repository in a bucket."""
+        objects = import_module("omnizarr.stores.remote.object")
+        store: Store = objects.ObjectStore.from_url(self.address.place, self._options)
+        return store
 
     # -- errors -----------------------------------------------------------------------------
 
@@ -623,6 +670,7 @@ class IcechunkStore(_Below):
         info = repository.call(lambda: repository._opened.lookup_snapshot(self.snapshot))  # noqa: SLF001 - of this module
         return {
             "repository": self._address.base,
+            **repository.spec(),
             "branches": repository.branches(),
             "tags": repository.tags(),
             self._kind: self._address.named()[1],
@@ -690,6 +738,19 @@ def _check_key(store: Store, key: str) -> None:
     check_key(key)
     if not _is_zarr_key(key):
         raise InvalidKeyError("Icechunk holds documents and chunks of Zarr v3 only", key=key, store=repr(store))
+
+
+def check_grid(name: str, store: Store, path: str) -> None:
+    """Raise NotRepresentableError for a chunk grid that Icechunk holds no arrays of."""
+    if name != "regular":
+        raise NotRepresentableError(
+            "Icechunk holds arrays with chunks of one shape only",
+            store=str(store),
+            path=path or "/",
+            pointer="/chunk_grid",
+            found=f"a {name} grid",
+            remedy=_SAME_SHAPE,
+        )
 
 
 class SessionStore(_Below):

@@ -71,7 +71,7 @@ def adapted(plans: Plan, place: StorePath) -> Plan:
     Raises
     ------
     NotRepresentableError
-        If the target is not Zarr v3.
+        If the target is not Zarr v3, or chunks have several shapes.
     """
     if plans.dialect.name != _FORMAT:
         raise NotRepresentableError(
@@ -80,6 +80,10 @@ def adapted(plans: Plan, place: StorePath) -> Plan:
             found=plans.dialect.name,
             remedy=Remedy("leave out {zarr_format}", zarr_format=3),
         )
+    icechunk = import_module("omnizarr.stores.remote.icechunk")
+    for step in plans.steps:
+        if isinstance(step.target, ArrayMetadata):
+            icechunk.check_grid(step.target.chunk_grid.name, place.store, step.path)
     return plans._replace(steps=tuple(map(_with_keys, plans.steps)))
 
 

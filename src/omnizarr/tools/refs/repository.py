@@ -68,6 +68,8 @@ def write(
         repository.add_containers(containers, dict(options or {}))
         session = repository.session()
         root = StorePath(session.store, address.within)
+        for laid in found.arrays:
+            icechunk.check_grid(laid.metadata.chunk_grid.name, session.store, laid.path)
         _make_room(root, overwrite=overwrite)
         nbytes = _write(root, session, repository, found, placed)
         snapshot = session.commit(message)
