@@ -236,6 +236,30 @@ def test_a_bucket(tmp_path, s3_server):
         check(omnizarr.open(f"{place.url}/{name}", storage_options=place.options))
 
 
+# -- codecs that only omnizarr has ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("options", "codec"), [({"predictor": True}, "tiff_predictor"), ({}, None)])
+@pytest.mark.parametrize("zarr_format", [None, 3])
+def test_a_note_names_the_codec_that_zarr_python_does_not_have(tmp_path, options, codec, zarr_format):
+    tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed, which writes TIFF")
+    zarr = pytest.importorskip("zarr", reason="zarr-python is the other reader")
+    values = np.arange(32 * 32, dtype="u2").reshape(32, 32)
+    tifffile.imwrite(tmp_path / "x.tif", values, tile=(16, 16), compression="zlib", **options)
+    made = omnizarr.references(tmp_path / "x.tif", tmp_path / "r.json", zarr_format=zarr_format)
+    assert np.array_equal(omnizarr.open(tmp_path / "r.json")[...], values)
+    notes = [remark for remark in made.remarks if "only omnizarr reads" in remark]
+    if codec is None:
+        assert notes == []
+        return
+    assert notes == [f"only omnizarr reads /: zarr-python has no codec {codec!r}; convert the file for it"]
+    document = json.loads((tmp_path / "r.json").read_text())["refs"]["zarr.json"]
+    with pytest.raises(Exception, match=codec):
+        zarr.open_array(
+            zarr.storage.MemoryStore({"zarr.json": zarr.core.buffer.cpu.Buffer.from_bytes(document.encode())})
+        )
+
+
 # -- shards -----------------------------------------------------------------------------------
 
 

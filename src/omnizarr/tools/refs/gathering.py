@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
+from omnizarr.codecs import registry
 from omnizarr.errors import NotRepresentableError, OmnizarrError, Remedy
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
@@ -157,6 +158,7 @@ def gathered(given: Described, dialect: Dialect, missing: Container[str] = ()) -
     arrays: list[Laid] = []
     groups = 0
     remarks, losses = list(given.remarks), list[str]()
+    own: dict[str, list[str]] = {}
     for step in made.steps:
         metadata = _carried(step, dialect, where)
         if metadata is None:
@@ -170,8 +172,17 @@ def gathered(given: Described, dialect: Dialect, missing: Container[str] = ()) -
         documents.update((f"{prefix}{name}", value) for name, value in rendered(place, metadata).items())
         if isinstance(metadata, ArrayMetadata):
             arrays.append(Laid(step.path, metadata, chunk_keys.bind(metadata.chunk_key_encoding)))
+            for codec in metadata.codecs:
+                record = registry.record(codec.name)
+                if record is not None and record.only_reads:
+                    own.setdefault(codec.name, []).append(f"/{step.path}")
         else:
             groups += 1
+    for name, paths in own.items():
+        others = f" and {len(paths) - 1} more arrays" if len(paths) > 1 else ""
+        remarks.append(
+            f"only omnizarr reads {paths[0]}{others}: zarr-python has no codec {name!r}; convert the file for it"
+        )
     if made.files:
         remarks.append(f"{len(made.files)} files that are not Zarr are left out")
     return Gathered(documents, groups, tuple(arrays), (*remarks, *losses), tuple(losses))
