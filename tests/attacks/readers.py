@@ -266,6 +266,92 @@ def _(field: Field) -> None:
     (place / "s" / "1-2_0-1_0-1").symlink_to(field.secret)
 
 
+def _ocdbt(field: Field, data: bytes, length: int, height: int = 0, offset: int = 0, path: bytes = b"d/x") -> None:
+    """Lay a database of OCDBT, whose root is in the file d/x."""
+    place = field.received / "x"
+    (place / "d").mkdir(parents=True)
+    (place / "d" / "x").write_bytes(data)
+    table = _varints(1, len(path), 0) + path
+    version = _varints(1, 1) + bytes([height, 0]) + _varints(offset, length) + bytes(3 + 8)
+    body = bytes(17) + _varints(100, 1000) + b"\4\0" + table + version + b"\0"
+    (place / "manifest.ocdbt").write_bytes(_wrapped(0x0CDB3A2A, body))
+
+
+def _varints(*numbers: int) -> bytes:
+    found = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 127:
+            found.append(rest & 127 | 128)
+            rest >>= 7
+        found.append(rest)
+    return bytes(found)
+
+
+def _wrapped(magic: int, body: bytes, *, compression: int = 0) -> bytes:
+    from omnizarr.codecs.checksums import crc32c
+
+    data = struct.pack(">I", magic) + struct.pack("<Q", 18 + len(body)) + bytes([0, compression]) + body
+    return data + struct.pack("<I", crc32c(data))
+
+
+def _tree_node(height: int, keys: Sequence[bytes], child: tuple[int, int] | None = None) -> bytes:
+    """Return a node: one byte for each key, or one child below all of them, which they all begin with."""
+    count = len(keys)
+    lengths = [len(key) for key in keys]
+    head = bytes([height]) + _varints(1, 3, 0) + b"d/x" + _varints(count, *[0] * (count - 1), *lengths)
+    if child is None:
+        return _wrapped(0x0CDB20DE, head + b"".join(keys) + _varints(*[1] * count) + bytes(count) + b"1" * count)
+    columns = _varints(*[0] * count, *[child[0]] * count, *[child[1]] * count, *[0] * (3 * count))
+    return _wrapped(0x0CDB20DE, head + _varints(*lengths) + b"".join(keys) + columns)
+
+
+@attack("files", "OCDBT: 2^60 keys in a tree of 60 nodes", *TRIES)
+def _(field: Field) -> None:
+    data = _tree_node(0, [b".zgroup"])
+    child = (0, len(data))
+    for height in range(1, 61):
+        child, data = (len(data), 0), data + _tree_node(height, [b"a/", b"b/"], child)
+        child = (child[0], len(data) - child[0])
+    _ocdbt(field, data, child[1], 60, child[0])
+
+
+@attack("files", "OCDBT: a node that is its own child", *TRIES)
+def _(field: Field) -> None:
+    root = _tree_node(9, [b""], (0, len(_tree_node(9, [b""], (0, 100)))))
+    _ocdbt(field, root, len(root), 9)
+
+
+@attack("files", "OCDBT: keys of 64 KiB that share all but the last byte, 10^6 of them", *TRIES)
+def _(field: Field) -> None:
+    count = 1 << 20
+    head = bytes([0]) + _varints(1, 3, 0) + b"d/x" + _varints(count)
+    prefixes = _varints(60_000) + _varints(60_001) * (count - 2)
+    body = head + prefixes + _varints(60_000) + b"\1" * (count - 1) + b"k" * 60_000 + b"a" * count
+    root = _wrapped(0x0CDB20DE, body)
+    _ocdbt(field, root, len(root))
+
+
+@attack("files", "OCDBT: nodes that inflate to 1 GiB, and that say they have 2^62 bytes", *TRIES)
+def _(field: Field) -> None:
+    import numcodecs
+
+    root = _wrapped(0x0CDB20DE, bytes(numcodecs.Zstd(1).encode(bytes(1 << 30))), compression=1)
+    _ocdbt(field, root, len(root))
+
+
+@attack("files", "OCDBT: a root of 2^61 bytes", *TRIES)
+def _(field: Field) -> None:
+    _ocdbt(field, b"x", 1 << 61)
+
+
+@attack("files", "OCDBT: data files outside, and links outside", *TRIES)
+def _(field: Field) -> None:
+    outside = field.secret.parent
+    _ocdbt(field, b"x", len(SECRET), path=f"../../{outside.name}/{field.secret.name}".encode())
+    (field.received / "x" / "d" / "y").symlink_to(field.secret)
+
+
 # -- repositories of Icechunk
 
 REPOSITORY = tuple(

@@ -80,7 +80,16 @@ def test_file_at_a_url_is_called_what_it_is():
 def test_no_ending_scheme_or_marker_is_said_twice():
     own = [each for kind in kinds.KINDS for each in (*kind.schemes, *kind.endings)]
     assert len(own) == len(set(own))
-    own_markers = {".zmetadata", "data.mdb", "refs/branch.main/ref.json", "repo", "attributes.json", "info", "../info"}
+    own_markers = {
+        ".zmetadata",
+        "data.mdb",
+        "refs/branch.main/ref.json",
+        "repo",
+        "attributes.json",
+        "info",
+        "../info",
+        "manifest.ocdbt",
+    }
     assert set(kinds.markers()) == own_markers
     assert not [kind.title for kind in kinds.KINDS if not any(kind[1:7])]
 

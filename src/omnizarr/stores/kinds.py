@@ -204,6 +204,13 @@ KINDS: Final = (
     ),
     REFERENCES,
     ICECHUNK,
+    Kind(
+        "an OCDBT database of TensorStore",
+        "database.ocdbt",
+        schemes=("ocdbt",),
+        markers=(("manifest.ocdbt", b""),),
+        remedy='put "ocdbt://" before the path or URL',
+    ),
     # -- recognised only ------------------------------------------------------------
     Kind(
         "a netCDF file",
@@ -275,11 +282,6 @@ KINDS: Final = (
         markers=(("attributes.json", b'"n5"'), ("attributes.json", b'"blockSize"')),
         is_foreign=True,
         remedy='put "n5://" before the path or URL',
-    ),
-    Kind(
-        "an OCDBT database of TensorStore",
-        markers=(("manifest.ocdbt", b""),),
-        remedy='tensorstore opens what is in it: {"driver": "zarr3", "kvstore": {"driver": "ocdbt", "base": ...}}',
     ),
     Kind(
         "a volume of Neuroglancer",

@@ -13,6 +13,7 @@ URLs, and the module that documents each:
 ``fsspec+s3://``, ``fsspec+https://``      the same URLs, but through fsspec               `fsspec`
 ``n5://PATH``, ``n5://URL``                N5 hierarchies whose names do not end with .n5        `readers.n5`
 ``precomputed://PATH``                     volumes of Neuroglancer, at a path or URL    `readers.precomputed`
+``ocdbt://PATH``, ``ocdbt://PATH@v3``      a version of an OCDBT database, at a path or URL      `ocdbt`
 ``reference://``, ``reference::URL``       references of Kerchunk, as in fsspec            `references`
 ``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 ``icechunk:///path@main``                  a branch, tag or snapshot of an Icechunk repository   `icechunk`
@@ -125,6 +126,7 @@ def resolve(
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
     options = dict(storage_options or {})
     if isinstance(storelike, str):
+        storelike = urls.nested(storelike)
         if scheme := urls.scheme_of(storelike):
             return _from_url(storelike, scheme, mode, options)
         return _from_path(os.path.expanduser(storelike) if storelike[:1] == "~" else storelike, mode, options)
