@@ -118,15 +118,26 @@ class Planner:
         Bytes of cells in memory.
     most_ahead : int
         Steps that may be planned and not put together yet, at least.
+    is_one_epoch : bool
+        Whether a chunk of one sample is used once.
     """
 
-    def __init__(self, fields: Sequence[Field], batches: Iterator[Batch], limit: int, most_ahead: int) -> None:
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        batches: Iterator[Batch],
+        limit: int,
+        most_ahead: int,
+        *,
+        is_one_epoch: bool,
+    ) -> None:
         self._fields = fields
         self._batches = batches
         self._limit = limit
         self._least_ahead = most_ahead
         total = sum(part.cells * part.cell_nbytes for field in fields if not field.is_held for part in field.parts)
         self._fits = total <= limit
+        self._is_one_epoch = is_one_epoch
         self._ahead: deque[Step] = deque()
         self._uses_ahead = 0
         self._horizon = _AT_FIRST
@@ -165,6 +176,10 @@ class Planner:
             self._wait()
         with self._guard:
             self._in_flight += 1
+        self.planned += 1
+        if self._fits:
+            self._take_all(step)
+            return step
         missing = []
         for at, use in enumerate(step.uses):
             if use is None:
@@ -182,14 +197,38 @@ class Planner:
         with self._guard:
             for cells in step.cells:
                 self._leaving += sum(cell.nbytes for cell in cells.values() if not cell.is_kept)
-        self.planned += 1
         return step
+
+    def _take_all(self, step: Step) -> None:
+        """Plan a step of arrays that fit into memory, which keeps all that was read."""
+        for at, use in enumerate(step.uses):
+            if use is None:
+                continue
+            cells = step.cells[at]
+            for position, number in enumerate(use.cells):
+                cell = self._kept.get((at, number))
+                if cell is None:
+                    part, _ = self._fields[at].part_of(number)
+                    nbytes = part.cell_nbytes
+                    if part.is_once and self._is_one_epoch:
+                        step.single[at].add(position)
+                        self.reads += 1
+                        continue
+                    cell = self._kept[at, number] = Cell(at, number, nbytes, step)
+                    cell.is_kept = True
+                    step.misses.append(cell)
+                    self._live += nbytes
+                cells[number] = cell
+            self.hits += len(cells)
+        self.reads += len(step.misses)
+        self.hits -= len(step.misses)
+        self.most = self._live
 
     def release(self, step: Step) -> None:
         """Free what only this step used; by any thread, when the step is put together."""
         with self._guard:
             self._in_flight -= 1
-            for cells in step.cells:
+            for cells in () if self._fits else step.cells:
                 for cell in cells.values():
                     cell.users -= 1
                     if not cell.is_kept and not cell.users:
@@ -210,7 +249,7 @@ class Planner:
             uses = [None if field.is_held else Use(field, batch) for field in self._fields]
             self._ahead.append(Step(self._count, batch, uses))
             for at, use in enumerate(uses):
-                if use is None:
+                if use is None or self._fits:  # nothing has to go, so the next use does not matter
                     continue
                 future = self._future[at]
                 self._uses_ahead += len(use.cells)
@@ -250,7 +289,7 @@ class Planner:
         self.reads += 1
         part, _ = field.part_of(number)
         is_alone = use.bounds[position + 1] - use.bounds[position] == 1
-        if is_alone and (next_use == NEVER or (part.is_once and not self._fits)):
+        if is_alone and (next_use == NEVER or (part.is_once and (self._is_one_epoch or not self._fits))):
             step.single[at].add(position)
             return
         if not self._make_room(part.cell_nbytes, next_use, step.number):

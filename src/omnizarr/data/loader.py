@@ -539,7 +539,13 @@ class _Run:
         self._readers = _READERS
         self._threads = loader._threads  # noqa: SLF001
         source = loader._batches(epoch, step, loader._epochs)  # noqa: SLF001
-        self.planner = Planner(self._fields, source, loader._limit, loader._prefetch + self._threads)  # noqa: SLF001
+        self.planner = Planner(
+            self._fields,
+            source,
+            loader._limit,  # noqa: SLF001
+            loader._prefetch + self._threads,  # noqa: SLF001
+            is_one_epoch=loader._epochs == 1,  # noqa: SLF001
+        )
         self._assembler = Assembler(self._fields, loader._passing, self._threads)  # noqa: SLF001
         new = batches.pinned() if loader._to == "torch" else None  # noqa: SLF001
         self._memories = [
