@@ -33,6 +33,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.
 ALONE = {
     "docs/howto/anndata.md": ("anndata", "xarray", "dask"),
     "docs/howto/fits.md": ("astropy", "xarray"),
+    "docs/howto/grib.md": ("eccodes", "xarray"),
     "docs/howto/napari.md": ("napari", "napari_ome_zarr"),
     "docs/howto/pytorch.md": ("torch",),
     "docs/howto/spatialdata.md": ("spatialdata",),

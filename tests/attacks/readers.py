@@ -8,9 +8,11 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tests.attacks.arena import SECRET, Field, attack
 from tests.attacks.sizes import FAR, LOOKS, READS
-from tests.readers import fits_files
+from tests.readers import fits_files, grib_files
 
 TRIES = (*LOOKS, *(each for each in READS if each != "omnizarr dump {x}"))
 """Without what prints every element."""
@@ -563,3 +565,39 @@ def _(field: Field) -> None:
 def _(field: Field) -> None:
     first = fits_files.card("SIMPLE", True) + fits_files.card("BITPIX", 8) + fits_files.card("NAXIS", 0)
     _fits(field).write_bytes(first.encode() + b"COMMENT x".ljust(80) * (1 << 18))
+
+
+def _grib(field: Field) -> Path:
+    return field.received / "x.grib2"
+
+
+@attack("files", "GRIB in place: 10^9 points in a message of 200 bytes", *VAST)
+def _(field: Field) -> None:
+    raw = bytearray(grib_files.message2(grib_files.field2(np.zeros((1, 1), int), bits=0)))
+    at = 16 + 21
+    raw[at + 6 : at + 10] = raw[at + 30 : at + 34] = struct.pack(">I", 1 << 15)
+    raw[at + 34 : at + 38] = struct.pack(">I", 1 << 15)
+    raw[at + 6 : at + 10] = struct.pack(">I", 1 << 30)
+    _grib(field).write_bytes(bytes(raw))
+
+
+@attack("files", "GRIB in place: 3,000 messages, each with its own time, step and level", *VAST)
+def _(field: Field) -> None:
+    values = np.zeros((2, 2), int)
+    parts = [
+        grib_files.message2(grib_files.field2(values, level=(100, at), step=at), time=(1 + at, 1, 1, 0))
+        for at in range(3_000)
+    ]
+    _grib(field).write_bytes(b"".join(parts))
+
+
+@attack("files", "GRIB in place: groups of 2^32 points, a section that leads back, and rubbish", *TRIES)
+def _(field: Field) -> None:
+    groups = [(0, 0, [0]), (0, 0, [0] * 5)]
+    five, seven = grib_files.complex2(groups, count=6)
+    bomb = five[:37] + b"\xff" * 10 + five[47:]
+    zeros = np.zeros((2, 3), int)
+    circle = bytearray(grib_files.message2(grib_files.field2(zeros)))
+    circle[16:20] = bytes(4)
+    messages = grib_files.message2(grib_files.with_packing(zeros, bomb, seven)), bytes(circle)
+    _grib(field).write_bytes(b"".join(messages) + b"GRIB" * 10_000 + bytes(1 << 20))

@@ -203,6 +203,7 @@ SAMPLES = {
     "jpegxl": ({"lossless": True, "distance": 0}, OCTETS, None),
     "lzw": ({}, PLAIN, None),
     "fits_tile": ({"compression": "gzip", "data_type": "int16"}, PLAIN, None),
+    "grib": ({}, PLAIN, None),
     "tiff": ({"compression": "lzw", "width": 12}, PLAIN, None),
     "tiff_predictor": ({"predictor": 2, "width": 12, "data_type": "uint32"}, PLAIN, None),
     "singleton_dim": ({"operations": [{"insert": 0}]}, NUMBERS, None),

@@ -1,4 +1,4 @@
-"""Mutate small files of HDF5, netCDF-3 and FITS and read all of them: ``python -m tests.readers.fuzz hdf5 10000``.
+"""Mutate small files of several formats and read all of them: ``python -m tests.readers.fuzz hdf5 10000``.
 
 Each try has 10 s of CPU, and each process 2 GiB. What is no error of omnizarr is printed, and
 ``python -m tests.readers.fuzz hdf5 --one 77`` repeats it.
@@ -23,12 +23,12 @@ import numpy as np
 
 import omnizarr
 from omnizarr.errors import OmnizarrError
-from omnizarr.readers import fits, netcdf3
+from omnizarr.readers import fits, grib, netcdf3
 from omnizarr.readers.hdf5.store import HDF5Store
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.store import ManifestStore
-from tests.readers import fits_files
+from tests.readers import fits_files, grib_files
 
 SECONDS, BYTES = 10, 2 << 30
 FILES = Path(__file__).parents[1] / "netcdf" / "data" / "files"
@@ -37,7 +37,7 @@ SIGNATURES = (
     *(b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"SMTB", b"\x89HDF", b"b2frame", b"zfp"),
 )
 
-READERS = {"netcdf3": netcdf3, "fits": fits}
+READERS = {"netcdf3": netcdf3, "fits": fits, "grib": grib}
 KINDS = ("hdf5", *READERS)
 
 
@@ -50,6 +50,8 @@ def samples(kind):
         ]
     if kind == "fits":
         return [({"x": fits_files.sample()}, "x")]
+    if kind == "grib":
+        return [({"x": grib_files.sample() + grib_files.packings()}, "x")]
     found = []
     for version in (("earliest", "latest"), ("v110", "v110"), ("latest", "latest")):
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from tests.readers import fits_files
+from tests.readers import fits_files, grib_files
 
 scipy = pytest.importorskip("scipy.io", reason="SciPy is not installed")
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
@@ -58,12 +58,18 @@ def _precomputed(folder):
     return folder / "x"
 
 
+def _grib(folder):
+    (folder / "x.grib2").write_bytes(grib_files.message2(grib_files.field2(DATA)))
+    return folder / "x.grib2"
+
+
 MADE = {
     "HDF5": _hdf5,
     "netCDF-3": _netcdf3,
     "TIFF": _tiff,
     "N5": _n5,
     "FITS": _fits,
+    "GRIB": _grib,
     "Neuroglancer precomputed": _precomputed,
 }
 
@@ -80,7 +86,7 @@ def test_what_a_file_holds_besides_is_among_the_facts(tmp_path):
     assert ["elsewhere.h5" in note for note in store.about()["notes"]] == [True]
 
 
-@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS", "Neuroglancer precomputed"])
+@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS", "GRIB", "Neuroglancer precomputed"])
 def test_conversions_name_the_format(name, tmp_path):
     report = omnizarr.convert(MADE[name](tmp_path), tmp_path / "x.zarr")
     assert (report.source_format, report.target_format) == (name, "v3")

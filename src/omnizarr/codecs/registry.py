@@ -26,7 +26,7 @@ MODULES: Final[dict[str, str]] = {
         name: name
         for name in (
             *("astype", "base64", "bitround", "blosc", "bytes", "bz2", "cast_value", "categorize", "conditional"),
-            *("delta", "fits", "fixedscaleoffset", "gzip", "json2", "lz4", "lzma", "msgpack2", "n5_default"),
+            *("delta", "fits", "fixedscaleoffset", "grib", "gzip", "json2", "lz4", "lzma", "msgpack2", "n5_default"),
             *("packbits", "pcodec", "pickle", "quantize", "reshape", "scale_offset", "shuffle", "szip", "transpose"),
             *("zfp", "zfpy", "zlib", "zstd"),
         )

@@ -21,6 +21,7 @@ _ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb")
 _OF_NETCDF: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _OF_TIFF: Final = (".tif", ".tiff", ".btf", ".tf8", ".gtiff", ".svs")
 _OF_FITS: Final = (".fits", ".fit", ".fts", ".fz")
+_OF_GRIB: Final = (".grib", ".grib1", ".grib2", ".grb", ".grb2")
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
 
@@ -73,6 +74,7 @@ _TIFF: Final = kinds.Kind(
 _FITS: Final = kinds.Kind(
     "a FITS file", _open_by("fits"), existing=_OF_FITS, heads=((0, b"SIMPLE  ="),), is_foreign=True
 )
+_GRIB: Final = kinds.Kind("a GRIB file", _open_by("grib"), existing=_OF_GRIB, heads=((0, b"GRIB"),), is_foreign=True)
 
 
 def _open_n5(place: Place) -> tuple[Store, str] | None:
@@ -102,6 +104,7 @@ kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
 kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
 kinds.READERS.update(dict.fromkeys(_OF_TIFF, _TIFF))
 kinds.READERS.update(dict.fromkeys(_OF_FITS, _FITS))
+kinds.READERS.update(dict.fromkeys(_OF_GRIB, _GRIB))
 kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head
 kinds.add_folders(_N5)
 kinds.add_folders(_PRECOMPUTED)

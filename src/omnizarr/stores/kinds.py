@@ -235,10 +235,10 @@ KINDS: Final = (
     ),
     Kind(
         "a GRIB file",
-        existing=(".grib", ".grib2", ".grb", ".grb2"),
+        existing=(".grib", ".grib1", ".grib2", ".grb", ".grb2"),
         heads=((0, b"GRIB"),),
         is_foreign=True,
-        remedy="kerchunk makes references of it, which can be opened",
+        remedy="open it as a group: it can only be read",
     ),
     Kind(
         "a FITS file",
