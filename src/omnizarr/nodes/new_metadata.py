@@ -440,6 +440,12 @@ def guess_chunks(shape: tuple[int, ...], item_size: int, max_bytes: int = _MAX_C
     return tuple(lengths)
 
 
+def automatic(shape: tuple[int, ...], item_size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return chunks and shards of a new array with ``shards="auto"``."""
+    inner = guess_chunks(shape, item_size, _MAX_INNER_CHUNK_BYTES)
+    return inner, guess_shards(shape, inner, item_size)
+
+
 def guess_shards(shape: tuple[int, ...], chunk_shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:
     """Return a shard shape: twice the chunk along axes with many chunks, or as many as the setting allows."""
     target = config.get("array.target_shard_size_bytes")

@@ -116,3 +116,16 @@ def test_advice_is_json(maps):
     found = json.loads(json.dumps(omnizarr.advise(maps).to_dict()))
     assert found["current"]["chunks"] == [1, 200, 300]
     assert [read["name"] for read in found["advised"]["reads"]] == ["time series", "maps", "all"]
+
+
+def test_it_says_what_automatic_shards_would_be_and_what_small_writes_cost():
+    shape = (8760, 721, 1440)
+    said = " ".join(omnizarr.advise(shape=shape, dtype="float32", reads="maps").reasons)
+    made = omnizarr.create_array({}, shape=shape, dtype="float32", shards="auto")
+    shards, chunks = ("×".join(map(str, lengths)) for lengths in (made.shards, made.chunks))
+    assert f'shards="auto" would make shards of {shards} from chunks of {chunks}' in said
+    assert "array.writer()" in said
+    existing = omnizarr.create_array({}, shape=shape, dtype="float32", chunks=(24, 90, 90))
+    assert 'shards="auto"' not in " ".join(omnizarr.advise(existing, reads="maps").reasons)
+    alone = omnizarr.advise(shape=shape, dtype="float32", reads="maps", shards=False)
+    assert "array.writer()" not in " ".join(alone.reasons)

@@ -12,7 +12,7 @@ from omnizarr.errors import MetadataError, OmnizarrError, Wording
 from omnizarr.formats import dialects_for
 from omnizarr.model import datatypes
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.nodes import chunking, detection, info, wording
+from omnizarr.nodes import chunking, detection, info, new_metadata, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.holdings import coords as stored_coords
 from omnizarr.nodes.new_metadata import parse_shape
@@ -195,6 +195,16 @@ def _reasons(subject: _Subject, windows: Sequence[Window], chosen: Chosen, layou
             f"{wording.size(round(size))} each. A reader fetches single chunks from a shard; a writer holds a whole "
             f"one in memory ({wording.size(round(held))})."
         )
+        yield (
+            f"A write of less than a shard reads and stores all its {math.prod(layout.inner):,} chunks: write whole "
+            "shards, or gather small writes with array.writer()."
+        )
+        if subject.current is None:
+            inner, outer = new_metadata.automatic(layout.shape, max(1, round(layout.item_bytes)))
+            yield (
+                f'shards="auto" would make shards of {wording.lengths(outer)} from chunks of {wording.lengths(inner)}: '
+                "it knows the shape, but not what you read. Its size is the setting array.target_shard_size_bytes."
+            )
     elif not subject.may_shard:
         yield f"Without shards, each of the {layout.nchunks:,} chunks is {_article(_noun(place))} of its own."
     if subject.sampled:
