@@ -42,14 +42,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # pyo3 would ask the first Python on the PATH.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-# Tests of what lies below the engines, or asks them for nothing that other tests do not: they run once.
-BELOW := tests/formats tests/model tests/support tests/stores tests/pictures tests/web tests/tools/test_distributed.py \
+# Tests of what lies below the engines, asks them for nothing that other tests do not, or names them itself: they run once.
+BELOW := $(CONFORMANCE)/tests tests/formats tests/model tests/support tests/stores tests/pictures tests/web tests/tools/test_distributed.py \
 	$(patsubst %,tests/test_%.py,faultproxy floors names native_build packaging prose servers typed)
 # Tests that show most of what differs between engines: `make test` runs them with both.
 ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-room test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links conformance bench bench-installed native page dist release release-as-zarr clean
+.PHONY: help demo test test-all test-room test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links conformance bench bench-installed native page dist release release-as-zarr release-conformance clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -69,7 +69,7 @@ help:
 	@echo "make conformance the cases of zarr-conformance with omnizarr, with both engines, and with the released zarr-python"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
 	@echo "make dist   wheels and a source distribution in dist, each tried in a new environment"
-	@echo "make release check that everything is ready for a release (make release-as-zarr: of omnizarr-as-zarr)"
+	@echo "make release check that everything is ready for a release (make release-as-zarr, make release-conformance: of the other distributions)"
 	@echo "make servers install the servers that tests start, in .servers (make test does so by itself)"
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make page   build the page of omnizarr view (other verbs do so by themselves; they go without it where npm is missing)"
@@ -321,6 +321,9 @@ endif
 # What must hold before a version is published; see "Releases" in CONTRIBUTING.md.
 release: dist
 	$(BIN)/python -m tests.release dist
+
+release-conformance: dist
+	$(BIN)/python -m tests.release --conformance $(CONFORMANCE)/dist
 
 release-as-zarr: dist
 	$(BIN)/python -m tests.release --as-zarr $(AS_ZARR)/dist

@@ -1,6 +1,7 @@
 """Check that everything is ready for a release: ``python -m tests.release dist``, which ``make release`` calls.
 
-``--as-zarr`` checks omnizarr-as-zarr, for ``make release-as-zarr``.
+``--as-zarr`` checks omnizarr-as-zarr, for ``make release-as-zarr``; ``--conformance`` zarr-conformance, for
+``make release-conformance``.
 Every check that fails is printed; the exit code says whether there was one.
 """
 
@@ -57,6 +58,13 @@ def problems_of_as_zarr(directory: Path) -> Iterator[str]:
         yield f"it needs the omnizarr of this tree, which has no tag {needed}: release that first"
 
 
+def problems_of_conformance(directory: Path) -> Iterator[str]:
+    """Yield what is still to be done before zarr-conformance is published."""
+    source = text("packages/zarr-conformance/src/zarr_conformance/__init__.py")
+    (version,) = re.findall(r'^__version__ = "(.*)"$', source, re.MULTILINE)
+    yield from unfinished(directory, "zarr_conformance", version, f"conformance-v{version}")
+
+
 def unfinished(directory: Path, project: str, version: str, tag: str) -> Iterator[str]:
     """Yield what commits, tags and built distributions lack."""
     if git("status", "--porcelain"):
@@ -75,8 +83,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--as-zarr", action="store_true", help="check omnizarr-as-zarr")
+    parser.add_argument("--conformance", action="store_true", help="check zarr-conformance")
     options = parser.parse_args()
-    found = list((problems_of_as_zarr if options.as_zarr else problems)(options.directory))
+    check = problems_of_as_zarr if options.as_zarr else problems_of_conformance if options.conformance else problems
+    found = list(check(options.directory))
     print("\n".join(found) if found else "ready for a release")
     return bool(found)
 

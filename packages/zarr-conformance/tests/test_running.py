@@ -3,16 +3,20 @@
 import json
 import sys
 import textwrap
+import urllib.error
+import urllib.request
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from zarr_conformance import reports
 from zarr_conformance.case import Nodes, chosen
-from zarr_conformance.cases import all_cases
+from zarr_conformance.cases import all_cases, v3
 from zarr_conformance.cli import main
-from zarr_conformance.process import Implementation, Limits
-from zarr_conformance.running import Run, differing, run
+from zarr_conformance.process import Answer, Implementation, Limits
+from zarr_conformance.running import Run, differing, judged, run
+from zarr_conformance.serving import Server
 
 BEHAVIOURS = """
     import json, os, sys, time
@@ -59,7 +63,7 @@ def fake(tmp_path):
     return [sys.executable, str(path)]
 
 
-TYPES = [case for case in all_cases() if case.level == "v3-types" and case.name.endswith("-little")]
+TYPES = [case for case in v3.types() if case.name.endswith("-little")]
 LIMITS = Limits(seconds=3, memory=500 << 20)
 
 
@@ -131,6 +135,50 @@ def test_allowed_failures_must_fail(fake, tmp_path, capsys):
     allow.write_text("v3-types/float64-big\n")
     assert main(command) == 1
     assert "not listed" in capsys.readouterr().out
+
+
+def test_refusals_by_those_who_do_not_know_the_feature_count_as_unsupported():
+    by_id = {case.id: case for case in all_cases()}
+    shape, codec = by_id["refuse-v3-documents/shape-negative"], by_id["refuse-v3-documents/codec-unknown"]
+    where = Path()
+    assert judged(shape, Answer("unsupported"), where)[0] == "unsupported"
+    assert judged(shape, Answer("refused"), where)[0] == "pass"
+    assert judged(shape, Answer("ok"), where)[0] == "wrong"
+    assert judged(codec, Answer("unsupported"), where)[0] == "pass"
+    assert judged(codec, Answer("crashed"), where)[0] == "crashed"
+    bomb = by_id["survive/bomb-gzip"]
+    assert [judged(bomb, Answer(state), where)[0] for state in ("ok", "refused", "memory")] == [
+        "pass",
+        "pass",
+        "memory",
+    ]
+
+
+def asked(url, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+            return answer.status, answer.read(), answer.headers["Content-Range"]
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(), error.headers["Content-Range"]
+
+
+def test_the_server_gives_values_and_ranges_and_what_the_case_says_in_place_of_them():
+    case = next(case for case in all_cases() if case.id == "http/chunk-403")
+    chunk = case.files["c/0/1"]
+    with Server() as server:
+        url = server.publish(case, Path())
+        assert asked(f"{url}/c/0/1") == (200, chunk, None)
+        assert asked(f"{url}/c/0/1", Range="bytes=4-7") == (206, chunk[4:8], f"bytes 4-7/{len(chunk)}")
+        assert asked(f"{url}/c/0/1", Range="bytes=-4") == (
+            206,
+            chunk[-4:],
+            f"bytes {len(chunk) - 4}-{len(chunk) - 1}/{len(chunk)}",
+        )
+        assert asked(f"{url}/c/0/1", Range="bytes=9999-")[0] == 416
+        assert asked(f"{url}/c/0/0")[:2] == (403, b"")
+        assert asked(f"{url}/c/9/9")[0] == 404
+        assert asked(f"{url}/c/")[0] == 404
 
 
 def test_a_list_of_nodes_is_compared_in_what_it_says():

@@ -117,6 +117,8 @@ class Refusal:
     """The implementation must end with an error: it cannot know what the data mean."""
 
     why: str
+    unknown: bool = False
+    """What it cannot know is a feature: then to say so is right, too."""
     format: str = "raw"
 
     def description(self) -> Json:

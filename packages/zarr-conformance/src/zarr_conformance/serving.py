@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import urllib.parse
@@ -80,7 +81,8 @@ def handler(files: Mapping[str, bytes], faults: Mapping[str, int]) -> type[BaseH
                 self.send_header(name, text)
             self.end_headers()
             if with_body:
-                self.wfile.write(body)
+                with contextlib.suppress(ConnectionError):  # a reader that has seen enough may leave
+                    self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
             """Say nothing."""

@@ -13,6 +13,8 @@ import base64
 import json
 import os
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +133,17 @@ def values_of(document: dict[str, Any]) -> Any:
     kind = document["data_type"] if document["zarr_format"] == 3 else np.dtype(document["dtype"]).newbyteorder("<").str
     raw = base64.b64decode(document.pop("values"))
     return np.frombuffer(raw, np.dtype(kind).newbyteorder("<")).reshape(document["shape"])
+
+
+def is_v3(path: str) -> bool:
+    """Return whether a node of Zarr v3 is there, for implementations that want to know before they look."""
+    if not path.startswith("http"):
+        return os.path.exists(f"{path}/zarr.json")
+    try:
+        with urllib.request.urlopen(f"{path}/zarr.json"):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code != 404
 
 
 def fill_of(document: dict[str, Any]) -> Any:

@@ -5,13 +5,13 @@ import os
 import tempfile
 
 import netCDF4
-from contract import UnsupportedError, serve
+from contract import UnsupportedError, is_v3, serve
 
 
 def read(path, selection):
     if path.endswith(".zip") or path.startswith("http"):
         raise UnsupportedError("arrays at the root cannot be opened")
-    three = os.path.exists(f"{path}/zarr.json")
+    three = is_v3(path)
     with tempfile.TemporaryDirectory() as root:
         with open(f"{root}/{'zarr.json' if three else '.zgroup'}", "w", encoding="utf-8") as file:
             json.dump({"zarr_format": 3, "node_type": "group"} if three else {"zarr_format": 2}, file)

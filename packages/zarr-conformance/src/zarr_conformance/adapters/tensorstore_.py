@@ -1,18 +1,15 @@
 """TensorStore."""
 
 import json
-import os
 from importlib.metadata import version
 
 import numpy as np
 import tensorstore
-from contract import UnsupportedError, serve
+from contract import UnsupportedError, is_v3, serve
 
 
 def spec(path, **more):
-    driver = (
-        "zarr3" if more.get("metadata", {}).get("zarr_format") == 3 or os.path.exists(f"{path}/zarr.json") else "zarr"
-    )
+    driver = "zarr3" if more.get("metadata", {}).get("zarr_format") == 3 or is_v3(path) else "zarr"
     where = {"driver": "http", "base_url": path} if path.startswith("http") else {"driver": "file", "path": f"{path}/"}
     return {"driver": driver, "kvstore": where, **more}
 
@@ -36,7 +33,7 @@ def one(path, selection, **more):
 
 
 def record(path, selection):
-    name = f"{path}/zarr.json" if os.path.exists(f"{path}/zarr.json") else f"{path}/.zarray"
+    name = f"{path}/zarr.json" if is_v3(path) else f"{path}/.zarray"
     with open(name, encoding="utf-8") as file:
         document = json.load(file)
     fields = (

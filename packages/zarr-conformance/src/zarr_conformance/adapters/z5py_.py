@@ -6,13 +6,13 @@ import tempfile
 from importlib.metadata import version
 
 import z5py
-from contract import UnsupportedError, serve
+from contract import UnsupportedError, is_v3, serve
 
 
 def read(path, selection):
     if path.endswith(".zip") or path.startswith("http"):
         raise UnsupportedError("no zip archives")
-    three = os.path.exists(f"{path}/zarr.json")
+    three = is_v3(path)
     with tempfile.TemporaryDirectory() as root:
         with open(f"{root}/{'zarr.json' if three else '.zgroup'}", "w", encoding="utf-8") as file:
             json.dump({"zarr_format": 3, "node_type": "group"} if three else {"zarr_format": 2}, file)
@@ -24,5 +24,5 @@ serve(
     "z5py",
     version("z5py"),
     read=read,
-    unsupported=lambda error: "upport" in str(error) or "wrong compressor" in str(error),
+    unsupported=lambda error: "support" in str(error).lower() or "wrong compressor" in str(error),
 )

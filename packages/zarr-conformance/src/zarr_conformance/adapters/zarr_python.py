@@ -1,9 +1,7 @@
 """zarr-python, releases 2 and 3."""
 
-import os
-
 import zarr
-from contract import UnsupportedError, fill_of, serve
+from contract import UnsupportedError, fill_of, is_v3, serve
 
 THREE = int(zarr.__version__.split(".")[0]) >= 3
 
@@ -13,16 +11,19 @@ if THREE:
 
 
 def read(path, selection):
-    if not THREE and os.path.exists(f"{path}/zarr.json"):
+    if not THREE and is_v3(path):
         raise UnsupportedError("zarr-python 2 does not read Zarr v3")
     store = zarr.storage.ZipStore(path, mode="r") if path.endswith(".zip") else path
     return zarr.open_array(store, mode="r")[selection]
 
 
 def list_nodes(path):
-    if not THREE and os.path.exists(f"{path}/zarr.json"):
+    if not THREE and is_v3(path):
         raise UnsupportedError("zarr-python 2 does not read Zarr v3")
-    group = zarr.open_group(path, mode="r")
+    if not THREE and path.startswith("http"):  # release 2 has to be told where a store cannot list
+        group = zarr.open_consolidated(path, mode="r")
+    else:
+        group = zarr.open_group(path, mode="r")
     if THREE:
         members = group.members(max_depth=None)
     else:

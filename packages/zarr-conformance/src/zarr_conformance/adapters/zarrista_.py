@@ -22,6 +22,8 @@ def read(path, selection):
 
 
 def list_nodes(path):
+    if path.startswith("http"):
+        raise UnsupportedError("not tried")
     group = zarrista.Group.open(FilesystemStore(path), "/")
     return [described(node.path.strip("/"), node) for node in group.traverse()]
 

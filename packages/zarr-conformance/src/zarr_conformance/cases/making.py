@@ -80,9 +80,11 @@ def listed(
     return Case(level, name, title, sentence, files, Nodes(rows), path=path)
 
 
-def refused(level: str, name: str, title: str, sentence: Sentence, files: Files, path: str = "", **more: Any) -> Case:
-    """Return the case that reading ends with an error."""
-    return Case(level, name, title, sentence, files, Refusal(title), path=path, **more)
+def refused(
+    level: str, name: str, title: str, sentence: Sentence, files: Files, path: str = "", *, unknown: bool = False
+) -> Case:
+    """Return the case that reading ends with an error; `unknown` if that of an unknown feature will do."""
+    return Case(level, name, title, sentence, files, Refusal(title, unknown), path=path)
 
 
 def survived(level: str, name: str, title: str, sentence: Sentence, files: Files, path: str = "", **more: Any) -> Case:
