@@ -628,3 +628,18 @@ class TestPlaces:
 def to_and_fro(data, tmp_path):
     data.to_zarr(tmp_path / "by xarray.zarr", consolidated=False)
     return by_zarr(tmp_path / "by xarray.zarr")
+
+
+def test_chunks_of_dask_that_end_within_shards_store_each_shard_once():
+    keys = []
+    store = WatchedStore(MemoryStore(), lambda verb, key: keys.append(key) if verb == "set" and "/c/" in key else None)
+    data = np.arange(64 * 40, dtype="i4").reshape(64, 40)
+    blocks = {name: (("y", "x"), da.from_array(data + number, chunks=(5, 7))) for number, name in enumerate("ab")}
+    encoding = {name: {"chunks": (8, 10), "shards": (32, 20)} for name in blocks}
+    to_zarr(xr.Dataset(blocks), store, encoding=encoding, safe_chunks=False, zarr_format=3)
+    assert len(keys) == len(set(keys)) == 8
+    more = xr.Dataset(blocks).isel(y=slice(0, 17))
+    to_zarr(more, store, append_dim="y", safe_chunks=False)
+    found = opened(store)
+    for number, name in enumerate("ab"):
+        np.testing.assert_array_equal(found[name], np.concatenate([data, data[:17]]) + number)

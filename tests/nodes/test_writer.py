@@ -153,6 +153,15 @@ def test_memory_for_less_than_a_chunk_is_refused():
     array.writer(memory="1KB").close()
 
 
+def test_a_chunk_that_no_memory_holds_is_the_error_of_the_array():
+    array = omnizarr.create_array({}, shape=(2**58,), chunks=(2**58,), dtype="i8")
+    with array.writer() as writer, pytest.raises(errors.ChunkMemoryError, match="too large for the available memory"):
+        writer[3] = 1
+    with array.writer() as writer, pytest.raises(errors.SelectionMemoryError):
+        writer[:]
+    assert not unsaved.waiting()
+
+
 def test_text_counts_what_it_refers_to():
     array = omnizarr.create_array({}, shape=(100,), chunks=(10,), dtype="string")
     with array.writer(memory=20_000) as writer:

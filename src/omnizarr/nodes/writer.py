@@ -29,6 +29,7 @@ from omnizarr.model.grids import Grid
 from omnizarr.nodes import detection, resizing, unsaved
 from omnizarr.nodes.indexers import Fields, Indexer, fields_dtype, points, select_fields
 from omnizarr.nodes.pending import Pending, own, referred
+from omnizarr.nodes.reading import too_large
 from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores import pool
@@ -222,7 +223,10 @@ class ArrayWriter:
             plan = self._plan(planner, selection, binding.grid)
             if fields is not None:
                 fields_dtype(binding.spec.dtype, fields)  # which refuses those that do not exist
-            buffer = np.empty(plan.buffer_shape, binding.spec.dtype, self._array.order)
+            try:
+                buffer = np.empty(plan.buffer_shape, binding.spec.dtype, self._array.order)
+            except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
+                raise too_large(binding, plan) from error
             self._read(binding, plan, buffer)
         result = plan.as_result(buffer)
         if fields is not None:
@@ -340,7 +344,11 @@ class ArrayWriter:
             pending = None
         if pending is None:
             self._make_room(math.prod(shape) * binding.spec.dtype.itemsize)
-            pending = Pending(shape, binding.spec.dtype)
+            try:
+                pending = Pending(shape, binding.spec.dtype)
+            except (MemoryError, ValueError) as error:  # ValueError: more than any array can have
+                chain = binding.chain_for(coords)
+                raise reference.too_large(binding, chain, binding.key_of(coords), coords) from error
         self._wait()
         self._drop(coords)  # the last written is last
         try:
@@ -607,7 +615,7 @@ class ArrayWriter:
         array = self._array
         before = array.shape[axis]
         array.append(block, axis)
-        counts = [len(part) for part in self._touched(axis, before)]
+        counts = [part.stop - part.start for part in self._touched(axis, before)]  # which `len` could not count
         self._note(chunks_stored=math.prod(counts), nbytes_stored=block.nbytes)
 
     def _touched(self, axis: int, start: int) -> list[range]:
