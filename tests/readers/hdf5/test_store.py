@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import omnizarr
 from omnizarr import cli
 from omnizarr.errors import ChecksumError, ChunkError, MetadataError, NodeNotFoundError, ReadOnlyError
 from omnizarr.readers.hdf5.store import HDF5Store
-from omnizarr.stores import LocalStore, MemoryStore, MetricsStore, resolve
+from omnizarr.stores import LocalStore, MemoryStore, MetricsStore, resolve, verbs
 from tests.readers.hdf5 import samples
 
 DATA = Path(__file__).parents[2] / "netcdf" / "data" / "files"
@@ -360,3 +361,23 @@ def test_file_that_is_replaced_before_its_first_chunk_is_read_is_an_error(kind, 
         with pytest.raises(omnizarr.errors.StaleError):
             pickle.loads(sent)[...]
     assert omnizarr.open(HDF5Store(store, "x.h5"))["a"][0] == 2
+
+
+@pytest.mark.parametrize(
+    ("libver", "maxshape"), [("earliest", None), ("latest", None), ("latest", (None, 200)), ("latest", (None, None))]
+)
+def test_an_index_of_chunks_takes_16_bytes_for_each(tmp_path, monkeypatch, libver, maxshape):
+    monkeypatch.setattr("omnizarr.readers.hdf5.source._CACHED_NEAR", 0)
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=libver) as file:
+        file.create_dataset("v", data=np.ones((200, 200), "u1"), chunks=(1, 1), maxshape=maxshape)
+    store = omnizarr.open(path, mode="r").store
+    tracemalloc.start()
+    try:
+        manifest = verbs.chunks(store, "v/").manifest
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(manifest) == 40_000
+    assert manifest.nbytes == 16 * 40_000
+    assert kept < 1.3 * manifest.nbytes + (1 << 17)  # and one or two blocks of the file

@@ -319,7 +319,7 @@ def _chunked(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[int]
         return _made(dataset, form, bytes(raw), name_of)
 
     def manifest() -> AnyManifest:
-        return dense(table())
+        return dense(chunks.read(dataset))  # and the store keeps only that
 
     def numbers() -> list[int]:
         found: list[int] = table().numbers.tolist()

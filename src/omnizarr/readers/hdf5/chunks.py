@@ -92,7 +92,10 @@ def _columns(numbers: Any, addresses: Any, lengths: Any, masks: Any) -> _Columns
 
 def _column(values: Any, count: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
     """Return a column of its own memory; one number is that of all rows."""
-    return np.full(count, values, dtype) if isinstance(values, int) else np.array(values, dtype)
+    if isinstance(values, int):
+        return np.full(count, values, dtype)
+    column: NDArray[Any] = np.ascontiguousarray(values, dtype)
+    return column if column.base is None and column is not values else column.copy()
 
 
 def chunk_bytes(dataset: Dataset) -> int:

@@ -27,7 +27,8 @@ SPEC: Final = "HDF5 File Format Specification"
 
 _BLOCK: Final = 1 << 16  # bytes that a small read fetches
 _MOST_EXPECTED: Final = 256  # blocks that are fetched at once
-_CACHED: Final = 1 << 26  # bytes of blocks that are kept
+_CACHED: Final = 1 << 26  # bytes of blocks that are kept, where each request takes time
+_CACHED_NEAR: Final = 1 << 22  # the same elsewhere: the system keeps files of this machine
 _GAP: Final = 4  # blocks between two that are wanted, with which they are fetched by one request
 _TOGETHER: Final = 64  # blocks that one request fetches
 _AHEAD: Final = 2  # blocks that are fetched with one that is missing: twice as many the first time
@@ -298,7 +299,7 @@ class Source:
         count = len(data) // _BLOCK
         if count * _BLOCK < len(data) and first * _BLOCK + len(data) == self.size:
             count += 1
-        if (len(self._blocks) + count) * _BLOCK > _CACHED:
+        if (len(self._blocks) + count) * _BLOCK > (_CACHED if self._is_far else _CACHED_NEAR):
             self._blocks = {}
         for number in range(count):
             self._blocks[first + number] = data[number * _BLOCK : (number + 1) * _BLOCK]
