@@ -1,4 +1,4 @@
-"""omnizarr passes all cases, with both engines, but those that omnizarr.txt names with a reason."""
+"""omnizarr passes all cases, with both engines, but those that omnizarr.txt names with a reason; others agree."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from zarr_conformance.running import Run
 
 HERE = Path(__file__).parent
 PATHS = (HERE.parent / "src", HERE.parents[2] / "src")
@@ -52,3 +54,15 @@ def test_omnizarr_reads_random_arrays_as_they_were_written(engine):
         "random", "--seed", seed, "--count", count, "--impl", "omnizarr", "--timeout", "120", OMNIZARR_ENGINE=engine
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_zarr_python_returns_no_other_values(tmp_path):
+    """What two implementations both return is no mistake of the cases. Errors are its own decision."""
+    pytest.importorskip("zarr")
+    path = tmp_path / "run.json"
+    levels = "v2-core,v2-types,v3-core,v3-types,v3-keys,v3-codecs,v3-sharding,v3-selections"
+    kit("run", "--levels", levels, "--impl", "zarr-python", "--json", path, "--timeout", "120")
+    results = Run.read(path).results
+    assert len(results) > 300
+    assert [(each.id, each.detail) for each in results if each.outcome not in {"pass", "refused", "unsupported"}] == []
+    assert sum(each.outcome == "pass" for each in results) > 300

@@ -236,13 +236,11 @@ def broken(values: Array) -> Iterator[Case]:
         INNER,
         {**inner, "c/0/0": bytes([first[0] ^ 1]) + first[1:]},
     )
-    odd = array_v3(values, "int32", (4, 6), [shard([3, 4])], missing=False, written=[shard([2, 3])])
-    yield refused("refuse-v3-documents", "shard-not-divided", "inner chunks that do not divide the shard", DIVIDES, odd)
-    flat = array_v3(values, "int32", (4, 6), [shard([2])], written=[shard([2, 3])])
+    nothing = np.zeros((8, 12), "int32")
+    odd = array_v3(nothing, "int32", (4, 6), [shard([3, 4], **WITH_CRC)])
     yield refused(
-        "refuse-v3-documents",
-        "shard-other-dimensions",
-        "inner chunks of other dimensions than the shard",
-        DIVIDES,
-        flat,
+        "strict", "shard-not-divided", "inner chunks that do not divide the shard: a proposal allows them", DIVIDES, odd
     )
+    flat = array_v3(nothing, "int32", (4, 6), [shard([2], **WITH_CRC)])
+    title = "inner chunks of other dimensions than the shard"
+    yield refused("refuse-v3-documents", "shard-other-dimensions", title, DIVIDES, flat)
