@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +65,12 @@ def _grib(folder):
     return folder / "x.grib2"
 
 
+def _ocdbt(folder):
+    with zipfile.ZipFile(Path(__file__).parents[1] / "stores" / "database" / "data" / "ocdbt.zip") as archive:
+        archive.extractall(folder, [name for name in archive.namelist() if name.startswith("single/")])
+    return folder / "single"
+
+
 MADE = {
     "HDF5": _hdf5,
     "netCDF-3": _netcdf3,
@@ -71,6 +79,7 @@ MADE = {
     "FITS": _fits,
     "GRIB": _grib,
     "Neuroglancer precomputed": _precomputed,
+    "OCDBT": _ocdbt,
 }
 
 
@@ -86,7 +95,7 @@ def test_what_a_file_holds_besides_is_among_the_facts(tmp_path):
     assert ["elsewhere.h5" in note for note in store.about()["notes"]] == [True]
 
 
-@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS", "GRIB", "Neuroglancer precomputed"])
+@pytest.mark.parametrize("name", ["TIFF", "N5", "FITS", "GRIB", "Neuroglancer precomputed", "OCDBT"])
 def test_conversions_name_the_format(name, tmp_path):
     report = omnizarr.convert(MADE[name](tmp_path), tmp_path / "x.zarr")
     assert (report.source_format, report.target_format) == (name, "v3")

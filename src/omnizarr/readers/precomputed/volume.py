@@ -174,9 +174,10 @@ class _Reader:
     def _three(self, name: str, found: object, low: int, high: int) -> Three:
         if not isinstance(found, list) or len(found) != 3:
             self.fail(name, "not one number for each of x, y and z", "a list of three integers")
-        x, y, z = (int(each) if type(each) is float and each.is_integer() else each for each in found)
-        if not all(type(each) is int and low <= each <= high for each in (x, y, z)):
+        whole = [int(each) for each in found if type(each) is int or (type(each) is float and each.is_integer())]
+        if len(whole) != 3 or not all(low <= each <= high for each in whole):
             self.fail(name, "not three integers in the range that is possible", f"integers from {low} to {high}")
+        x, y, z = whole
         return x, y, z
 
     def chunks(self) -> Three:
@@ -253,8 +254,9 @@ def load(value: Buffer) -> Volume:
         scales[made.name] = made
         resolution = _resolution(scale)
         levels.append((made.name, resolution, made.offset))
-        if len(members["chunk_sizes"]) > 1:
-            notes.append(f"{made.name}: of its {len(members['chunk_sizes'])} sizes of chunks, the first is shown")
+        sizes: Any = members["chunk_sizes"]
+        if len(sizes) > 1:
+            notes.append(f"{made.name}: of its {len(sizes)} sizes of chunks, the first is shown")
     notes += [f"{name} in {found[name]!r} is no array, and is not shown"[:300] for name in _OTHERS if name in found]
     kept = {name: each for name, each in found.items() if name not in ("scales", "data_type", "num_channels")}
     attributes = {"ome": _multiscales(levels), **{name: each for name, each in kept.items() if name != "ome"}}

@@ -290,7 +290,7 @@ class OcdbtStore(PartStore):
             document = self._value(f"{prefix}zarr.json".encode())
             if document is not None:
                 value = document if isinstance(document, bytes) else self.get(f"{prefix}zarr.json")
-                return value is not None and b'"array"' in bytes(value)
+                return value is not None and _is_array(value)
         return False
 
     def _document_below(self, prefix: str, depth: int) -> str | None:
@@ -466,6 +466,14 @@ def _first(node: Node, above: bytes, low: bytes) -> int:
         return 0 if low < above else len(node.keys)
     rest = low[len(above) :]
     return bisect_left(node.keys, rest) if not node.height else max(bisect_right(node.keys, rest) - 1, 0)
+
+
+def _is_array(document: Buffer) -> bool:
+    try:
+        found = json.loads(bytes(document))
+    except (ValueError, RecursionError):
+        return True  # its reader says what is wrong with it
+    return isinstance(found, dict) and found.get("node_type") == "array"
 
 
 def _size(value: bytes | Place) -> int:
