@@ -17,6 +17,7 @@ TYPES_ONLY = {
     ("omnizarr.netcdf.records", "omnizarr.netcdf.variable"): "the same",
     ("omnizarr.netcdf.dimension", "omnizarr.netcdf.group"): "a dimension names the group that it is in",
     ("omnizarr.netcdf.variable", "omnizarr.netcdf.group"): "so does a variable",
+    ("omnizarr.netcdf.in_file", "omnizarr.netcdf.group"): "and one of a file",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.group"): "the same",
     ("omnizarr.nodes.extremes", "omnizarr.nodes.array"): "reads a line of one, for the picture that the node shows",

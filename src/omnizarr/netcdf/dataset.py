@@ -38,33 +38,31 @@ from omnizarr.errors import (
     OmnizarrError,
     Remedy,
     SettingError,
-    StoreError,
 )
 from omnizarr.model import Note
-from omnizarr.netcdf import chunk_cache, copying, layouts, records, urls
+from omnizarr.netcdf import chunk_cache, copying, in_file, layouts, records, urls
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source
 from omnizarr.netcdf.layouts import elements, quirks
 from omnizarr.netcdf.layouts.contract import Layout, Loaded
-from omnizarr.netcdf.session import Session
+from omnizarr.netcdf.session import Session, read_only_file
 from omnizarr.netcdf.variable import Variable
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.stores import PrefixStore, Store, verbs
+from omnizarr.stores import LocalStore, PrefixStore, Store, verbs
+from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import files
     from omnizarr.netcdf.cdl import compiling, writing
-    from omnizarr.readers import netcdf3
     from omnizarr.stores.local import zip as archives
 else:
     files = Lazy("omnizarr.netcdf.files")
     compiling = Lazy("omnizarr.netcdf.cdl.compiling")
     writing = Lazy("omnizarr.netcdf.cdl.writing")
     archives = Lazy("omnizarr.stores.local.zip")
-    netcdf3 = Lazy("omnizarr.readers.netcdf3")
 
 _V3: Final = 3
 _FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
@@ -98,12 +96,15 @@ class DatasetKeywords(IgnoredKeywords, total=False):
 
 
 class Dataset(Group):
-    """A netCDF dataset in Zarr: NCZarr as netCDF-C writes it, or any other hierarchy.
+    """A netCDF dataset in Zarr: NCZarr as netCDF-C writes it, or any other hierarchy; or a netCDF file, to read.
+
+    Files of netCDF-3, netCDF-4 and HDF5 are read in place, with the dimensions, types and attributes of the file. They
+    cannot be written. `all_notes` names what netCDF cannot express, and what is broken.
 
     Parameters
     ----------
     filename : path, URL, Store, omnizarr.Group or mutable mapping
-        ``x.zarr``, ``file:///data/x.zarr#mode=nczarr,zip``, ...; see `omnizarr.netcdf.urls`.
+        ``x.zarr``, ``x.nc``, ``file:///data/x.zarr#mode=nczarr,zip``, ...; see `omnizarr.netcdf.urls`.
     mode : {"r", "r+", "a", "w", "x"}
         "r": read. "r+" and "a": read and write, and create the dataset if it does not exist. "w": create, and
         replace an existing one. "x": create; raise an error if it exists.
@@ -123,7 +124,8 @@ class Dataset(Group):
         Settings of the arrays. By default, they share a cache of decoded chunks of 64 MiB, or of the size set
         by `omnizarr.netcdf.set_chunk_cache`.
     storage_options : mapping, optional
-        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`. Of an HDF5 file of this machine:
+        ``{"references": "trusted"}``, or directories, for the other files that it may lead to.
     buffered : bool
         Whether data beyond the end of unlimited dimensions may stay in memory until `sync`, `close`, or a write
         after some seconds or many bytes. False: each write is stored when it returns. The modes "ws", "r+s" and
@@ -139,8 +141,10 @@ class Dataset(Group):
         If the dataset does not exist (a FileNotFoundError).
     NodeExistsError
         If the dataset exists and the mode is "x".
+    ReadOnlyError
+        If it is a netCDF file, and the mode is not "r".
     StoreError
-        If it is a file that is not Zarr.
+        If it is a file of another format.
     SettingError
         If the URL has invalid settings.
 
@@ -159,7 +163,7 @@ class Dataset(Group):
     np.float32(282.5)
     """
 
-    __slots__ = ("_consolidates", "_filename", "_layout_notes", "_owned")
+    __slots__ = ("_consolidates", "_filename", "_layout_notes", "_owned", "_references", "_source")
 
     def __init__(
         self,
@@ -185,9 +189,22 @@ class Dataset(Group):
             wanted = "w-"
         self._owned: Store | None = None
         location = urls.parse(filename) if isinstance(filename, str | os.PathLike) else None
+        self._source: Source | None = None
+        self._references = (storage_options or {}).get("references")
+        if location is not None and location.is_local and not location.storage and files.is_netcdf(location.place):
+            if wanted != "r":
+                raise read_only_file(location.place)
+            path = Path(location.place).absolute()
+            where = StorePath(LocalStore(path.parent, read_only=True), path.name)
+            self._begin_file(where, files.source_at(path, references=self._references), str(filename), config)
+            return
         chosen = _layout(layout, zarr_format, location) if wanted in ("w", "w-") else None
         where = self._locate(filename, location, wanted, storage_options)
         self._filename = str(filename) if isinstance(filename, str | os.PathLike) else str(where)
+        source = files.source_in(where.store, references=self._references) if not where.path else None
+        if source is not None and wanted == "r":
+            self._begin_file(where, source, self._filename, config)
+            return
         xarray = (location is None or location.xarray) if xarray is None else xarray
         # As in netCDF-C: programs that walk through a variable in small steps read each chunk many times.
         behaviour = ArrayConfig.of(config or {"chunk_cache": ChunkCache(chunk_cache.latest().size)})
@@ -213,12 +230,23 @@ class Dataset(Group):
         dims = {each.path: each for group in self.walk() for each in group._dimensions.values()}
         self._bind_variables(loaded.root, loaded, dims)
 
+    def _begin_file(
+        self, where: StorePath, source: Source, name: str, config: ArrayConfig | Mapping[str, Any] | None
+    ) -> None:
+        """Become a netCDF file."""
+        self._filename, self._source, self._layout_notes, self._consolidates = name, source, (), False
+        session = Session(where, layouts.LAYOUTS["pure-v3"], ArrayConfig.of(config or {}), file=name)
+        groups = {path: where for path, _ in source.root.walk()}
+        loaded = Loaded(source.root, session.layout, in_file.found(source), groups)
+        self._begin(session, None, loaded.root, loaded)
+        dims = {each.path: each for group in self.walk() for each in group._dimensions.values()}
+        self._bind_variables(loaded.root, loaded, dims)
+
     def _locate(
         self, filename: Any, location: urls.Location | None, mode: str, storage_options: Mapping[str, Any] | None
     ) -> StorePath:
         if location is None:
             return opening.locate(filename, None, mode, storage_options)[0]  # type: ignore[arg-type]
-        _refuse_files(location)
         store, path = location.open_store(mode, storage_options)
         self._owned = store
         where = StorePath(store, normalize(path))
@@ -260,6 +288,8 @@ class Dataset(Group):
     def sync(self) -> None:
         """Store pending records, and read the current lengths of unlimited dimensions."""
         self._session.check_open()
+        if self._source is not None:
+            return
         with self._session.lock:
             self._session.records.store()
             for group in self.walk():
@@ -354,6 +384,8 @@ class Dataset(Group):
             Whether to add attributes for what Zarr itself tells xarray: ``_FillValue`` for fill values of v2,
             which xarray masks, and ``dtype`` for booleans.
         """
+        if self._source is not None:
+            return self._source
         variables = {each.full_name: each for group in self.walk() for each in group._variables.values()}
 
         def read(name: str, selection: Selection) -> NDArray[Any]:
@@ -389,7 +421,7 @@ class Dataset(Group):
         """
         parts = writing.dump(
             self.as_source(),
-            name=urls.parse(self._filename).name if self._owned is not None else "memory",
+            name=urls.parse(self._filename).name if self._owned is not None or self._source is not None else "memory",
             header_only=not (data or coordvars),
             coordinates_only=coordvars and not data,
             special=True,
@@ -445,6 +477,12 @@ class Dataset(Group):
 
     def __reduce__(self) -> tuple[Any, ...]:
         session = self._session
+        if self._source is not None:
+            is_shown = isinstance(session.root.store, ManifestStore) and self._owned is None
+            is_local = urls.parse(self._filename).is_local
+            given = session.root if is_shown else os.path.abspath(self._filename) if is_local else self._filename  # noqa: PTH100 - a text
+            options = {} if self._references is None else {"references": self._references}
+            return partial(Dataset, config=session.config, storage_options=options), (given,)
         session.records.store()
         reopen = partial(Dataset, config=session.config, xarray=session.xarray, buffered=session.buffered)
         return reopen, (session.root, "r" if session.root.store.read_only else "r+")
@@ -495,19 +533,3 @@ def _layout(name: str | None, zarr_format: int | None, location: urls.Location |
             f"there is no such layout{of_format}", found=name, expected=f"one of {', '.join(fitting) or 'none'}"
         )
     return chosen
-
-
-def _refuse_files(location: urls.Location) -> None:
-    """Raise StoreError for a netCDF file that cannot be opened in place. The error says how to read it."""
-    if not location.is_local or not os.path.isfile(location.place):  # noqa: PTH113 - a text
-        return
-    with open(location.place, "rb") as file:  # noqa: PTH123 - a text
-        head = file.read(4)
-    if not netcdf3.is_netcdf3(head) and files.is_netcdf(location.place):
-        raise StoreError(
-            "this is a netCDF file, not a Zarr hierarchy",
-            store=location.place,
-            remedy=Remedy(
-                "convert it: {convert}, or open it with netCDF4 or h5netcdf", convert=Function("(file, 'x.zarr')")
-            ),
-        )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.attributed import Attributed, Attributes, checked_name
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.in_file import FORMATS, FileVariable, InFile
 from omnizarr.netcdf.layouts.contract import Layout, Loaded
 from omnizarr.netcdf.session import or_nothing
 from omnizarr.netcdf.types import AnyType, UserType
@@ -100,7 +101,11 @@ class Group(Attributed):
         above = self.full_name
         for name in header.variables:
             found = loaded.variables[f"{above}/{name}"]
-            self._variables[name] = Variable._of(self, name, tuple([dims[path] for path in found.dimensions]), found)
+            own = tuple([dims[path] for path in found.dimensions])
+            if isinstance(found, InFile):
+                self._variables[name] = FileVariable.made(self, name, own, found)
+            else:
+                self._variables[name] = Variable._of(self, name, own, found)
         for name, group in self._groups.items():
             group._bind_variables(header.groups[name], loaded, dims)
 
@@ -166,19 +171,22 @@ class Group(Attributed):
         return {name: each for name, each in self._types.items() if isinstance(each, UserType) and each.kind == kind}
 
     @property
-    def data_model(self) -> Literal["NETCDF4"]:
-        """The data model, under netCDF4-python's name."""
-        return "NETCDF4"
+    def data_model(self) -> str:
+        """The data model, under netCDF4-python's name: "NETCDF4", unless it is a file of another one."""
+        said = self._root()._special.get("_Format") if self._session.file else None
+        return "NETCDF4" if said is None else FORMATS.get(str(said.value), "NETCDF4")
 
     @property
-    def file_format(self) -> Literal["NETCDF4"]:
+    def file_format(self) -> str:
         """The same as `data_model`."""
-        return "NETCDF4"
+        return self.data_model
 
     @property
-    def disk_format(self) -> Literal["NCZARR"]:
-        """The format on disk."""
-        return "NCZARR"
+    def disk_format(self) -> str:
+        """The format on disk: "NCZARR"; "HDF5" or "NETCDF3" of a file."""
+        if not self._session.file:
+            return "NCZARR"
+        return "NETCDF3" if self.data_model.startswith("NETCDF3") else "HDF5"
 
     @property
     def header(self) -> GroupHeader:

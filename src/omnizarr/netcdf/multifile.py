@@ -21,6 +21,7 @@ from omnizarr.netcdf import selections
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Attribute, DimensionHeader, Selection
+from omnizarr.netcdf.in_file import FileVariable
 from omnizarr.netcdf.variable import Variable
 from omnizarr.nodes.array import Array
 from omnizarr.stores.urls import scheme_of
@@ -110,6 +111,7 @@ class MFDataset(Dataset):
             setattr(self, name, getattr(master, name))
         for name in ("_layout_notes", "_consolidates", "_owned", "_filename"):
             setattr(self, name, getattr(master, name))
+        self._source = self._references = None
         self._attributes = dict(master._attributes)
         self._groups = {}
         for part in self._parts:
@@ -171,8 +173,15 @@ class MFVariable(Variable):
     def __init__(
         self, group: MFDataset, master: Variable, parts: Sequence[Variable], dims: tuple[Dimension, ...]
     ) -> None:
-        super().__init__(group, master.header, dims, master._stored)
+        if isinstance(master, FileVariable):
+            self._describe(group, master.name, dims, master.header)
+        else:
+            super().__init__(group, master.header, dims, master._stored)
         self._parts = tuple(parts)
+
+    def chunking(self) -> str | list[int]:
+        """Return the lengths of the chunks of the first dataset; "contiguous" if there are none."""
+        return self._parts[0].chunking()
 
     @property
     def array(self) -> Array:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
+from omnizarr.errors import Function, NotRepresentableError, OmnizarrError, ReadOnlyError, Remedy, StoreClosedError
 from omnizarr.formats import documents, lenient
 from omnizarr.formats.conventions import nczarr_metadata
 from omnizarr.formats.conventions.nczarr_metadata import types_in
@@ -60,6 +60,8 @@ class Session:
         Held while the state of nodes changes, and while records are stored.
     buffered : bool
         Whether records may wait to be stored.
+    file : str
+        The path or URL of the netCDF file, if the dataset is one, which can only be read.
     records : Records
         The pending records.
     """
@@ -74,6 +76,7 @@ class Session:
     replaces: bool = False
     lock: threading.RLock = field(default_factory=RLock)
     buffered: bool = True
+    file: str = ""
     records: Records = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +90,8 @@ class Session:
     def check_writable(self) -> None:
         """Raise ReadOnlyError if the dataset was opened for reading."""
         self.check_open()
+        if self.file:
+            raise read_only_file(self.file)
         if self.root.store.read_only:
             raise ReadOnlyError("the dataset is read-only", store=str(self.root), remedy='open it in mode "r+" or "a"')
 
@@ -267,6 +272,17 @@ class Session:
     def _write_objects(self, where: StorePath, objects: Mapping[str, JSON]) -> None:
         for name, document in objects.items():
             where.store.set(where.prefix + name, documents.render(document))
+
+
+def read_only_file(path: str) -> ReadOnlyError:
+    """Return the error that a netCDF file can only be read."""
+    return ReadOnlyError(
+        "a netCDF file can only be read in place",
+        store=path,
+        remedy=Remedy(
+            "convert it: {convert}, or write it with netCDF4 or h5netcdf", convert=Function("(file, 'x.zarr')")
+        ),
+    )
 
 
 @contextmanager

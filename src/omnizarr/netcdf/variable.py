@@ -99,7 +99,7 @@ class Variable(Attributed):
     def __init__(self, group: Group, header: VariableHeader, dims: tuple[Dimension, ...], stored: Stored) -> None:
         self._begin(group, header.name, dims, None)
         self._adopt_header(header, stored)
-        self._adopt_attributes(_shown(header))
+        self._adopt_attributes(shown_attributes(header))
 
     @staticmethod
     def _of(group: Group, name: str, dims: tuple[Dimension, ...], found: FoundVariable) -> Variable:
@@ -118,6 +118,14 @@ class Variable(Attributed):
         put(self, "_cache_settings", chunk_cache.latest())
         for setting, value in _FIRST_SETTINGS:
             put(self, setting, value)
+
+    def _describe(self, group: Group, name: str, dims: tuple[Dimension, ...], header: VariableHeader) -> None:
+        """Become a variable that is stored in no array of Zarr."""
+        self._begin(group, name, dims, None)
+        self._type = header.type
+        self._special = {each: value for each, value in header.special.items() if each not in _QUANTIZED}
+        self._notes = header.notes
+        self._adopt_attributes(shown_attributes(header))
 
     def _adopt_header(self, header: VariableHeader, stored: Stored) -> None:
         self._type = header.type
@@ -522,9 +530,9 @@ class Variable(Attributed):
                 self._stored.where,
                 self._group.full_name,
                 self._group.sizes(),
-                lambda header: _with_shown(header, change(_shown(header))),
+                lambda header: _with_shown(header, change(shown_attributes(header))),
             )
-            self._adopt_attributes(_shown(header))
+            self._adopt_attributes(shown_attributes(header))
 
     def _adopt_attributes(self, attributes: Attributes) -> None:
         put = object.__setattr__
@@ -592,7 +600,7 @@ class Variable(Attributed):
         return visible_lines("\n".join(lines))
 
 
-def _shown(header: VariableHeader) -> Attributes:
+def shown_attributes(header: VariableHeader) -> Attributes:
     """Return the attributes that users see, including those that state how numbers are rounded."""
     return {**{name: each for name, each in header.special.items() if name in _QUANTIZED}, **header.attributes}
 

@@ -40,7 +40,8 @@ from omnizarr.errors import (
 from omnizarr.model import Loss
 from omnizarr.netcdf.files.planning import Format, StoredOtherwise, plan
 from omnizarr.netcdf.header import Source
-from omnizarr.stores import trust
+from omnizarr.stores import Store, trust
+from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.stores.trust import References
 from omnizarr.support import extras
 from omnizarr.support.progress import Progress
@@ -117,6 +118,11 @@ def open_file(
     MetadataError
         If it is not netCDF, or is broken as a whole.
     """
+    yield source_at(path, references=references, whole=whole)
+
+
+def source_at(path: str | os.PathLike[str], *, references: References | None = None, whole: bool = False) -> Source:
+    """Return a file as `open_file` opens it: nothing of it stays open. Raises what that raises."""
     allowed = trust.of(references)
     place = Path(path).absolute()
     kind = _kind(place)
@@ -129,7 +135,17 @@ def open_file(
     except OmnizarrError as error:
         error.store = str(place)
         raise
-    yield source
+    return source
+
+
+def source_in(store: Store, *, references: References | None = None) -> Source | None:
+    """Return the file that a store shows; None if that is no netCDF or HDF5 file."""
+    if not isinstance(store, ManifestStore) or store.format not in {"HDF5", "netCDF-3"}:
+        return None
+    from omnizarr.netcdf.files import classic, netcdf4  # noqa: PLC0415 (only what reads files needs them)
+
+    file = store.files[0]
+    return classic.in_store(file) if store.format == "netCDF-3" else netcdf4.in_store(file, trust.of(references))
 
 
 def write_file(

@@ -28,10 +28,14 @@ _FORMATS: Final = {1: "classic", 2: "64-bit offset", 5: "cdf5"}
 
 def opened(path: Path) -> Source:
     """Return a file as a dataset. Raises MetadataError if its header counts more than the file has, or is broken."""
-    file = File.at(path)
+    return in_store(File.at(path))
+
+
+def in_store(file: File) -> Source:
+    """Return a file in any store as a dataset. Raises what `opened` raises."""
     header, contents = netcdf3.read_header(file), netcdf3.read(file)
     if header is None or contents is None:
-        raise MetadataError("this is not a netCDF-3 file", store=str(path))
+        raise MetadataError("this is not a netCDF-3 file", store=file.path)
     root = GroupHeader(
         dimensions={each.name: DimensionHeader(each.name, each.size, each.is_unlimited) for each in header.dimensions},
         variables={each.name: _variable(header, each) for each in header.variables},

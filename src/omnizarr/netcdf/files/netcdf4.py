@@ -36,6 +36,7 @@ from omnizarr.readers.hdf5.source import reason
 from omnizarr.readers.hdf5.virtual import Unsupported
 from omnizarr.stores import trust
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.manifests.file import File as StoredFile
 from omnizarr.stores.trust import Trust
 
 PROPERTIES: Final = "_NCProperties"
@@ -85,6 +86,12 @@ def opened(path: Path, allowed: Trust, *, whole: bool = False) -> Source:
     """
     file = File(LocalStore(path.parent, read_only=True), path.name)
     return _Reading(Files(file, allowed=allowed), str(path), whole=whole).source()
+
+
+def in_store(file: StoredFile, allowed: Trust) -> Source:
+    """Return a file in any store as a dataset. Raises what `opened` raises."""
+    opened_file = File(file.store, file.key, file)
+    return _Reading(Files(opened_file, allowed=allowed), file.path, whole=False).source()
 
 
 class _Place:
