@@ -31,8 +31,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr.errors import ReadOnlyError, SettingError, StoreError
-from omnizarr.stores import kinds, redaction, urls
+from omnizarr.errors import NotRepresentableError, ReadOnlyError, SettingError, StoreError
+from omnizarr.stores import kinds, redaction, urls, verbs
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -55,6 +55,8 @@ MODES = ("r", "r+", "a", "w", "w-", "x")
 
 # What pathlib turns a URL into.
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
+
+_below_zip = re.compile(r"\.zip[/\\]", re.IGNORECASE).finditer
 
 _DOCUMENTS: Final = (".zgroup", ".zarray", "zarr.json", "meta", "attrs")
 
@@ -314,6 +316,8 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
     files = directory.files_at_root(kinds.markers())
     if files is None and os.path.isfile(path):
         return _from_file(path, mode, options)
+    if files is None and ".zip" in path.lower() and (found := _in_archive(path, mode, options)) is not None:
+        return found
     is_new, is_zarr = files is None, True
     kind: kinds.Kind | None = None
     folder = kinds.of_folder(path)
@@ -332,6 +336,59 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
     if options:
         kinds.refuse_options(options)
     return directory, ""
+
+
+def _in_archive(path: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return what is at a path within a zip archive, to be read; None if no file on the way is an archive."""
+    for end in (match.end() - 1 for match in _below_zip(path)):
+        archive, within = path[:end], path[end + 1 :].replace(os.sep, "/").strip("/")
+        if within and mode in {None, "r", "r+"} and os.path.isfile(archive) and zipfile.is_zipfile(archive):
+            if mode == "r+":
+                raise ReadOnlyError(
+                    "what is in a zip archive can only be read by its own path",
+                    store=path,
+                    remedy='open it with mode "r", or open the archive itself',
+                )
+            store = archives.ZipStore(archive, mode="r")
+            if not store.exists(within):
+                kinds.refuse_options(options)
+                return store, within
+            try:
+                return _member(store, within, options)
+            except BaseException:
+                store.close()
+                raise
+    return None
+
+
+def _member(store: Store, name: str, options: dict[str, Any]) -> tuple[Store, str]:
+    """Return the hierarchy of a file of another format in an archive."""
+    by_name = kinds.of_name(name)
+    kind = by_name if by_name is not None and by_name.opens and not by_name.is_local else None
+    if kind is None:
+        head = bytes(store.get(name, (0, kinds.HEAD)) or b"")
+        kind = kinds.of_head(head)
+        kind = kind if kind is not None and kind.opens and not kind.is_local else kinds.offered_for_head(head)
+    if kind is not None:
+        try:
+            list(verbs.extents(store, [name]))
+        except NotRepresentableError as error:
+            raise StoreError(
+                f"{kind.title} that is compressed in a zip archive, which cannot be read in place",
+                store=repr(store),
+                key=name,
+                remedy="unpack the archive, or store the file in it without compression: zip -0",
+            ) from error
+        above, _, last = name.rpartition("/")
+        # The file is asked for as one of a URL, whose directory is a place in the archive.
+        url = f"memory:///{parse.quote(last)}"
+        place = kinds.Place(url, None, "r", options, kind is by_name, lambda *_: (store, above))
+        opened = kind.open(place)
+        if opened is not None:
+            return opened
+    raise StoreError(
+        "a file in a zip archive that is of no known format", store=repr(store), key=name, remedy="unpack the archive"
+    )
 
 
 def _from_file(path: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str]:
