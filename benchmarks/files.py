@@ -24,7 +24,7 @@ import time
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -212,7 +212,8 @@ def _fetched(reader: Callable[[Any, str], Any]) -> Callable[[str, str], Any]:
 def _references(place: str) -> dict[str, Any]:
     """Return references of Kerchunk, as they are made once for a file."""
     hdf = import_module("kerchunk.hdf")
-    import_module("hdf5plugin")
+    with suppress(ImportError):
+        import_module("hdf5plugin")  # with which it knows the filters that are not HDF5's own
     with import_module("fsspec").open(place, "rb") as file:
         found: dict[str, Any] = hdf.SingleHdf5ToZarr(file, place, inline_threshold=0).translate()
     return found
