@@ -189,9 +189,9 @@ def test_registered_kind_opens_what_was_only_recognised(tmp_path, monkeypatch):
     monkeypatch.setattr(kinds.PLUGINS, "_registered", {})
     seen = []
     opens = lambda place: seen.append(place) or (MemoryStore({}), "inside")  # noqa: E731
-    kinds.PLUGINS.register(".grib", kinds.Kind("a GRIB file", opens, existing=(".grib",), heads=((0, b"GRIB"),)))
-    for name in ("x.grib", "strange"):
-        (tmp_path / name).write_bytes(FILES["a GRIB file"])
+    kinds.PLUGINS.register(".npy", kinds.Kind("a NumPy file", opens, existing=(".npy",), heads=((0, b"\x93NUMPY"),)))
+    for name in ("x.npy", "strange"):
+        (tmp_path / name).write_bytes(FILES["a NumPy file"])
         assert resolve(tmp_path / name)[1] == "inside"
     assert [place.is_named for place in seen] == [True, False]
 
