@@ -64,7 +64,7 @@ def fake(tmp_path):
 
 
 TYPES = [case for case in v3.types() if case.name.endswith("-little")]
-LIMITS = Limits(seconds=3, memory=500 << 20)
+LIMITS = Limits(seconds=10, memory=500 << 20)
 
 
 @pytest.mark.parametrize("batch", [True, False])
@@ -100,7 +100,7 @@ def test_names_of_levels_are_checked(capsys):
 @pytest.fixture
 def runs(fake):
     cases = [case for case in TYPES if "int64" not in case.name]
-    one = run(cases, Implementation(fake, Limits(seconds=0.5, memory=500 << 20)))
+    one = run(cases, Implementation(fake, Limits(seconds=4, memory=500 << 20)))
     return one, Run(one.implementation, "2", tuple(each for each in one.results if each.outcome != "crashed"))
 
 
