@@ -142,6 +142,14 @@ def test_names_attributes_and_dimensions_are_those_of_the_file(tmp_path):
         assert dataset["a"].factor.dtype == "f4"
 
 
+def test_xarray_gets_the_chunks_in_which_variables_are_read():
+    xarray = pytest.importorskip("xarray", reason="xarray opens them")
+    path = next(each for each in CLASSIC if each.name == "classic.nc")
+    chunks = {name: each.chunks for name, each in omnizarr.open_group(path, mode="r").arrays() if each.ndim}
+    with xarray.open_dataset(path, engine="omnizarr") as dataset:
+        assert {name: dataset[name].encoding["chunks"] for name in chunks} == chunks
+
+
 @pytest.mark.parametrize("path", CLASSIC, ids=lambda path: path.name)
 def test_xarray_sees_the_same_by_netcdf4(path):
     xarray = pytest.importorskip("xarray", reason="xarray opens them")

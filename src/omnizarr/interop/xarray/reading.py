@@ -377,10 +377,12 @@ class _NetcdfStore(_OpenStore):
             variable = self._group.variables[name]
             variable.set_auto_maskandscale(False)
             variable.set_auto_chartostring(False)
-            chunks = variable.chunking()
             dims = variable.dimensions
+            chunks: Any = variable.chunking()
+            if chunks is None and dims:  # netCDF-3 has none: those in which the array is read
+                chunks = list(variable.array.chunks)
             encoding: dict[str, Any] = {}
-            if not isinstance(chunks, str):
+            if isinstance(chunks, list):
                 encoding = {"chunks": tuple(chunks), "preferred_chunks": dict(zip(dims, chunks, strict=True))}
             quantization = {key: each for key, each in header.special.items() if key.startswith(_QUANTIZED)}
             attributes = {key: _plain(each) for key, each in {**header.attributes, **quantization}.items()}
