@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import pickle
+import signal
 import threading
 import time
 
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr.data import Loader, Samples, windows
 from omnizarr.errors import BoundsCheckError, ChunkError, SettingError, ShapeError, ValueTypeError
+from tests.engine.both import needs_native, needs_posix, opened
 from tests.repeats import runs
 
 EXAMPLES = runs(40)
@@ -465,6 +468,22 @@ def test_a_broken_loader_ends_its_threads():
     wait_for_no_threads()
 
 
+@pytest.mark.parametrize("memory", ["1GB", 20_000])
+def test_the_first_batch_does_not_wait_for_plans_of_many_others(memory):
+    _, array = rows(1000, 3)
+    asked = []
+
+    class Counted(Loader):
+        def indexes(self, epoch, step):
+            asked.append(step)
+            return super().indexes(epoch, step)
+
+    loop = iter(Counted({"x": array}, 8, shuffle="full", epochs=None, memory=memory))
+    next(loop)
+    assert len(asked) < 1200
+    loop.close()
+
+
 def test_threads_wait_for_the_loop():
     reads = []
 
@@ -514,3 +533,29 @@ def test_samples_of_a_broken_chunk_say_which():
     with pytest.raises(ChunkError) as caught:
         Samples({"x": array})[35]
     assert "sample 35" in caught.value.__notes__[0]
+
+
+# -- web servers -------------------------------------------------------------------------
+
+
+@needs_native
+@needs_posix
+def test_a_forked_child_loads_from_a_web_server_that_its_parent_has_used(http_server):
+    place = http_server.fresh()
+    values = np.arange(400, dtype="int32").reshape(100, 4)
+    omnizarr.create_array(f"{place.directory}/a.zarr", data=values, chunks=(5, 4), shards=(20, 4))
+    loader = Loader({"x": opened(f"{place.url}/a.zarr", "native", mode="r"), "i": np.arange(100)}, 16, shuffle="full")
+    loop = iter(loader)
+    next(loop)
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        code = 1
+        try:
+            for batch in loader.part(0, 1, epoch=3):
+                assert np.array_equal(batch["x"], values[batch["i"]])
+            code = 0
+        finally:
+            os._exit(code)
+    assert sum(len(batch["x"]) for batch in loop) == 84
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -239,8 +239,12 @@ class Planner:
     # -- the future ----------------------------------------------------------------
 
     def _look_ahead(self) -> None:
+        # If all fits into memory, the future does not matter.
+        most = 1 if self._fits else 4 * _MOST_STEPS
         while not self._is_all_known and (not self._ahead or self._uses_ahead < self._horizon):
-            if len(self._ahead) >= _MOST_STEPS * 4:
+            if self._is_stopped:
+                raise StoppedError
+            if len(self._ahead) >= most:
                 break
             batch = next(self._batches, None)
             if batch is None:
@@ -249,7 +253,7 @@ class Planner:
             uses = [None if field.is_held else Use(field, batch) for field in self._fields]
             self._ahead.append(Step(self._count, batch, uses))
             for at, use in enumerate(uses):
-                if use is None or self._fits:  # nothing has to go, so the next use does not matter
+                if use is None or self._fits:
                     continue
                 future = self._future[at]
                 self._uses_ahead += len(use.cells)

@@ -492,7 +492,6 @@ class Loader:
         stats = self.stats
         before = stats.reads, stats.hits
         run = _Run(self, epoch, step)
-        pid = os.getpid()
         start, stop = orders.bounds(self._count, self._rank, self._world)
         total = None if self._epochs is None else self._epochs * (stop - start)
         with Tracker(self._progress, "load", chunks=total, unit="sample") as tracker:
@@ -521,8 +520,11 @@ class Loader:
                     yield arrays
                     del arrays  # so that its memory can be used again
             finally:
-                if os.getpid() == pid:
-                    run.stop()
+                try:
+                    run.end()
+                except BaseException:  # on Ctrl-C: threads must not go on unknown
+                    run.end()
+                    raise
 
 
 class _BrokenSampleError(Exception):
@@ -576,8 +578,13 @@ class _Run:
         for number in range(self._threads):
             self._jobs.append(workers.start(self._assemble, f"omnizarr-load-{number}"))
 
+    def end(self) -> None:
+        """Make all threads end soon, if they are those of this process."""
+        if os.getpid() == self._pid:
+            self.stop()
+
     def stop(self) -> None:
-        """Make all threads end soon."""
+        """Make all threads end soon. It can be called again."""
         self._is_stopped = True
         self.planner.stop()
         for _ in range(self._threads):
