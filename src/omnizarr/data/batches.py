@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -21,15 +23,19 @@ LIBRARIES: Final = ("numpy", "torch", "jax", "cupy")
 class _Lease:
     """Memory that an array borrows. NumPy keeps it as long as any view of that array."""
 
-    __slots__ = ("__array_interface__", "_memory", "_places")
+    __slots__ = ("__array_interface__", "__weakref__", "_memory")
 
-    def __init__(self, memory: NDArray[np.uint8], nbytes: int, places: list[NDArray[np.uint8]]) -> None:
+    def __init__(self, memory: NDArray[np.uint8], nbytes: int) -> None:
         self._memory = memory
-        self._places = places
         self.__array_interface__ = {**memory.__array_interface__, "shape": (nbytes,)}
 
-    def __del__(self) -> None:
-        self._places.append(self._memory)
+
+class _Loan(ref[_Lease]):
+    """Puts itself into a list when its lease ends: in one call into C, so that no Ctrl-C is lost there."""
+
+    __slots__ = ("memory",)
+
+    memory: NDArray[np.uint8]
 
 
 class Memory:
@@ -57,7 +63,8 @@ class Memory:
         self._most = most
         self._nbytes = math.prod(shape) * dtype.itemsize
         self._new = new or _new
-        self._free: list[NDArray[np.uint8]] = []
+        self._free: list[_Loan] = []
+        self._lent: dict[int, _Loan] = {}
 
     def take(self, length: int) -> NDArray[Any]:
         """Return an array of the first `length` samples, with any values."""
@@ -65,11 +72,17 @@ class Memory:
         if self._dtype.hasobject or self._dtype.kind == "T" or not self._nbytes or not length:
             return np.empty(shape, self._dtype)
         try:
-            memory = self._free.pop()
+            ended = self._free.pop()
+            memory = self._lent.pop(id(ended)).memory
         except IndexError:
             memory = self._new(self._nbytes)
-        del self._free[self._most :]
-        lease = _Lease(memory, math.prod(shape) * self._dtype.itemsize, self._free)
+        with suppress(IndexError):  # another thread took the last
+            while len(self._free) > self._most:
+                self._lent.pop(id(self._free.pop()))
+        lease = _Lease(memory, math.prod(shape) * self._dtype.itemsize)
+        loan = _Loan(lease, self._free.append)
+        loan.memory = memory
+        self._lent[id(loan)] = loan
         return np.asarray(lease).view(self._dtype).reshape(shape)
 
 
