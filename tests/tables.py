@@ -79,7 +79,10 @@ def of_readers() -> dict[str, str]:
     known = [(name, found.readers) for record in registry.records() for name, found in record.names.items()]
     by_readers = {
         each: sorted((name for name, readers in known if readers == each), key=lambda name: ("." in name, name))
-        for each in sorted({readers for _, readers in known if readers is not None}, key=len, reverse=True)
+        for each in sorted(
+            {readers for _, readers in known if readers is not None},
+            key=lambda each: (-len(each), [name not in each for name in READERS]),
+        )
     }
     rows = (
         (", ".join(f"`{name}`" for name in names), *("yes" if reader in each else "no" for reader in READERS))

@@ -99,8 +99,9 @@ class Loader:
         Samples per batch.
     shuffle : "full", "blocks" or None
         ``"full"`` permutes all samples. ``"blocks"`` puts chunks (or shards, if eight of them fit) in random order,
-        and permutes the samples of as many of them as fit into a third of `memory`: each chunk is read once, and
-        `mixed` says how many samples are mixed. None: the order in which they are stored.
+        and permutes the samples of as many of them as fit into a third of `memory`: each chunk is read once (with
+        windows across chunks and little `memory`, some are read again), and `mixed` says how many are mixed.
+        None: the order in which they are stored.
     seed : int
         The order depends on the seed and the epoch (with ``"blocks"``, on `memory` too), on every machine.
     prefetch : int

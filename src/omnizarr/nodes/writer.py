@@ -105,7 +105,9 @@ class ArrayWriter:
         self._array = array
         least = _largest_chunk(self._bound())
         if asked is not None and asked < least:
-            raise ValueError(f"memory={memory!r}: expected at least {least} bytes, the size of one chunk or shard")
+            raise ValueError(
+                f"a memory of {memory!r} is too small: expected at least {least} bytes, the size of one chunk"
+            )
         self._most = max(MEMORY, 2 * least) if asked is None else asked
         self.lock = RLock()
         self._is_closed = False
