@@ -23,7 +23,7 @@ import numpy as np
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
-from omnizarr.codecs.record import A2B, B2B, NONE, Name, Record
+from omnizarr.codecs.record import A2B, B2B, Name, Record
 from omnizarr.codecs.streams import compressed, limit_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, MissingDependencyError, OmnizarrError
 from omnizarr.model import JSON
@@ -318,18 +318,18 @@ def _is_lossy(parameters: Mapping[str, Any]) -> bool:
 _NOTE: Final = "proposed; needs imagecodecs"
 CODECS = (
     Record(
-        id="jpeg", kind=A2B, names={"jpeg": Name(jpeg_bind, NONE)}, parameters={"quality": int}, v2="-", note=_NOTE,
+        id="jpeg", kind=A2B, names={"jpeg": Name(jpeg_bind)}, parameters={"quality": int}, v2="-", note=_NOTE,
         package=("imagecodecs", "tiff"), compresses=True, is_inexact=True, words="JPEG pictures",
     ),
     Record(
-        id="jpegxl", kind=A2B, names={"jpegxl": Name(jpegxl_bind, NONE)},
+        id="jpegxl", kind=A2B, names={"jpegxl": Name(jpegxl_bind)},
         parameters={"lossless": bool, "distance": object, "effort": int, "decodingspeed": int, "photometric": str,
                     "primaries": str, "transfer": str, "bitspersample": int, "usecontainer": bool},
         v2="-", note=_NOTE, package=("imagecodecs", "tiff"), compresses=True, is_inexact=_is_lossy,
         words="JPEG XL pictures",
     ),
     Record(
-        id="lzw", kind=B2B, names={"lzw": Name(lzw_bind, NONE)}, v2="-", note=_NOTE, package=("imagecodecs", "tiff"),
+        id="lzw", kind=B2B, names={"lzw": Name(lzw_bind)}, v2="-", note=_NOTE, package=("imagecodecs", "tiff"),
         compresses=True, words="LZW", decodes_with={},
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
-from omnizarr.codecs.record import A2A, NONE, Name, Record
+from omnizarr.codecs.record import A2A, Name, Record
 from omnizarr.errors import CodecError
 
 _SPEC: Final = 'zarr-extensions, "reshape"'
@@ -123,11 +123,11 @@ CODECS = (
         v2="-", note="a view",
     ),
     Record(
-        id="singleton_dim", kind=A2A, names={"singleton_dim": Name(bind_singleton_dim, NONE)},
+        id="singleton_dim", kind=A2A, names={"singleton_dim": Name(bind_singleton_dim)},
         parameters={"operations": list}, v2="-", note="a view; proposed",
     ),
     Record(
-        id="zarrs.squeeze", kind=A2A, names={"zarrs.squeeze": Name(bind_squeeze, frozenset({"zarrs"}))}, v2="-",
+        id="zarrs.squeeze", kind=A2A, names={"zarrs.squeeze": Name(bind_squeeze)}, v2="-",
         note="a view; `reshape` took its place",
     ),
 )  # fmt: skip

@@ -212,7 +212,7 @@ CODECS = (
         words="rows of any length",
     ),
     Record(
-        id="zarrs.vlen_v2", kind=A2B, names={"zarrs.vlen_v2": Name(bind_any, frozenset({"zarrs"}))}, v2="-",
+        id="zarrs.vlen_v2", kind=A2B, names={"zarrs.vlen_v2": Name(bind_any)}, v2="-",
         words="items of any length", note="`vlen-utf8` or `vlen-bytes`, by the data type",
     ),
 )  # fmt: skip

@@ -146,7 +146,7 @@ def _codecs(fields: Fields, name: str) -> tuple[Named, ...]:
 
 CODECS = (
     Record(
-        id="zarrs.vlen", kind=A2B, names={"zarrs.vlen": Name(bind, frozenset({"zarrs"}))},
+        id="zarrs.vlen", kind=A2B, names={"zarrs.vlen": Name(bind)},
         parameters={"index_codecs": list, "data_codecs": list, "index_data_type": str, "index_location": str}, v2="-",
         words="items of any length, with an index", defaults={"index_location": "start"},
     ),

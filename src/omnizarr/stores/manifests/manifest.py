@@ -230,7 +230,7 @@ class Strided:
 
     >>> manifest = Strided((3,), 1000, (400,), axis=0, units=10, per_chunk=4, unit=8, stride=100)
     >>> manifest.find(2)
-    Extent(file=0, offset=1800, length=8, skipped=0, parts=2, stride=100, padding=16)
+    Extent(file=0, offset=1800, length=8, skipped=0, parts=2, stride=100, padding=16, head=b'')
     """
 
     grid: tuple[int, ...]
