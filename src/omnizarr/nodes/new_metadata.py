@@ -130,15 +130,15 @@ def _made(
     """Return the metadata of a new array without attributes."""
     shape = parse_shape(shape)
     data_type, object_steps = _data_type(dialect, dtype, coding)
-    grid, inner = _layout(shape, chunks, shards, size_of(data_type))
-    if not dialect.new_arrays.has_filters:
-        codecs = _v3_codecs(dialect, coding, data_type)
-    elif inner is None:
-        codecs = _v2_codecs(dialect, coding, data_type, len(shape), object_steps)
-    else:
+    if dialect.new_arrays.has_filters and shards is not None and shards is not False:
         raise NotRepresentableError(
             f"Zarr {dialect.name} has no shards", found=f"shards={shards!r}", remedy="leave out shards, or write v3"
         )
+    grid, inner = _layout(shape, chunks, shards, size_of(data_type))
+    if dialect.new_arrays.has_filters:
+        codecs = _v2_codecs(dialect, coding, data_type, len(shape), object_steps)
+    else:
+        codecs = _v3_codecs(dialect, coding, data_type)
     if grid.name == "regular":
         lengths: Any = inner or grid.configuration["chunk_shape"]
         codecs = v2_filters.fit_szip(codecs, shape, lengths, data_type.dtype)
