@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -220,21 +219,21 @@ class Sharding:
     def places(self, index: Buffer, size: int) -> AnyArray:
         """Return offset and length of each inner chunk of a shard of `size` bytes, (n, 2) of int64; -1: missing.
 
-        Raises ShardIndexError, ChunkSizeError.
+        All inner chunks have one shape. Raises ShardIndexError, ChunkSizeError.
         """
         rows = self._decode_index(index)
         is_missing = (rows == _MISSING).all(axis=1)
         offsets, lengths = rows[:, 0], rows[:, 1]
         # Sums of unsigned numbers may overflow.
         is_outside = ~is_missing & ((offsets > size) | (lengths > size) | (offsets > size - np.minimum(lengths, size)))
-        exact = self._exact_sizes()
+        exact = self.inner.encoded.nbytes
         is_wrong = is_outside if exact is None else is_outside | (~is_missing & (lengths != exact))
         for number in np.flatnonzero(is_wrong)[:1].tolist():
             coords = tuple(map(int, np.unravel_index(number, self.grid.grid_shape))) if self.grid.grid_shape else ()
             offset, length = map(int, rows[number])
             if is_outside[number]:
                 raise _outside(coords, offset, length, size)
-            raise _of_wrong_size(coords, length, self.inner_at(coords).encoded.nbytes)
+            raise _of_wrong_size(coords, length, exact)
         found: AnyArray = np.where(is_missing[:, None], np.uint64(0), rows).astype(np.int64)
         found[is_missing] = -1
         return found
@@ -261,19 +260,6 @@ class Sharding:
         except OmnizarrError as error:
             error.message = f"index of the shard: {error.message}"
             raise
-
-    def _exact_sizes(self) -> int | AnyArray | None:
-        """Return the sizes of encoded inner chunks, one for all or one for each; None if they are not fixed."""
-        exact = self.inner.encoded.nbytes
-        if exact is None or self.edges is None:
-            return exact
-        sizes: AnyArray = np.empty(self.grid.grid_shape, np.uint64)
-        # Only the last along a dimension is cut.
-        for places in product(*((0, length - 1) for length in self.grid.grid_shape)):
-            here = tuple(slice(None, -1) if at == 0 and length > 1 else slice(-1, None)
-                         for at, length in zip(places, self.grid.grid_shape, strict=True))  # fmt: skip
-            sizes[here] = self.inner_at(places).encoded.nbytes
-        return sizes.ravel()
 
     def _numbers(self, pieces: Sequence[Piece]) -> list[int]:
         """Return the rows of the index for pieces."""
