@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
-from omnizarr.formats.conventions import presentation
+from omnizarr.formats.conventions import meaning, presentation
 from omnizarr.model import Note
 from omnizarr.nodes import info, info_rows, wording
 from omnizarr.nodes.array import Array
@@ -66,6 +66,8 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
         yield _warn(f"  stale: consolidated metadata differs from the documents of {visible(names)}{more}")
     if facts.problem is not None:
         yield _problem(facts.problem, "  ", "broken consolidated metadata")
+    for name, value in meaning.rows(facts.meaning):
+        yield f"  {_dim(f'{name:<11}')} {fit(visible(value))}"
     yield from _attributes(facts.attributes)
     yield from _notes(facts.notes)
 

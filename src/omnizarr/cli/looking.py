@@ -39,7 +39,7 @@ from omnizarr.support.progress import Tick
 from omnizarr.support.text import visible
 from omnizarr.tools import reaching
 from omnizarr.tools import survey as surveys
-from omnizarr.tools.describe import describe, describe_all, walk
+from omnizarr.tools.describe import describe, describe_all, walk, with_meaning
 from omnizarr.tools.survey import Survey
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
     with tracking("counting") as shown:
         survey = _survey(node, shown.count)
         facts = describe(node, shown.count, notes, survey)
+    facts = with_meaning(facts, around.in_its_group(node, path, storage) if isinstance(node, Array) else node)
     if isinstance(facts, ArrayFacts):
         about = node.store.about()
         if as_json:

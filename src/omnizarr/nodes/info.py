@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from omnizarr.errors import OmnizarrError
@@ -50,6 +50,8 @@ class ArrayFacts:
         Why its elements cannot be read.
     writers : str or None
         How the store keeps writers of parts of one chunk apart; None: by locks, as in directories and memory.
+    meaning : mapping
+        What conventions say of it: `omnizarr.formats.conventions.meaning`.
     """
 
     path: str
@@ -71,6 +73,7 @@ class ArrayFacts:
     bytes_stored: int | None = 0
     problem: str | None = None
     writers: str | None = None
+    meaning: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
     def unit(self) -> str:
@@ -118,6 +121,7 @@ class ArrayFacts:
             "ratio": self.bytes_logical / self.bytes_stored if self.bytes_stored and self.bytes_logical else None,
             "attributes": dict(self.attributes),
             **({} if self.writers is None else {"writers": self.writers}),
+            **({"meaning": dict(self.meaning)} if self.meaning else {}),
             "notes": [_note(note) for note in self.notes],
             "problem": self.problem,
         }
@@ -137,6 +141,8 @@ class GroupFacts:
         Paths relative to the group where the copies differ from the documents.
     problem : str or None
         What is wrong with the consolidated metadata.
+    meaning : mapping
+        What conventions say of it: `omnizarr.formats.conventions.meaning`.
     """
 
     path: str
@@ -148,6 +154,7 @@ class GroupFacts:
     attributes: Mapping[str, JSON]
     notes: tuple[Note, ...]
     problem: str | None = None
+    meaning: Mapping[str, JSON] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as JSON."""
@@ -159,6 +166,7 @@ class GroupFacts:
             "implicit": self.is_implicit,
             "consolidated": {"state": self.consolidated, "stale": list(self.stale)},
             "attributes": dict(self.attributes),
+            **({"meaning": dict(self.meaning)} if self.meaning else {}),
             "notes": [_note(note) for note in self.notes],
             "problem": self.problem,
         }

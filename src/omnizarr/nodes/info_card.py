@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import ArrayMetadata
-from omnizarr.nodes import info
+from omnizarr.nodes import info, meaning
 from omnizarr.nodes.holdings import count
 from omnizarr.nodes.wording import exact_size
 from omnizarr.support.text import visible
@@ -48,6 +49,7 @@ class ArrayInfo(_Card):
     nbytes_stored: int | None = None
     chunks_stored: int | None = None
     chunks_expected: int | None = None
+    meaning: tuple[tuple[str, str], ...] = ()
 
     def items(self) -> list[tuple[str, object]]:
         """Return names and values, in order."""
@@ -82,7 +84,7 @@ class ArrayInfo(_Card):
         if self.chunks_stored is not None:
             what = "Chunks" if self.shard_shape is None else "Shards"
             rows.append((f"{what} stored", f"{self.chunks_stored} of {self.chunks_expected}"))
-        return rows
+        return rows + _capitalised(self.meaning)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,6 +100,7 @@ class GroupInfo(_Card):
     members: int | None = None
     arrays: int | None = None
     groups: int | None = None
+    meaning: tuple[tuple[str, str], ...] = ()
 
     def items(self) -> list[tuple[str, object]]:
         """Return names and values, in order."""
@@ -111,7 +114,11 @@ class GroupInfo(_Card):
         ]
         if self.members is not None:
             rows += [("No. members", self.members), ("No. arrays", self.arrays), ("No. groups", self.groups)]
-        return rows
+        return rows + _capitalised(self.meaning)
+
+
+def _capitalised(rows: Iterable[tuple[str, str]]) -> list[tuple[str, object]]:
+    return [(f"{name[0].upper()}{name[1:]}", value) for name, value in rows]
 
 
 def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
@@ -138,6 +145,7 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
         nbytes_stored=nbytes_stored,
         chunks_stored=stored,
         chunks_expected=facts.expected if complete else None,
+        meaning=tuple(meaning.rows(meaning.of(array) if complete else meaning.own(array.path, metadata))),
     )
 
 
@@ -150,6 +158,7 @@ def of_group(group: Any, **counts: int) -> GroupInfo:
         store_type=type(group.store).__name__,
         is_implicit=group._metadata.implicit,  # noqa: SLF001 - see `of_array`
         is_consolidated=group.is_consolidated,
+        meaning=tuple(meaning.rows(meaning.of(group) if counts else meaning.own(group.path, group._metadata))),  # noqa: SLF001
         **counts,
     )
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes import info, wording
+from omnizarr.nodes import info, meaning, wording
 from omnizarr.nodes.holdings import sizes
 from omnizarr.nodes.info_drawing import Lengths, draw
 from omnizarr.settings import config
@@ -97,8 +97,16 @@ def _rows(array: Array, facts: info.ArrayFacts) -> Iterator[str]:
     yield _row("Fill value", _fill_value(array))
     if facts.bytes_logical is not None:
         yield _row("Size", wording.size(facts.bytes_logical))
+    yield from _meaning(array)
     for note in islice(facts.notes, _MOST_ATTRIBUTES):
         yield _row("Note", f"{note.pointer}: {note.message}")
+
+
+def _meaning(node: Array | Group) -> Iterator[str]:
+    """Yield rows about what conventions say: place, resolutions, licence."""
+    with suppress(OmnizarrError, OSError):
+        for name, value in meaning.rows(meaning.of(node)):
+            yield _row(f"{name[0].upper()}{name[1:]}", value)
 
 
 def _storage(facts: info.ArrayFacts) -> Iterator[tuple[str, str]]:
@@ -140,7 +148,9 @@ def _group(group: Group) -> str:
     what = f"{wording.format_name(group.metadata.dialect)} · {info.store_name(group.store)}"
     if group.is_consolidated:
         what += " · consolidated"
-    return f"{_title('Group', group.name, what)}{_attributes(group.metadata.attributes)}{_members(group)}"
+    said = "".join(_meaning(group))
+    table = f"<table {_TABLE}>{said}</table>" if said else ""
+    return f"{_title('Group', group.name, what)}{table}{_attributes(group.metadata.attributes)}{_members(group)}"
 
 
 @dataclass

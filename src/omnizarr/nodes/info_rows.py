@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from omnizarr.formats.conventions import meaning
 from omnizarr.nodes import wording
 from omnizarr.nodes.info import ArrayFacts
 
@@ -35,6 +36,7 @@ def rows(facts: ArrayFacts, to_json: Callable[[Any], str]) -> Iterator[tuple[str
     yield "size", sizes(facts.bytes_stored, facts.bytes_logical)
     if facts.writers is not None:
         yield "writers", facts.writers
+    yield from meaning.rows(facts.meaning)
 
 
 def _shape(facts: ArrayFacts) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.model import Note
-from omnizarr.nodes import consolidated, detection, info, naming
+from omnizarr.nodes import consolidated, detection, info, meaning, naming
 from omnizarr.nodes import walk as walks
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
@@ -66,6 +67,15 @@ def describe(
     return replace(facts, notes=(*facts.notes, *added)) if added else facts
 
 
+def with_meaning(facts: Facts, node: Array | Group | UnreadableNode) -> Facts:
+    """Return facts with what the nodes around it say of a node, too: of place, resolutions and licence."""
+    if isinstance(node, UnreadableNode) or isinstance(facts, UnreadableFacts):
+        return facts
+    with suppress(OmnizarrError):  # the node itself can be read, and shows
+        return replace(facts, meaning=meaning.of(node))
+    return facts
+
+
 def describe_all(
     nodes: Iterable[Any],
     tick: Tick,
@@ -108,6 +118,7 @@ def describe_array(array: Array, tick: Tick = silent, survey: Survey | None = No
         notes += () if counted is None else detection.beside(where, metadata)
     return replace(
         info.of_array(where, metadata),
+        meaning=meaning.own(where.path, metadata),
         notes=notes,
         stored=stored,
         bytes_stored=bytes_stored,
@@ -155,6 +166,7 @@ def describe_group(group: Group, survey: Survey | None = None) -> GroupFacts:
         attributes=metadata.attributes,
         notes=(*metadata.notes, *detection.beside(group.store_path, metadata, listed), *_of_file(group)),
         problem=problem,
+        meaning=meaning.own(group.path, metadata),
     )
 
 

@@ -6,7 +6,7 @@ A convention is a frozen value of pure functions. They see only metadata in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Nodes(Mapping[str, Metadata]):
 
     def __init__(self, nodes: Mapping[str, Metadata]) -> None:
         self._nodes = nodes
-        self._arrays: dict[str, list[ArrayMetadata]] | None = None
+        self._arrays: dict[str, dict[str, ArrayMetadata]] | None = None
         self._told: dict[tuple[str, Callable[[ArrayMetadata], bool]], bool] = {}
 
     def __getitem__(self, path: str) -> Metadata:
@@ -42,13 +42,18 @@ class Nodes(Mapping[str, Metadata]):
             self._told[about] = all(map(holds, self._beside(path)))
         return self._told[about]
 
-    def _beside(self, path: str) -> list[ArrayMetadata]:
+    def _beside(self, path: str) -> Iterable[ArrayMetadata]:
+        return self.arrays_in(path.rpartition("/")[0]).values()
+
+    def arrays_in(self, group: str) -> dict[str, ArrayMetadata]:
+        """Return the arrays directly below a group, by name; a root that is an array counts as one."""
         if self._arrays is None:
             self._arrays = {}
             for at, node in self._nodes.items():
                 if isinstance(node, ArrayMetadata):
-                    self._arrays.setdefault(at.rpartition("/")[0], []).append(node)
-        return self._arrays.get(path.rpartition("/")[0], [])
+                    above, _, name = at.rpartition("/")
+                    self._arrays.setdefault(above, {})[name] = node
+        return self._arrays.get(group, {})
 
 
 class Carried(NamedTuple):

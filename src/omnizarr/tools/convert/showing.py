@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -256,7 +256,18 @@ class _Looked(Nodes):
     def __bool__(self) -> bool:
         return True  # known without counting them
 
-    def _beside(self, path: str) -> list[ArrayMetadata]:
+    def arrays_in(self, group: str) -> dict[str, ArrayMetadata]:
+        """Return the arrays directly below a group, by name; none if it cannot be looked at."""
+        above = self._shown.look(group)
+        below = () if above is None else self._shown.source.below(above.node)
+        found = {node.path.rpartition("/")[2]: node.found for node in below}
+        return {
+            name: each.metadata
+            for name, each in found.items()
+            if isinstance(each, Found) and isinstance(each.metadata, ArrayMetadata)
+        }
+
+    def _beside(self, path: str) -> Iterable[ArrayMetadata]:
         if path in self._copied:
             return super()._beside(path)
         above = self._shown.look(path.rpartition("/")[0])
