@@ -24,6 +24,7 @@ from omnizarr.cli.remedies import in_words, message
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, SchedulerError, StoreError
+from omnizarr.stores import kinds
 from omnizarr.support.text import visible
 from omnizarr.tools.check import check as check_hierarchy
 from omnizarr.tools.check.codes import CODES
@@ -92,6 +93,8 @@ def _split(text: str) -> tuple[str, str]:
     while not place.exists() and place.parent != place:
         inside.insert(0, place.name)
         place = place.parent
+    if inside and place.is_file() and kinds.leads_to_file("/".join(inside)):
+        return text, ""  # of another format, in an archive
     # If a name is misspelt, nothing exists there; then do not check the whole directory above.
     return (str(place), "/".join(inside)) if inside and place != place.parent else (text, "")
 

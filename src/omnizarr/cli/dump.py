@@ -13,8 +13,9 @@ import click
 from omnizarr.cli import trace
 from omnizarr.cli.locate import Storage, storage_of, watched
 from omnizarr.cli.options import command, path_argument, storage_options
-from omnizarr.cli.text import one_line
+from omnizarr.cli.text import NOTES, fit, note_lines, one_line
 from omnizarr.cli.trace import traced
+from omnizarr.errors import ContainsArrayError
 from omnizarr.nodes.location import StorePath
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from omnizarr.netcdf import files, urls
     from omnizarr.netcdf.cdl import writing
     from omnizarr.netcdf.header import Source
+    from omnizarr.netcdf.tools import planning
 else:  # imported when first used, as listing a directory needs no netCDF
     datasets = Lazy("omnizarr.netcdf.dataset")
     files = Lazy("omnizarr.netcdf.files")
+    planning = Lazy("omnizarr.netcdf.tools.planning")
     urls = Lazy("omnizarr.netcdf.urls")
     writing = Lazy("omnizarr.netcdf.cdl.writing")
 
@@ -132,15 +135,35 @@ def opened(path: str, storage: Storage | None = None, *, notes: bool = False) ->
     location = urls.parse(path)
     if location.is_local and files.is_netcdf(location.place):
         with files.open_file(location.place) as source:
+            _tell_unshown(source)
             yield source
         return
-    with datasets.Dataset(_place(path, location, storage)) as dataset:
+    try:
+        opened = datasets.Dataset(_place(path, location, storage))
+    except ContainsArrayError as error:
+        error.remedy = (
+            f"CDL describes groups: print the array with get, or its metadata with info: omnizarr info {path}"
+        )
+        raise
+    with opened as dataset:
         if notes:
             for place, found in dataset.all_notes().items():
                 for note in found:
                     pointer = f"{note.pointer}: " if note.pointer else ""
                     click.echo(one_line(f"{place}: {pointer}{note.message}"), err=True)
-        yield dataset.as_source()
+        source = dataset.as_source()
+        _tell_unshown(source)
+        for line in note_lines({NOTES: datasets.notes_of_store(dataset)}):
+            click.echo(line, err=True)
+        yield source
+
+
+def _tell_unshown(source: Source) -> None:
+    """Print what of a file is not in its CDL, on stderr."""
+    if not any(group.notes or any(each.notes for each in group.variables.values()) for _, group in source.root.walk()):
+        return
+    for loss in planning.told(source.root):
+        click.echo(fit(one_line(f"note: /{loss.path}: not shown: {loss.what}: {loss.why}")), err=True)
 
 
 def _place(path: str, location: urls.Location, storage: Storage | None) -> Any:

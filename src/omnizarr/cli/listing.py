@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
+from omnizarr.cli.text import NOTES, Branches, fit, note_lines, one_line, shorten, to_json
 from omnizarr.formats.conventions import meaning, presentation
 from omnizarr.model import Note
 from omnizarr.nodes import info, info_rows, wording
@@ -72,9 +72,12 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
     yield from _notes(facts.notes)
 
 
-def about_lines(about: Mapping[str, Any]) -> Iterator[str]:
-    """Yield facts about a store: a line for each name."""
+def about_lines(about: Mapping[str, Any], told: Iterable[Note] = ()) -> Iterator[str]:
+    """Yield facts about a store: a line for each name, and for each note that was not `told` with a node."""
     for name, value in about.items():
+        if name == NOTES:
+            yield from (f"  {line}" for line in note_lines(about, (note.message for note in told)))
+            continue
         if isinstance(value, list):
             more = f", and {len(value) - _MOST_NAMES:,} more" if len(value) > _MOST_NAMES else ""
             text = ", ".join(map(str, value[:_MOST_NAMES])) + more

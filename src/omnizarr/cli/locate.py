@@ -71,11 +71,14 @@ def is_url(text: str) -> bool:
 def split_url(url: str) -> tuple[str, str]:
     """Return the URL of a file that contains a hierarchy, and the path within it; other URLs stay whole.
 
+    So do those that lead to or into a file of another format, which opening them finds.
+
     >>> split_url("https://example.org/x.zip/ocean/temp"), split_url("s3://bucket/x.zarr/ocean")
     (('https://example.org/x.zip', 'ocean/temp'), ('s3://bucket/x.zarr/ocean', ''))
     """
     match = _in_file(url)
-    return (url, "") if match is None else (match[1], match[2].strip("/"))
+    is_whole = match is not None and kinds.leads_to_file(match[2])
+    return (url, "") if is_whole or match is None else (match[1], match[2].strip("/"))
 
 
 def split(text: str) -> tuple[str | Path, str]:
@@ -88,6 +91,8 @@ def split(text: str) -> tuple[str | Path, str]:
     for above in place.parents if place.is_dir() and not _is_node(place) else ():
         if is_reference_set(os.fspath(above)):  # a Parquet set has directories with the names of its arrays
             return above, "/".join([*place.relative_to(above).parts, *inside])
+    if inside and place.is_file() and kinds.leads_to_file("/".join(inside)):
+        return text, ""  # of another format, in an archive
     is_known = not place.is_dir() or _is_node(place) or kinds.is_repository(os.fspath(place))
     is_misspelt_name = len(inside) == 1 and not is_known
     if not inside or is_misspelt_name:

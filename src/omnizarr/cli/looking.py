@@ -26,7 +26,7 @@ from omnizarr.cli.options import (
 )
 from omnizarr.cli.progress import tracking
 from omnizarr.cli.selections import Part, parse, select
-from omnizarr.cli.text import branches, fit, to_json
+from omnizarr.cli.text import branches, fit, note_lines, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import ContainsGroupError, OmnizarrError, StoreError
 from omnizarr.model import Note
@@ -88,7 +88,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
             _print([to_json(facts.to_json() | ({"about": about} if about else {}), indent=2)])
         else:
             _print(listing.array_card(_title(path), facts))
-            _print(listing.about_lines(about))
+            _print(listing.about_lines(about, facts.notes))
         return _code([facts])
     if isinstance(facts, UnreadableFacts):
         _print([to_json(facts.to_json(), indent=2)] if as_json else [listing.unreadable_line(facts)])
@@ -117,7 +117,7 @@ def _notes_of_netcdf(node: Array | Group) -> Notes:
 
 def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
     _print(listing.group_lines(title, facts))
-    _print(listing.about_lines(group.store.about()))
+    _print(listing.about_lines(group.store.about(), facts.notes))
     _print(listing.remark_lines(reaching.remark(group)))
     reaching.check_members(group)
     sums = _Sums()
@@ -198,13 +198,21 @@ def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int: 
         return _list_json(node, None if level is None else level - 1)
     if isinstance(node, Array):
         click.echo(listing.short_line(_title(path), node))
+        _tell_notes(node)
         return 0
     click.echo(_title(path))
     code = 0
     for line, found in listing.tree_lines(node, branches(), level):
         click.echo(line)
         code = max(code, PROBLEM * isinstance(found, UnreadableNode))
+    _tell_notes(node)
     return code
+
+
+def _tell_notes(node: Array | Group) -> None:
+    """Print what a file of another format has that is not shown, on stderr."""
+    for line in note_lines(node.store.about()):
+        click.echo(line, err=True)
 
 
 @command()
@@ -252,6 +260,7 @@ def _list(path: str, storage: Storage, *, long: bool, recursive: bool, as_json: 
         name = f"/{found.path[len(node.store_path.prefix) :]}" if recursive else found.basename
         click.echo(listing.short_line(name, found))
         code = max(code, PROBLEM * isinstance(found, UnreadableNode))
+    _tell_notes(node)
     return code
 
 

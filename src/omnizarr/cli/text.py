@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
@@ -13,6 +13,10 @@ from omnizarr.support.text import visible
 
 # ASCII for the symbols of `omnizarr.nodes.wording`.
 _PLAIN: Final = str.maketrans({"×": "x", "·": "-", "…": "...", "→": "->"})
+
+
+NOTES: Final = "notes"
+"""The name of what a store says of contents that it does not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +118,9 @@ def _strict(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_strict(item) for item in value]
     return value
+
+
+def note_lines(about: Mapping[str, Any], told: Iterable[str] = ()) -> Iterator[str]:
+    """Yield a line for each note on what a store does not show, unless it was `told` before."""
+    known = frozenset(told)
+    yield from (fit(f"note: {visible(one_line(note))}") for note in about.get(NOTES, ()) if note not in known)

@@ -18,7 +18,7 @@ Spec: NCZarr, "Accessing Data Using the NCZarr Protocol"; the names are those of
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -486,6 +486,14 @@ class Dataset(Group):
         session.records.store()
         reopen = partial(Dataset, config=session.config, xarray=session.xarray, buffered=session.buffered)
         return reopen, (session.root, "r" if session.root.store.read_only else "r+")
+
+
+def notes_of_store(dataset: Dataset) -> Sequence[str]:
+    """Return what a file of another format than netCDF and HDF5 has that its store does not show."""
+    if dataset._source is not None:
+        return ()
+    notes: Sequence[str] = dataset._session.root.store.about().get("notes", ())
+    return notes
 
 
 def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: str) -> GroupHeader:

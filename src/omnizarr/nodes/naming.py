@@ -1,6 +1,7 @@
 """Nodes that documents name, for stores that cannot list their keys.
 
-NCZarr names all nodes directly below each group; OME-Zarr images, labels and wells, so that there may be others.
+NCZarr and stores of some formats name all nodes directly below each group; OME-Zarr images, labels and wells, so that
+there may be others.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ else:  # most stores can list
     nczarr = Lazy("omnizarr.formats.conventions.nczarr")
     ome = Lazy("omnizarr.formats.conventions.ome.naming")
 
-Convention: TypeAlias = Literal["nczarr", "ome"]
+Convention: TypeAlias = Literal["nczarr", "ome", "store"]
 
 T = TypeVar("T")
 
@@ -111,8 +112,11 @@ class Named(Snapshot):
 
 
 def named_below(where: StorePath, metadata: GroupMetadata) -> Named | None:
-    """Return the nodes below a group that OME-Zarr or NCZarr names, read level by level; None if neither names any."""
-    ways: Iterable[tuple[Convention, _Names]] = ("ome", _of_ome), ("nczarr", _of_nczarr)
+    """Return the nodes below a group that documents name, read level by level; None if none names any.
+
+    The document is that of the store itself, of OME-Zarr or of NCZarr.
+    """
+    ways: Iterable[tuple[Convention, _Names]] = ("store", _of_store), ("ome", _of_ome), ("nczarr", _of_nczarr)
     for source, names in ways:
         if (named := names(where, metadata)) is not None:
             found: dict[str, Metadata | OmnizarrError] = {"": metadata}
@@ -120,6 +124,12 @@ def named_below(where: StorePath, metadata: GroupMetadata) -> Named | None:
                 found[place.path[len(where.prefix) :]] = answer
             return Named(where, found, source)
     return None
+
+
+def _of_store(where: StorePath, _: GroupMetadata) -> list[str] | None:
+    if not where.store.features.names_nodes:
+        return None
+    return [prefix[len(where.prefix) : -1] for prefix in where.store.list_dir(where.prefix).prefixes]
 
 
 def _of_ome(_: StorePath, group: GroupMetadata) -> list[str] | None:

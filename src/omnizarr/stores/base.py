@@ -293,6 +293,8 @@ class Features:
             `omnizarr.nodes.holdings`). A subclass with its own `get` or `exists` inherits "partial" for "complete".
         "none"
             None: a plain web server only answers requests for known keys.
+    names_nodes : bool, default: False
+        Whether `list_dir` shows all groups and arrays even if `listing` is "none": a document says which there are.
     sets_unlocked : bool, default: False
         Whether `set_in_new_folder` can set a value whose lock another writer holds. Then a writer that holds the lock
         must create a value with `set_if_absent`.
@@ -308,6 +310,7 @@ class Features:
     exclusion: Exclusion = "process"
     is_shared: bool = False
     listing: Literal["complete", "partial", "none"] = "partial"
+    names_nodes: bool = False
     sets_unlocked: bool = False
 
 

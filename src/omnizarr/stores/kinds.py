@@ -419,6 +419,36 @@ def of_folder(path: str) -> Kind | None:
     return None
 
 
+def file_within(path: str) -> tuple[str, str] | None:
+    """Return the file of another format that a path or URL continues into, and the rest; None if no name says so.
+
+    >>> file_within("data/x.h5/g/v"), file_within("x.zip/a.tif"), file_within("x.zarr/a")
+    (('data/x.h5', 'g/v'), None, None)
+    """
+    at = path.find("/")
+    while at >= 0:
+        name = path[path.rfind("/", 0, at) + 1 : at]
+        if "." in name and path[at:].strip("/") and any(is_file_ending(each) for each in endings_of(name)):
+            return path[:at], path[at:].strip("/")
+        at = path.find("/", at + 1)
+    return None
+
+
+def leads_to_file(path: str) -> bool:
+    """Return whether a name in a path is that of a file of another format, or of a directory of one.
+
+    >>> leads_to_file("a/x.h5/g"), leads_to_file("x.tif"), leads_to_file("x.zarr/a")
+    (True, True, False)
+    """
+    return file_within(f"{path.strip('/')}/.") is not None or of_folder(path) is not None
+
+
+def is_file_ending(ending: str) -> bool:
+    """Return whether files whose names end so are read as hierarchies, by omnizarr's readers or those of packages."""
+    kind = READERS.get(ending)
+    return ending in kind.existing if kind is not None else ending in OFFERED_READERS.names()
+
+
 def add_folders(kind: Kind) -> None:
     """Let a kind of rooms above this one open directories, by its endings, markers and schemes."""
     for ending in kind.endings:

@@ -52,6 +52,7 @@ else:
     archives = Lazy("omnizarr.stores.local.zip")
 
 MODES = ("r", "r+", "a", "w", "w-", "x")
+_READING: Final = (None, "r", "r+")
 
 # What pathlib turns a URL into.
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
@@ -255,11 +256,15 @@ def _from_url(url: str, scheme: str, mode: str | None, options: dict[str, Any]) 
         kind = kinds.of_scheme(scheme)
         if kind is None or not kind.is_local:
             name = parse.urlsplit(url).path.rstrip("/")
+            if mode in _READING and (found := _folder_in_archive_at(url, mode, options)) is not None:
+                return found
             file = kinds.of_name(name) or kinds.of_folder(name)
             if file is not None and file.opens and not file.is_local:
                 opened = _opened(file, url, None, mode, options, is_named=True)
                 if opened is not None:
                     return opened
+            elif mode in _READING and (found := _in_file_at(url, mode, options)) is not None:
+                return found
     if kind is None:
         _check_known(scheme, url)
         kind = kinds.FSSPEC
@@ -267,6 +272,33 @@ def _from_url(url: str, scheme: str, mode: str | None, options: dict[str, Any]) 
     if opened is None:
         raise StoreError(f"this is not {kind.title}", found=redaction.redact(url))
     return opened
+
+
+def _in_file_at(url: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return what is at a URL that continues into a file of another format; None if it does not."""
+    parts = parse.urlsplit(url)
+    within = kinds.file_within(parts.path)
+    kind = None if within is None else kinds.of_name(within[0])
+    if within is None or kind is None or not kind.opens:
+        return None
+    opened = _opened(kind, parts._replace(path=within[0]).geturl(), None, mode, options, is_named=True)
+    return None if opened is None else _below(opened, parse.unquote(within[1]))
+
+
+def _folder_in_archive_at(url: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return the hierarchy of another format at a URL that continues into an archive; None if it does not."""
+    path = parse.urlsplit(url).path
+    match = next(_below_zip(path), None)
+    if match is None or kinds.of_folder(path[match.end() :]) is None:
+        return None
+    archive = parse.urlsplit(url)._replace(path=path[: match.end() - 1]).geturl()
+    store, top = resolve(archive, "r", options)
+    return _folder(store, top, parse.unquote(path[match.end() :]).strip("/"), options)
+
+
+def _below(opened: tuple[Store, str], within: str) -> tuple[Store, str]:
+    store, above = opened
+    return store, f"{above}/{within}" if above else within
 
 
 def _opened(
@@ -318,6 +350,10 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
         return _from_file(path, mode, options)
     if files is None and ".zip" in path.lower() and (found := _in_archive(path, mode, options)) is not None:
         return found
+    if files is None and mode in _READING and (within := kinds.file_within(path.replace(os.sep, "/"))) is not None:
+        outer = path[: len(within[0])]
+        if os.path.isfile(outer):
+            return _below(_from_file(outer, mode, options), within[1])
     is_new, is_zarr = files is None, True
     kind: kinds.Kind | None = None
     folder = kinds.of_folder(path)
@@ -342,7 +378,7 @@ def _in_archive(path: str, mode: str | None, options: dict[str, Any]) -> tuple[S
     """Return what is at a path within a zip archive, to be read; None if no file on the way is an archive."""
     for end in (match.end() - 1 for match in _below_zip(path)):
         archive, within = path[:end], path[end + 1 :].replace(os.sep, "/").strip("/")
-        if within and mode in {None, "r", "r+"} and os.path.isfile(archive) and zipfile.is_zipfile(archive):
+        if within and mode in _READING and os.path.isfile(archive) and zipfile.is_zipfile(archive):
             if mode == "r+":
                 raise ReadOnlyError(
                     "what is in a zip archive can only be read by its own path",
@@ -350,15 +386,36 @@ def _in_archive(path: str, mode: str | None, options: dict[str, Any]) -> tuple[S
                     remedy='open it with mode "r", or open the archive itself',
                 )
             store = archives.ZipStore(archive, mode="r")
+            if (folder := _folder(store, "", within, options)) is not None:
+                return folder
+            file, inside = within, ""
             if not store.exists(within):
-                kinds.refuse_options(options)
-                return store, within
+                file, inside = kinds.file_within(within) or ("", "")
+                if not file or not store.exists(file):
+                    kinds.refuse_options(options)
+                    return store, within
             try:
-                return _member(store, within, options)
+                opened = _member(store, file, options)
+                return _below(opened, inside) if inside else opened
             except BaseException:
                 store.close()
                 raise
     return None
+
+
+def _folder(store: Store, top: str, within: str, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return the hierarchy of another format that a directory in an archive is; None if no name says so."""
+    kind = kinds.of_folder(within)
+    if kind is None:
+        return None
+    names = within.split("/")
+    end = next((at for at, name in enumerate(names, 1) if kinds.of_folder(name) is kind), 0)
+    if not end:
+        return None
+    there = "/".join([top, *names[:end]]).strip("/")
+    found = PrefixStore(store, there), "/".join(names[end:])
+    url = f"{kind.schemes[0]}://{there}"
+    return kind.open(kinds.Place(url, None, "r", options, is_named=True, resolve=lambda *_: found))
 
 
 def _member(store: Store, name: str, options: dict[str, Any]) -> tuple[Store, str]:

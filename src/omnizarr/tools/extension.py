@@ -28,6 +28,10 @@ class Extension:
         """Return whether a conversion has a file of the data model at one end."""
         return False
 
+    def shows(self, task: Task) -> bool:
+        """Return whether the source is such a file behind a URL or in an archive, and the keywords fit it."""
+        return False
+
     def convert(self, task: Task) -> Conversion:
         """Convert from or to a file of the data model."""
         raise NotImplementedError

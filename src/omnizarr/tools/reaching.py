@@ -10,7 +10,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.naming import Named, named_below
 
-Source: TypeAlias = Literal["listing", "consolidated", "nczarr", "ome", "nothing"]
+Source: TypeAlias = Literal["listing", "consolidated", "nczarr", "ome", "store", "nothing"]
 """The source of the names of nodes."""
 
 REMEDY = (
@@ -23,6 +23,7 @@ _WORDS: Mapping[Source, str] = {
     "consolidated": "members as consolidated metadata names them",
     "nczarr": "members as NCZarr names them",
     "ome": "members as OME-Zarr names them, there may be others",
+    "store": "members as its own document names them",
     "nothing": "its members are not known",
 }
 

@@ -138,14 +138,16 @@ def source_at(path: str | os.PathLike[str], *, references: References | None = N
     return source
 
 
-def source_in(store: Store, *, references: References | None = None) -> Source | None:
-    """Return the file that a store shows; None if that is no netCDF or HDF5 file."""
+def source_in(store: Store, *, references: References | None = None, whole: bool = False) -> Source | None:
+    """Return the file that a store shows, as `open_file` does; None if that is no netCDF or HDF5 file."""
     if not isinstance(store, ManifestStore) or store.format not in {"HDF5", "netCDF-3"}:
         return None
     from omnizarr.netcdf.files import classic, netcdf4  # noqa: PLC0415 (only what reads files needs them)
 
     file = store.files[0]
-    return classic.in_store(file) if store.format == "netCDF-3" else netcdf4.in_store(file, trust.of(references))
+    if store.format == "netCDF-3":
+        return classic.in_store(file)
+    return netcdf4.in_store(file, trust.of(references), whole=whole)
 
 
 def write_file(

@@ -88,10 +88,10 @@ def opened(path: Path, allowed: Trust, *, whole: bool = False) -> Source:
     return _Reading(Files(file, allowed=allowed), str(path), whole=whole).source()
 
 
-def in_store(file: StoredFile, allowed: Trust) -> Source:
+def in_store(file: StoredFile, allowed: Trust, *, whole: bool = False) -> Source:
     """Return a file in any store as a dataset. Raises what `opened` raises."""
     opened_file = File(file.store, file.key, file)
-    return _Reading(Files(opened_file, allowed=allowed), file.path, whole=False).source()
+    return _Reading(Files(opened_file, allowed=allowed), file.path, whole=whole).source()
 
 
 class _Place:

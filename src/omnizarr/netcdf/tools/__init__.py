@@ -30,6 +30,10 @@ class NetCDF(Extension):
         """Return whether there is a netCDF file at one end."""
         return convert.concerns(source, target)
 
+    def shows(self, task: Task) -> bool:
+        """Return whether there is one behind a URL or in an archive."""
+        return convert.shows(task)
+
     def convert(self, task: Task) -> Conversion:
         """Convert from or to a netCDF file."""
         return convert.run(task)

@@ -37,7 +37,8 @@ from omnizarr.netcdf.tools import planning
 from omnizarr.netcdf.tools.planning import Plan
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.stores.trust import References
+from omnizarr.stores import kinds
+from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.convert.files import losses_of
@@ -71,6 +72,26 @@ def is_file(place: Any) -> bool:
     """Whether there is a netCDF file at a place."""
     path = _path(place)
     return path is not None and files.is_netcdf(path)
+
+
+def shows(task: Task) -> bool:
+    """Whether the source is a netCDF or HDF5 file behind a URL or in an archive, and all keywords fit it."""
+    if set(_unfit(task)) - {"storage_options"} or (
+        task.storage_options and isinstance(task.target, str) and scheme_of(task.target)
+    ):
+        return False
+    with suppress(OmnizarrError):
+        return _in_store(task, whole=False) is not None
+    return False
+
+
+def _in_store(task: Task, *, whole: bool) -> Source | None:
+    """Return the netCDF or HDF5 file that a source other than a local path leads to; None if it leads to none."""
+    place = task.source
+    if not isinstance(place, StorePath) and not (isinstance(place, str) and kinds.leads_to_file(place)):
+        return None
+    where, _ = opening.locate(place, None, "r", task.store_options)
+    return None if where.path else files.source_in(where.store, references=task.references, whole=whole)
 
 
 def is_target(place: Any) -> bool:
@@ -115,7 +136,7 @@ def run(task: Task) -> Conversion:
     is_file_wanted = is_target(target)
     wanted = _checked(task)
     _refuse_overlap(source, target)
-    with _opened(source, task.references) as (found, kind):
+    with _opened(task) as (found, kind):
         opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
         plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
         if kind != _FILE:
@@ -144,8 +165,10 @@ def run(task: Task) -> Conversion:
 
 def _checked(task: Task) -> int:
     """Return the format of Zarr that is wanted. Raises ValueError for keywords that are not valid."""
-    others = [each for each in fields(task) if each.name not in _MEANT]
-    if given := [each.name for each in others if getattr(task, each.name) not in (each.default, False)]:
+    given = _unfit(task)
+    if "storage_options" in given and _path(task.source) is None:
+        given.remove("storage_options")
+    if given:
         raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
     target, zarr_format = task.target, _USUAL if task.zarr_format is None else task.zarr_format
     if target is None and not task.dry_run:
@@ -156,6 +179,12 @@ def _checked(task: Task) -> int:
         raise SettingError(Wording("{zarr_format}: netCDF stands on 2 and 3", zarr_format=zarr_format))
     said = urls.parse(target).zarr_format if isinstance(target, str) else None
     return said if said is not None and zarr_format == _USUAL else int(zarr_format)
+
+
+def _unfit(task: Task) -> list[str]:
+    """Return the keywords that were given and have no meaning for a netCDF file."""
+    others = [each for each in fields(task) if each.name not in _MEANT]
+    return [each.name for each in others if getattr(task, each.name) not in (each.default, False)]
 
 
 def _refuse_overlap(source: Any, target: Any) -> None:
@@ -201,11 +230,16 @@ def _shown(place: Any) -> str:
 
 
 @contextmanager
-def _opened(place: Any, references: References | None) -> Iterator[tuple[Source, str]]:
+def _opened(task: Task) -> Iterator[tuple[Source, str]]:
+    place = task.source
     path = _path(place)
     if path is not None and (is_file(place) or _is_meant(place)):
-        with files.open_file(path, references=references, whole=True) as source:
+        with files.open_file(path, references=task.references, whole=True) as source:
             yield source, _FILE
+        return
+    found = _in_store(task, whole=True)
+    if found is not None:
+        yield found, _FILE
         return
     with Dataset(place) as dataset:
         yield dataset.as_source(for_xarray=True), _ZARR[dataset.zarr_format]

@@ -69,7 +69,7 @@ class Plan:
 def for_file(root: GroupHeader) -> Plan:
     """Return the part of a dataset that a netCDF-4 file can store."""
     planned = files.plan(root)
-    return with_told(Plan(planned.root, tuple(_told(root))), planned.losses)
+    return with_told(Plan(planned.root, tuple(told(root))), planned.losses)
 
 
 def with_told(plan: Plan, told: Iterable[Loss]) -> Plan:
@@ -90,7 +90,7 @@ def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -
 
     `create` makes an empty dataset of this layout, or opens it with ``"r"``.
     """
-    losses = list(_told(source.root))
+    losses = list(told(source.root))
     place: dict[str, bytes] = {}
     with create(place, "w") as made:
         wanted = _without_what_has_no_place(source.root, "", dialect, LAYOUTS[made.layout], losses)
@@ -110,7 +110,7 @@ def told_of_texts(names: Iterable[str]) -> tuple[Loss, ...]:
     return tuple(Loss(name[1:], "", "bytes of strings that are not UTF-8", why, "U+FFFD") for name in names)
 
 
-def _told(root: GroupHeader) -> Iterator[Loss]:
+def told(root: GroupHeader) -> Iterator[Loss]:
     """Yield notes on data that the reader of a file left out."""
     for path, note in _notes(root):
         if is_loss(note):

@@ -336,7 +336,7 @@ class N5Store(Store):
 
     @answers(verbs.list_sizes)
     def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield the keys with the sizes of the files, which a chunk at the edge of an array can exceed."""
+        """Yield the keys with the sizes of chunks, which compressed ones at the edge of an array can exceed."""
         prefix = as_prefix(prefix)
         inner = self._inner(prefix)
         for key, size in self._shown(inner, verbs.list_sizes(self.store, inner)):
@@ -378,8 +378,9 @@ class N5Store(Store):
                 continue
             names = key[len(path) + 1 if path else 0 :].split("/")
             if len(names) == len(dataset.block) and all(map(_is_number, names)):
+                there = _size_of_chunk(dataset, [*map(int, names)], size)
                 names.reverse()
-                yield "/".join((*([path] if path else ()), "c", *names)), size
+                yield "/".join((*([path] if path else ()), "c", *names)), there
         for path in sorted(groups - documented):
             if self._attributes(path) is None:
                 yield f"{path}/{DOCUMENT}" if path else DOCUMENT, 0
@@ -553,6 +554,15 @@ def _again(store: Store, expected: Mapping[str, Dataset]) -> N5Store:
     made = N5Store(store)
     made._expected.update(expected)  # noqa: SLF001 - its own module
     return made
+
+
+def _size_of_chunk(dataset: Dataset, at: Sequence[int], size: int) -> int:
+    """Return the size of a chunk, from that of its file."""
+    lengths = zip(dataset.block, dataset.dimensions, at, strict=True)
+    is_whole = all(block * (position + 1) <= length for block, length, position in lengths)
+    if dataset.is_raw and (dataset.is_decoded or not is_whole):
+        return dataset.nbytes
+    return max(0, size - len(dataset.header))
 
 
 def _object_or_none(value: Buffer | None) -> dict[str, Any] | None:

@@ -105,7 +105,7 @@ class PrecomputedStore(Store):
     @property
     def features(self) -> Features:
         """Those of the store that holds the volume; several chunks are decoded at once."""
-        found = replace(self.store.features, sets_unlocked=False)
+        found = replace(self.store.features, sets_unlocked=False, names_nodes=True)
         if any(scale.encoding != "raw" or scale.sharding for scale in self._volume.scales.values()):
             threads = min(os.cpu_count() or 1, _MOST_THREADS)
             found = replace(found, concurrency=max(found.concurrency, threads))

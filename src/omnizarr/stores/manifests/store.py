@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -348,7 +349,7 @@ class ManifestStore(PartStore):
     @answers(verbs.extents)
     def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, FilePart | Buffer | None]]:
         """Return where chunks lie in their files."""
-        names: dict[int, str] = {}
+        names: dict[int, tuple[str, int]] = {}
         for position, key in enumerate(keys):
             found = self._find(key)
             if not isinstance(found, _Chunk):
@@ -367,14 +368,20 @@ class ManifestStore(PartStore):
                 )
             if extent.file not in names:
                 names[extent.file] = self._name_of(self._files[extent.file])
-            yield position, FilePart(names[extent.file], extent.offset, extent.length)
+            name, start = names[extent.file]
+            yield position, FilePart(name, start + extent.offset, extent.length)
 
-    def _name_of(self, file: File) -> str:
+    def _name_of(self, file: File) -> tuple[str, int]:
+        """Return the path or URL of a file, and where in it the file begins: it can be part of an archive."""
         above, _, name = file.key.rpartition("/")
         base = verbs.folder(file.store, above)
-        if base is None:
-            raise NotRepresentableError("the file has no path or URL", store=repr(self), found=file.path)
-        return base + name
+        if base is not None:
+            return base + name, 0
+        with suppress(NotRepresentableError):
+            ((_, part),) = verbs.extents(file.store, [file.key])
+            if isinstance(part, FilePart):
+                return part.file, part.offset
+        raise NotRepresentableError("the file has no path or URL", store=repr(self), found=file.path)
 
     @answers(verbs.get_spans)
     def _get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:

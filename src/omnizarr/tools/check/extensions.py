@@ -157,7 +157,8 @@ def _check_use(findings: Findings, node: Node, use: Use) -> bool:
     if (point == "codec" and named.name == "endian") or is_registered(point, named.name):
         return False
     if _is_known(point, named):
-        add("unregistered-extension", f"a {point} that is not in the registry")
+        if "format" not in node.where.store.about():  # or else a reader has made the document
+            add("unregistered-extension", f"a {point} that is not in the registry")
         return False
     if point in {"codec", "storage transformer"} and not named.must_understand:
         add("optional-extension", f"an unknown {point}, which may be ignored")

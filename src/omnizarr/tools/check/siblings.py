@@ -108,7 +108,10 @@ def _check_above(findings: Findings, where: StorePath, inventory: Inventory, nod
         elif not same and node.dialect.has_groups and node.where.home is None:
             other = wording.format_name(above[0].dialect.name)
             message = f"a node of {wording.format_name(name)} below a group of {other}"
-            if not any(one.dialect.name in {n.dialect.name for n in above} for one in inventory.nodes[node.path]):
+            is_made = "format" in node.where.store.about()  # by a reader, of a file
+            if not is_made and not any(
+                one.dialect.name in {n.dialect.name for n in above} for one in inventory.nodes[node.path]
+            ):
                 findings.add("mixed-formats", node.path, message, key=node.marker.key)
         return
 

@@ -284,8 +284,21 @@ def _converted(task: Task) -> Conversion:
                 task = import_module("omnizarr.tools.convert.selecting").of_task(task, extension)
             of_file: Conversion = extension.convert(task)
             return of_file
+    if _may_lead_to_file(task.source):
+        extension = import_module("omnizarr.tools.extension").extension()
+        if extension.shows(task):
+            shown: Conversion = extension.convert(task)
+            return shown
     report: Conversion = import_module("omnizarr.tools.convert.converter").run(task)
     return report
+
+
+def _may_lead_to_file(source: Any) -> bool:
+    """Return whether a source may be a netCDF or HDF5 file behind a URL or in an archive."""
+    if isinstance(source, str):
+        return kinds.leads_to_file(source)
+    store: Any = getattr(source, "store", None)
+    return type(source).__name__ == "StorePath" and store.about().get("format") in {"HDF5", "netCDF-3"}
 
 
 def _may_be_files(*places: Any) -> bool:

@@ -90,6 +90,8 @@ def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) 
         names = (at for at, name in enumerate(inside) if _is_hierarchy(name))
         begins = next(names, len(inside) - 1 if mode == "a" else 0) + 1
         there, inside = there.joinpath(*inside[:begins]), inside[begins:]
+    elif there.is_file() and mode == "r" and kinds.leads_to_file("/".join(inside)):
+        there, inside = path, []  # of another format, in an archive
     store, above = resolve(there, mode, storage_options)
     return StorePath(store, normalize("/".join([above, *inside])))
 
