@@ -1432,6 +1432,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers::encode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode_into, module)?)?;
+    module.add_function(wrap_pyfunction!(buffers::lookup3, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::split, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::join, module)?)?;
     module.add_function(wrap_pyfunction!(json::is_plain_json, module)?)?;

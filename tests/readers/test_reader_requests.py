@@ -107,7 +107,12 @@ def test_groups_and_attributes_all_over_a_file_are_fetched_level_by_level(server
 
     for libver in ("earliest", "latest"):
         content = made(fill, libver=libver)
-        group = serve(server, "x.h5", content)()
+        open_it = serve(server, "x.h5", content)
+        assert open_it()["g7/v3"].attrs["note 11"] == "of any length"
+        assert len(ranges_of(server)) == len(rounds) <= (4 if libver == "earliest" else 7)
+        rounds.clear()
+        group = open_it()
+        assert len(dict(group.members(max_depth=None))) == 72
         found = ranges_of(server)
         assert len(found) <= 36  # of 64 datasets and 8 groups, with 832 attributes
         assert len(rounds) <= 10

@@ -4,6 +4,8 @@ use super::{Codec, deflate, room};
 use crate::error::{Error, Result};
 
 const WIDTH: usize = 4;
+/// Bytes of a block of lookup3.
+const WORDS: usize = 12;
 /// Bytes that are copied at once: few enough to be in the cache of the processor when their checksum is computed.
 const PIECE: usize = 1 << 15;
 
@@ -113,6 +115,52 @@ impl Kind {
         running.add(data);
         running.finish()
     }
+}
+
+/// Return the hash lookup3 of Bob Jenkins, by which HDF5 checks its metadata.
+#[must_use]
+pub fn lookup3(data: &[u8]) -> u32 {
+    // lookup3 counts in 32 bits
+    #[allow(clippy::cast_possible_truncation)]
+    let start = 0xdead_beef_u32.wrapping_add(data.len() as u32);
+    let (mut a, mut b, mut c) = (start, start, start);
+    let last = data.len().saturating_sub(1) / WORDS * WORDS;
+    let (whole, rest) = data.split_at(last);
+    for block in whole.chunks_exact(WORDS) {
+        let [x, y, z] = words(block);
+        (a, b, c) = (a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z));
+        a = a.wrapping_sub(c) ^ c.rotate_left(4);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(6);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(8);
+        b = b.wrapping_add(a);
+        a = a.wrapping_sub(c) ^ c.rotate_left(16);
+        c = c.wrapping_add(b);
+        b = b.wrapping_sub(a) ^ a.rotate_left(19);
+        a = a.wrapping_add(c);
+        c = c.wrapping_sub(b) ^ b.rotate_left(4);
+        b = b.wrapping_add(a);
+    }
+    if rest.is_empty() {
+        return c;
+    }
+    let mut block = [0; WORDS];
+    block[..rest.len()].copy_from_slice(rest);
+    let [x, y, z] = words(&block);
+    (a, b, c) = (a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z));
+    c = (c ^ b).wrapping_sub(b.rotate_left(14));
+    a = (a ^ c).wrapping_sub(c.rotate_left(11));
+    b = (b ^ a).wrapping_sub(a.rotate_left(25));
+    c = (c ^ b).wrapping_sub(b.rotate_left(16));
+    a = (a ^ c).wrapping_sub(c.rotate_left(4));
+    b = (b ^ a).wrapping_sub(a.rotate_left(14));
+    (c ^ b).wrapping_sub(b.rotate_left(24))
+}
+
+/// Return the three words of a block.
+fn words(block: &[u8]) -> [u32; 3] {
+    std::array::from_fn(|at| u32::from_le_bytes(std::array::from_fn(|byte| block[4 * at + byte])))
 }
 
 fn check(found: u32, stored: u32) -> Result<()> {
@@ -263,6 +311,16 @@ mod tests {
             assert_eq!(Kind::Fletcher32.of(data), expected, "{data:02x?}");
         }
         assert_eq!(Kind::Fletcher32.of(b""), 0);
+    }
+
+    #[test]
+    fn lookup3_has_the_values_of_its_author_and_of_numcodecs() {
+        assert_eq!(lookup3(b""), 0xdead_beef);
+        assert_eq!(lookup3(b"Four score and seven years ago"), 0x1777_0551);
+        // numcodecs 0.16.6
+        assert_eq!(lookup3(&ramp(12, 256)), 0x4614_fb6b);
+        assert_eq!(lookup3(&ramp(24, 256)), 0xec28_ba43);
+        assert_eq!(lookup3(&ramp(721, 256)), 0x2cb6_3942);
     }
 
     #[test]

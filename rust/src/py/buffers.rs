@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::{PyMemory, arguments, described, unknown};
-use crate::codecs::{Codec, bind};
+use crate::codecs::{Codec, bind, checksums};
 use crate::error::Error;
 
 /// What libraries in Python raise for data that is broken.
@@ -17,6 +17,12 @@ fn failed(error: &Error) -> PyErr {
 fn codec_of(description: &Bound<'_, PyAny>) -> PyResult<Box<dyn Codec>> {
     let (name, values) = described(description)?;
     bind::codec(&name, &arguments(&values, 1)?).map_err(|error| failed(&error))
+}
+
+/// Return the hash lookup3 of `data`.
+#[pyfunction]
+pub fn lookup3(data: &[u8]) -> u32 {
+    checksums::lookup3(data)
 }
 
 /// Return the encoded form of `data`.

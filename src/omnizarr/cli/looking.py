@@ -83,7 +83,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
         facts = describe(node, shown.count, notes, survey)
     facts = with_meaning(facts, around.in_its_group(node, path, storage) if isinstance(node, Array) else node)
     if isinstance(facts, ArrayFacts):
-        about = node.store.about()
+        about = node.store.about_node(node.path.strip("/"))
         if as_json:
             _print([to_json(facts.to_json() | ({"about": about} if about else {}), indent=2)])
         else:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from omnizarr.codecs.record import ALL, B2B, ONE, Filter, Name, Parameters, Reco
 from omnizarr.codecs.streams import changed_by, check_size, fill
 from omnizarr.errors import ChecksumError, ChunkSizeError
 from omnizarr.model import Named
+from omnizarr.settings import engines
 
 _WIDTH: Final = 4
 _ALL: Final = 2**32 - 1
@@ -146,6 +147,12 @@ def lookup3(data: Buffer, initval: int = 0) -> int:
         b = ((b ^ a) - _turned(a, 14)) & _ALL
         c = ((c ^ b) - _turned(b, 24)) & _ALL
     return c
+
+
+@cache
+def quick_lookup3() -> Callable[[bytes], int]:
+    """Return the fastest function that computes the lookup3 hash of bytes: native, that of numcodecs, or `lookup3`."""
+    return getattr(engines.module(), "lookup3", None) or _jenkins_lookup3(0)
 
 
 def _turned(word: int, bits: int) -> int:

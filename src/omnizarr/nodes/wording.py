@@ -60,7 +60,7 @@ def stored_format(store: Store, dialect: str) -> str:
     >>> stored_format(MemoryStore(), "v2")
     'v2'
     """
-    return str(store.about().get("format", dialect))
+    return str(store.about_node("").get("format", dialect))
 
 
 def codecs(chain: Sequence[Named]) -> list[str]:

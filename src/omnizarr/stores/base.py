@@ -523,6 +523,10 @@ class Store(ABC):
         """
         return {}
 
+    def about_node(self, path: str) -> Mapping[str, Any]:
+        """Return those facts of `about` that concern the node at a path, as `omnizarr info` of one array shows them."""
+        return self.about()
+
     def origin(self) -> tuple[Hashable, str]:
         """Return an identity of the data, and the path in it at which this store begins.
 

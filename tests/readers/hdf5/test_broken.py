@@ -2,6 +2,7 @@
 
 import random
 import time
+from contextlib import nullcontext
 
 import h5py
 import numpy as np
@@ -15,6 +16,7 @@ from omnizarr.readers.hdf5 import chunks, messages
 from omnizarr.readers.hdf5.file import File
 from omnizarr.readers.hdf5.store import HDF5Store
 from omnizarr.stores import LocalStore, MemoryStore
+from tests.readers.hdf5 import seals
 
 SIGNATURES = (
     b"TREE",
@@ -74,10 +76,11 @@ def test_changed_bytes_give_errors_of_omnizarr(version):
     raw, rng = sample(version), random.Random(version)
     assert not look(raw)
     refused = noted = 0
-    for _ in range(300):
+    for number in range(300):
         start = time.process_time()
         try:
-            noted += bool(look(mutated(raw, rng)))
+            with seals.unchecked() if number % 3 else nullcontext():
+                noted += bool(look(mutated(raw, rng)))
         except OmnizarrError:
             refused += 1
         assert time.process_time() - start < 10
@@ -134,7 +137,7 @@ def test_one_broken_object_leaves_the_others_readable(part, version, tmp_path):
     at = place_of(part, file, objects)
     raw = bytearray(path.read_bytes())
     raw[at : at + 4] = b"\xfe" * 4
-    path.write_bytes(raw)
+    path.write_bytes(seals.renewed(raw, seals.of(path.read_bytes())))
     gone, said = BROKEN[part]
     root = omnizarr.open_group(path, mode="r")
     shown = {"whole", "part", "second", "group", "group/x", "group/below", "group/below/y"} - gone

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.readers.hdf5.source import Cursor, Source
+from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 _LEVELS: Final = 64
 _LEVEL_BYTES: Final = 1 << 24  # bytes of nodes that are read at once
@@ -101,8 +101,7 @@ def records(source: Source, address: int, types: Collection[int]) -> Iterator[by
 def record_blocks(source: Source, address: int, types: Collection[int]) -> tuple[int, Iterator[bytes]]:
     """Return the size of the records of a version 2 B-tree, and the records, many at a time and in any order."""
     o = source.offset_size
-    cursor = source.cursor(address, 22 + o + source.length_size)
-    cursor.signature(b"BTHD")
+    cursor = source.sealed(address, 22 + o + source.length_size, "a B-tree", b"BTHD")
     cursor.version("the B-tree", 0)
     kind = cursor.uint(1)
     if kind not in types:
@@ -136,12 +135,11 @@ def _blocks(header: Cursor, kind: int, node: int, size: int, depth: int, root: i
             if not place % _AT_ONCE:
                 source.expect((each for each, _ in nodes[place : place + _AT_ONCE]), node)
             children = (records_here + 1) * pointer if level else 0
-            length = 6 + records_here * size + children
+            length = 6 + records_here * size + children + SEAL
             walk.visit(at, length)
             if length > node:
                 raise source.broken(at, "a node of a B-tree has too many records", found=records_here)
-            cursor = source.cursor(at, length)
-            cursor.signature(b"BTIN" if level else b"BTLF")
+            cursor = source.sealed(at, length, "a node of a B-tree", b"BTIN" if level else b"BTLF")
             cursor.version("the node of the B-tree", 0)
             if (found := cursor.uint(1)) != kind:
                 cursor.fail("a node of the B-tree is of another type", found=found, expected=kind)

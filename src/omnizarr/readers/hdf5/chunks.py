@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from omnizarr.readers.hdf5 import btrees
 from omnizarr.readers.hdf5.datasets import Dataset
-from omnizarr.readers.hdf5.source import Cursor, Source
+from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 ALL: Final = 0xFFFFFFFF
 """The filter mask of a chunk to which no filter was applied."""
 
 _COUNTABLE: Final = 1 << 62
+_FIXED: Final = "a block of a fixed array"
+_EXTENSIBLE: Final = "a block of an extensible array"
 _AT_ONCE: Final = 256  # parts of an index that are fetched together
 
 
@@ -250,8 +252,7 @@ def _fixed(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     source = dataset.header.source
     most = _bounded(dataset)
     o = source.offset_size
-    cursor = source.cursor(_address(dataset), 8 + source.length_size + o)
-    cursor.signature(b"FAHD")
+    cursor = source.sealed(_address(dataset), 8 + source.length_size + o + SEAL, "a fixed array", b"FAHD")
     cursor.version("the fixed array", 0)
     cursor.skip(1)
     size, bits, stated = cursor.uint(1), cursor.uint(1), cursor.length()
@@ -261,16 +262,17 @@ def _fixed(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     if block is None:
         return _columns([], [], [], [])
     head = 6 + o
-    source.cursor(block, 4).signature(b"FADB")
     count, page = prod(most), 1 << bits
     if stated <= page:
-        data = source.read(block + head, count * size)
-        rows = np.frombuffer(data, np.uint8).reshape(-1, size)
+        data = source.sealed(block, head + stated * size + SEAL, _FIXED, b"FADB").data
+        rows = np.frombuffer(data, np.uint8, count * size, head).reshape(-1, size)
         positions = np.arange(count, dtype=np.int64)
     else:
         pages = -(-stated // page)
-        marks = np.unpackbits(np.frombuffer(source.read(block + head, (pages + 7) // 8), np.uint8))[:pages]
-        rows, positions = _pages(source, block + head + (pages + 7) // 8 + 4, marks, page, size, stated)
+        end = head + (pages + 7) // 8
+        block_head = source.sealed(block, end + SEAL, _FIXED, b"FADB").data[head:end]
+        marks = np.unpackbits(np.frombuffer(block_head, np.uint8))[:pages]
+        rows, positions = _pages(source, block + end + SEAL, marks, page, size, stated)
         rows, positions = rows[positions < count], positions[positions < count]
     numbers, inside = _in_grid(positions, most, grid, 0)
     return _elements(dataset, numbers, rows[inside])
@@ -281,13 +283,13 @@ def _pages(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the elements of those pages that are marked, and their positions. A checksum follows each page."""
     rows, positions = [np.empty((0, size), np.uint8)], [np.empty(0, np.int64)]
-    step = page * size + 4
+    step = page * size + SEAL
     for at, number in enumerate(stored := np.flatnonzero(marks).tolist()):
         if not at % _AT_ONCE:
             source.expect((start + each * step for each in stored[at : at + _AT_ONCE]), step)
         length = min(page, count - number * page)
-        data = source.read(start + number * step, length * size)
-        rows.append(np.frombuffer(data, np.uint8).reshape(-1, size))
+        data = source.sealed(start + number * step, length * size + SEAL, "a page of a fixed array").data
+        rows.append(np.frombuffer(data, np.uint8, length * size).reshape(-1, size))
         positions.append(np.arange(number * page, number * page + length, dtype=np.int64))
     return np.concatenate(rows), np.concatenate(positions)
 
@@ -296,7 +298,8 @@ def _extensible(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     source = dataset.header.source
     most = _most(dataset)
     growing = [axis for axis, length in enumerate(most) if length is None]
-    cursor = source.cursor(_address(dataset), 12 + 6 * source.length_size + source.offset_size)
+    length = 12 + 6 * source.length_size + source.offset_size + SEAL
+    cursor = source.sealed(_address(dataset), length, "an extensible array", b"EAHD")
     if len(growing) != 1:
         cursor.fail("a dataset with this index of chunks must grow along one dimension", found=most)
     array = _Extensible.read(cursor)
@@ -325,7 +328,6 @@ class _Extensible:
 
     @classmethod
     def read(cls, cursor: Cursor) -> _Extensible:
-        cursor.signature(b"EAHD")
         cursor.version("the extensible array", 0)
         cursor.skip(1)
         size, bits, in_index, least, pointers, page_bits = (cursor.uint(1) for _ in range(6))
@@ -351,8 +353,8 @@ class _Extensible:
         supers = 1 + self.bits - (self.least.bit_length() - 1)
         first_super = 2 * (self.pointers.bit_length() - 1)
         addresses = 2 * (self.pointers - 1) + max(0, supers - first_super)
-        index = self.source.cursor(block, 6 + o + self.in_index * self.size + addresses * o)
-        index.signature(b"EAIB")
+        length = 6 + o + self.in_index * self.size + addresses * o + SEAL
+        index = self.source.sealed(block, length, "the first block of an extensible array", b"EAIB")
         index.skip(2 + o)
         found.add(index.take(self.in_index * self.size), 0)
         start = self.in_index
@@ -383,7 +385,7 @@ class _Extensible:
         """Fetch the first data blocks, whose addresses are in the index block, and the secondary blocks behind them."""
         lengths = (self.least << (number + 1) // 2 for number in range(supers) for _ in range(1 << number // 2))
         largest = self._head + max(lengths, default=0) * self.size
-        self.source.expect(_following(index, index.left // self.source.offset_size), largest)
+        self.source.expect(_following(index, (index.left - SEAL) // self.source.offset_size), largest)
 
     @property
     def _head(self) -> int:
@@ -394,26 +396,27 @@ class _Extensible:
         """Return a cursor over the marks of pages, then the addresses of data blocks; and the bytes of marks of one."""
         head = self._head
         marks = ((length >> self.page_bits) + 7) // 8 if length > 1 << self.page_bits else 0
-        size = head + blocks * (marks + self.source.offset_size)
+        size = head + blocks * (marks + self.source.offset_size) + SEAL
         found.walk.visit(address, size)
-        table = self.source.cursor(address, size)
-        table.signature(b"EASB")
+        table = self.source.sealed(address, size, "a block of addresses of an extensible array", b"EASB")
         table.skip(head - 4)
         return table, marks
 
     def _block(self, address: int, start: int, length: int, marks: NDArray[np.uint8], found: _Elements) -> None:
         head = self._head
-        self.source.cursor(address, 4).signature(b"EADB")
         page = 1 << self.page_bits
+        size = head + (length * self.size if length <= page else 0) + SEAL
+        found.walk.visit(address, size)
+        block = self.source.sealed(address, size, _EXTENSIBLE, b"EADB").data
         if length <= page:
-            found.walk.visit(address, head + length * self.size)
-            found.add(self.source.read(address + head, length * self.size), start)
+            found.add(block[head:-SEAL], start)
             return
-        found.walk.visit(address, head)
+        size = page * self.size + SEAL
         for number in np.flatnonzero(marks).tolist():
-            at = address + head + 4 + number * (page * self.size + 4)
-            found.walk.visit(at, page * self.size)
-            found.add(self.source.read(at, page * self.size), start + number * page)
+            at = address + head + SEAL + number * size
+            found.walk.visit(at, size)
+            data = self.source.sealed(at, size, "a page of an extensible array").data
+            found.add(data[:-SEAL], start + number * page)
 
 
 def _following(cursor: Cursor, count: int) -> list[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnizarr.readers.hdf5 import btrees
-from omnizarr.readers.hdf5.source import Cursor, Source
+from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 _COLLECTIONS: Final = 1 << 26  # bytes of global heaps that are kept
 _DEPTH: Final = 64  # levels of indirect blocks, of which each doubles what a heap can hold
@@ -112,6 +112,7 @@ class FractalHeap:
     bits: int
     root: int | None
     rows: int
+    has_seals: bool
 
     def get(self, name: bytes) -> bytes:
         """Return the object with an identifier."""
@@ -157,8 +158,24 @@ class FractalHeap:
         )
         if at + length > size:
             raise self.source.broken(block, "an object of the fractal heap ends after its block", found=length)
-        self.source.cursor(block, 4).signature(b"FHDB")
+        self._check_block(block, size)
         return self.source.read(block + at, length)
+
+    def _check_block(self, block: int, size: int) -> None:
+        """Check a direct block, once. Its checksum is in front of its objects, and counts as zeros."""
+        source = self.source
+        if ("sealed", block) in source.memo:
+            return
+        if not self.has_seals:
+            source.cursor(block, 4).signature(b"FHDB")
+            return
+        cursor = source.cursor(block, size)
+        cursor.signature(b"FHDB")
+        start = 5 + source.offset_size + (self.bits + 7) // 8
+        end = start + SEAL
+        data = b"".join((cursor.data[:start], bytes(SEAL), cursor.data[end:]))
+        source.check_seal(block, data, cursor.data[start:end], "a block of a fractal heap")
+        source.memo["sealed", block] = True
 
     def _direct(self, address: int, rows: int, offset: int) -> tuple[int, int, int]:
         """Return the address of the direct block with an offset, the offset in it, and its size."""
@@ -174,14 +191,19 @@ class FractalHeap:
                     raise source.broken(address, "the fractal heap has no such place", found=offset)
             column = (offset - start) // size
             entry = row * self.width + column
-            head = 5 + source.offset_size + (self.bits + 7) // 8
-            source.cursor(address, 4).signature(b"FHIB")
-            cursor = source.cursor(address + head + entry * source.offset_size, source.offset_size)
+            cursor = self._indirect(address, rows)
+            cursor.skip(1 + source.offset_size + (self.bits + 7) // 8 + entry * source.offset_size)
             child, offset = cursor.defined("a block of the fractal heap"), offset - start - column * size
             if row < direct_rows:
                 return child, offset, size
             address, rows = child, _log2(size) - _log2(self.start_size * self.width) + 1
         raise source.broken(address, "the fractal heap has too many levels")
+
+    def _indirect(self, address: int, rows: int) -> Cursor:
+        """Return a cursor over an indirect block, behind its signature."""
+        source = self.source
+        length = 5 + source.offset_size + (self.bits + 7) // 8 + rows * self.width * source.offset_size + SEAL
+        return source.sealed(address, length, "a block of addresses of a fractal heap", b"FHIB")
 
 
 def fractal(source: Source, address: int) -> FractalHeap:
@@ -194,7 +216,9 @@ def fractal(source: Source, address: int) -> FractalHeap:
     cursor.signature(b"FRHP")
     cursor.version("the fractal heap", 0)
     id_length, filters = cursor.uint(2), cursor.uint(2)
-    cursor.skip(1)
+    of_filters = n + 4 + filters if filters else 0
+    source.sealed(address, len(cursor.data) + of_filters, "a fractal heap", b"FRHP")
+    flags = cursor.uint(1)
     largest = cursor.uint(4)
     cursor.skip(n)
     huge = cursor.address_or_none()
@@ -208,7 +232,9 @@ def fractal(source: Source, address: int) -> FractalHeap:
         cursor.fail("the table of the fractal heap is not valid", found=(width, rows))
     if filters:
         cursor.fail("the fractal heap is compressed, which is not supported", found=f"{filters} bytes of filters")
-    heap = FractalHeap(source, address, id_length, largest, huge, width, start, direct, bits, root, rows)
+    heap = FractalHeap(
+        source, address, id_length, largest, huge, width, start, direct, bits, root, rows, bool(flags & 2)
+    )
     source.memo["heap", address] = heap
     return heap
 

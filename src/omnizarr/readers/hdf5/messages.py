@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnizarr.readers.hdf5 import heaps
-from omnizarr.readers.hdf5.source import Cursor, Source
+from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 DATASPACE, LINK_INFO, DATATYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08
 FILTERS, ATTRIBUTE, SHARED_TABLE, CONTINUATION, SYMBOL_TABLE = 0x0B, 0x0C, 0x0F, 0x10, 0x11
@@ -131,23 +131,24 @@ def _new(source: Source, cursor: Cursor) -> list[tuple[Message, int]]:
     cursor.skip((16 if flags & 32 else 0) + (4 if flags & 16 else 0))
     size = cursor.uint(1 << (flags & 3))
     walk = source.visits("an object header")
-    blocks = [(cursor.address + cursor.at, size)]
+    title, signature, skipped = "an object header", b"OHDR", cursor.at
+    blocks = [(cursor.address, skipped + size + SEAL)]
     found: list[tuple[Message, int]] = []
-    for number, (start, whole) in enumerate(blocks):
+    for start, whole in blocks:
         walk.visit(start, whole)
-        at, length = start, whole
-        if number:
-            at, length = start + 4, whole - 8
-            source.cursor(start, 4).signature(b"OCHK")
-        block = source.cursor(at, length)
-        head = 6 if flags & 4 else 4
-        while block.left >= head:
+        block = source.sealed(start, whole, title, signature)
+        block.at = skipped
+        head, end = 6 if flags & 4 else 4, whole - SEAL
+        while block.at + head <= end:
             kind, length_here, own = block.unpack(_SHORT)
             order = block.uint(2) if flags & 4 else None
-            place = at + block.at
+            place = start + block.at
+            if block.at + length_here > end:
+                block.fail("a message ends after its object header", found=length_here, expected=end - block.at)
             found.append((Message(kind, place, block.take(length_here), order), own))
             if kind == CONTINUATION:
                 _continue(found[-1][0], source, blocks)
+        title, signature, skipped = "a part of an object header", b"OCHK", 4
     return found
 
 
@@ -191,8 +192,8 @@ def in_shared_heap(cursor: Cursor, kind: int) -> bytes:
         cursor.fail("the file has no table of shared messages")
     o = source.offset_size
     count: int = source.memo.get("shared indexes", 0)
-    table = source.cursor(source.shared, 4 + count * (14 + 2 * o))
-    table.signature(b"SMTB")
+    length = 4 + count * (14 + 2 * o) + SEAL
+    table = source.sealed(source.shared, length, "the table of shared messages", b"SMTB")
     for _ in range(count):
         table.skip(2)
         kinds = table.uint(2)

@@ -14,8 +14,11 @@ NO_VARIABLE: Final = "This is a netCDF dimension but not a netCDF variable"
 NON_COORDINATE: Final = "_nc4_non_coord_"
 """Prefix of the name of a variable that has the name of a dimension without being its coordinate."""
 
+REFERENCES: Final = "REFERENCE_LIST"
+"""The attribute of a dimension scale with all datasets that it belongs to."""
+
 _MARKS: Final = frozenset(
-    {"REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", "_Netcdf4Dimid", "_nc3_strict"}
+    {REFERENCES, "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", "_Netcdf4Dimid", "_nc3_strict"}
 )
 _OF_SCALES: Final = frozenset({"CLASS", "NAME"})
 _SCALE: Final = "DIMENSION_SCALE"

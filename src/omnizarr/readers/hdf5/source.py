@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.codecs import checksums
 from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError, Remedy
 from omnizarr.stores.manifests.file import FIRST, File
 
@@ -38,6 +39,8 @@ _TASKS: Final = 1024  # that `together` does side by side
 _SHORT: Final = 256  # bytes of a message that are compared with others
 _MOST_PARSED: Final = 4096
 _UNDEFINED: Final = b"\xff" * 8
+SEAL: Final = 4
+"""Bytes of a checksum of metadata."""
 _ROUNDS: Final = 64  # after which it does them one after the other
 
 
@@ -94,6 +97,8 @@ class Source:
     def read(self, address: int, length: int) -> bytes:
         """Return bytes at an address. Raises MetadataError if they are not all in the file."""
         start = self._checked(address, length)
+        if not length:
+            return b""
         number, skip = divmod(start, _BLOCK)
         if length >= _BLOCK:
             return self._read_large(start, start + length)
@@ -195,6 +200,27 @@ class Source:
     def cursor(self, address: int, length: int) -> Cursor:
         """Return a cursor over bytes at an address."""
         return Cursor(self, address, self.read(address, length))
+
+    def sealed(self, address: int, length: int, title: str, signature: bytes = b"") -> Cursor:
+        """Return a cursor over a structure of which the last four bytes are the checksum of the others.
+
+        The signature comes first, and the cursor is behind it. Raises MetadataError if either is wrong.
+        """
+        cursor = Cursor(self, address, self.read(address, length))
+        cursor.signature(signature)
+        self.check_seal(address, cursor.data[:-SEAL], cursor.data[-SEAL:], title)
+        return cursor
+
+    def check_seal(self, address: int, data: bytes, seal: bytes, title: str) -> None:
+        """Raise MetadataError if `seal` is not the checksum of the bytes of a structure."""
+        found = checksums.quick_lookup3()(data)
+        if found != int.from_bytes(seal, "little"):
+            raise self.broken(
+                address,
+                f"the checksum of {title} is wrong: some of its bytes have changed",
+                found=f"0x{found:08x}",
+                expected=f"0x{int.from_bytes(seal, 'little'):08x}",
+            )
 
     def head(self, address: int, length: int) -> Cursor:
         """Return a cursor over bytes at an address; fewer, if the file ends before."""

@@ -7,293 +7,24 @@ of xarray do. What cannot be shown is in `HDF5Store.notes`, by name.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from omnizarr.errors import MetadataError, OmnizarrError, ReadOnlyError
-from omnizarr.model import JSON, dimensions
-from omnizarr.readers.hdf5 import arrays, datasets, elements, groups, jsonform, naming
 from omnizarr.readers.hdf5.arrays import Shown
-from omnizarr.readers.hdf5.attributes import Attribute
+from omnizarr.readers.hdf5.contents import DOCUMENT, Contents, View
 from omnizarr.readers.hdf5.file import File
-from omnizarr.readers.hdf5.forms import Unshown
-from omnizarr.readers.hdf5.messages import Header
-from omnizarr.readers.hdf5.naming import Marks
-from omnizarr.readers.hdf5.outside import Files
-from omnizarr.readers.hdf5.source import reason
 from omnizarr.readers.hdf5.superblock import SIGNATURE
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Buffers, Store, is_key
+from omnizarr.stores.base import Buffer, Buffers, Store
 from omnizarr.stores.kinds import Place
 from omnizarr.stores.manifests import file as files
 from omnizarr.stores.manifests import opening
 from omnizarr.stores.manifests.store import ManifestStore
 
-DOCUMENT: Final = "zarr.json"
+_DOCUMENTS: Final = (DOCUMENT, ".zarray", ".zattrs", ".zgroup")
 _STARTS: Final = (0, 512, 1024, 2048)  # where a file is looked for, behind what others put before it
 _HEAD: Final = _STARTS[-1] + len(SIGNATURE)
-
-
-@dataclass(slots=True)
-class _Node:
-    """An object of the file.
-
-    Attributes
-    ----------
-    path : str
-        Its own path in the file.
-    header : Header
-    values : dict
-        Of its attributes, each with its elements.
-    marks : Marks or None
-        Of a dataset.
-    """
-
-    path: str
-    header: Header
-    values: dict[str, tuple[Attribute, NDArray[Any]]] = field(default_factory=dict)
-    marks: Marks | None = None
-
-
-class _Contents:
-    """What a file contains, as documents and manifests."""
-
-    def __init__(self, file: File, known: dict[str, files.File] | None) -> None:
-        self.file = file
-        self.outside = Files(file, known)
-        self.notes: list[str] = []
-        self.documents: dict[str, bytes] = {}
-        self.manifests: dict[str, Any] = {}
-        self.made: dict[str, Shown] = {}
-        self.typed: dict[str, dict[str, Any]] = {}
-        self.broken: dict[str, MetadataError] = {}
-        self._known: dict[int, tuple[dict[str, bytes], Shown, dict[str, Any]] | None] = {}
-        if not groups.is_group(file.root):
-            raise file.source.broken(file.root.address, "the root of the file is not a group")
-        paths = file.paths()
-        self._own = paths
-        found = file.source.together([partial(self._node, address, path) for address, path in paths.items()])
-        self._nodes: dict[int, _Node] = {}
-        for address, (node, notes) in zip(paths, found, strict=True):
-            self._nodes[address] = node
-            self.notes += notes
-        self.is_netcdf = naming.PROPERTIES in self._nodes[file.root.address].values or any(
-            each.marks is not None and each.marks.is_scale for each in self._nodes.values()
-        )
-        self._scales = {
-            each.marks.number: naming.plain(each.path)
-            for each in self._nodes.values()
-            if each.marks is not None and each.marks.is_scale and each.marks.number is not None
-        }
-        self._dimension_paths = {
-            each.path for each in self._nodes.values() if each.marks is not None and each.marks.is_scale
-        }
-        for node in self._nodes.values():
-            if groups.is_group(node.header):
-                self._show_group(node)
-
-    def name_of(self, address: int) -> str:
-        """Return the path of an object, with a slash; "" if it has none."""
-        path = self._own.get(address)
-        return "" if path is None else f"/{path}"
-
-    def _node(self, address: int, path: str) -> tuple[_Node, list[str]]:
-        """Return an object, and what of it cannot be read."""
-        header = self.file.header(address)
-        node = _Node(path, header)
-        notes: list[str] = []
-        listed, broken = self.file.sound_attributes(header)
-        for name, error in broken:
-            what = f"the attribute {name!r}" if name else "some of its attributes"
-            notes.append(f"/{path}: {what} cannot be read: {reason(error)}")
-        for each in listed:
-            try:
-                value = elements.values(self.file.source, each.datatype, each.raw, self.name_of)
-                value = value if each.dataspace.shape is None else elements.shaped(value, each.dataspace.shape)
-                node.values[each.name] = each, value
-            except (MetadataError, ValueError, TypeError) as error:
-                notes.append(f"/{path}: the attribute {each.name!r} cannot be read: {reason(error)}")
-        if datasets.is_dataset(header):
-            node.marks = naming.marks({name: _single(value) for name, (_, value) in node.values.items()})
-        return node, notes
-
-    # -- groups -------------------------------------------------------------------------
-
-    def _show_group(self, node: _Node) -> None:
-        try:
-            links = self.file.links(node.header)
-        except MetadataError as error:
-            self._break(node.path, error)
-            return
-        attributes, typed = self._attributes(node, None)
-        document: dict[str, JSON] = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-        if node.path and not is_key(node.path):
-            self.notes.append(f"/{node.path}: not shown, because a path in Zarr cannot be of this form")
-            return
-        self.documents[f"{node.path}/{DOCUMENT}" if node.path else DOCUMENT] = arrays.rendered(document)
-        self.typed[node.path] = typed
-        for link in links.values():
-            self._show_link(node, link)
-
-    def _break(self, path: str, error: Exception) -> None:
-        """Note that an object is broken, so that its path gives the error, and all others are shown."""
-        self.notes.append(f"/{path}: not shown: it cannot be read: {reason(error)}")
-        known = error if isinstance(error, MetadataError) else None
-        fields = {} if known is None else {name: getattr(known, name) for name in MetadataError.FIELDS}
-        source = self.file.source
-        fields |= {"store": repr(source.store), "key": source.key, "path": path}
-        fields["remedy"] = (
-            fields.get("remedy") or "everything else in the file can be read; the notes of info name this"
-        )
-        self.broken[path] = MetadataError(str(error) if known is None else known.message, **fields)
-
-    def _show_link(self, group: _Node, link: groups.Link) -> None:
-        path = f"{group.path}/{link.name}" if group.path else link.name
-        header: Header | None = None
-        if link.kind == "external":
-            self.notes.append(f"/{path}: not shown: it leads to {link.target!r} in the file {link.file!r}")
-            return
-        if link.kind == "other":
-            self.notes.append(f"/{path}: not shown: a link of an unknown kind")
-            return
-        try:
-            header = self.file.follow(group.header, link.name)
-        except MetadataError as error:
-            self._break(path, error)
-            return
-        if header is None:
-            if link.kind == "soft":
-                self.notes.append(f"/{path}: not shown: it leads to {link.target!r}, which does not exist")
-            return
-        node = self._nodes.get(header.address)
-        if node is None:
-            self.notes.append(f"/{path}: not shown: the object has no path")
-        elif groups.is_group(header):
-            if node.path != path:
-                self.notes.append(f"/{path}: not shown: another name of the group /{node.path}")
-        elif node.marks is not None:
-            self._show_array(node, path)
-        else:
-            self.notes.append(f"/{path}: not shown: a named datatype, which has no elements")
-
-    # -- datasets -----------------------------------------------------------------------
-
-    def _show_array(self, node: _Node, path: str) -> None:
-        marks = node.marks
-        if marks is None or marks.is_dimension_only:
-            return
-        shown_path = f"{path.rpartition('/')[0]}/{naming.plain(path)}".lstrip("/")
-        if not is_key(shown_path):
-            self.notes.append(f"/{path}: not shown, because a path in Zarr cannot be of this form")
-            return
-        address = node.header.address
-        if address not in self._known:
-            self._known[address] = self._array(node)
-        known = self._known[address]
-        if known is None:
-            if node.path in self.broken:
-                self.broken.setdefault(shown_path, self.broken[node.path])
-            if node.path != path:
-                self.notes.append(f"/{path}: not shown: another name of /{node.path}")
-            return
-        documents, shown, self.typed[shown_path] = known
-        self.documents |= {f"{shown_path}/{name}": text for name, text in documents.items()}
-        if shown.manifest is not None:
-            self.manifests[shown_path] = shown.manifest
-        else:
-            self.made[shown_path] = shown
-
-    def _array(self, node: _Node) -> tuple[dict[str, bytes], Shown, dict[str, Any]] | None:
-        try:
-            dataset = self.file.dataset(node.header)
-            shown = arrays.show(dataset, self.name_of, self.outside)
-        except (OmnizarrError, ValueError, TypeError) as error:
-            self._break(node.path, error)
-            return None
-        if isinstance(shown, Unshown):
-            self.notes.append(f"/{node.path}: not shown: {shown.reason}")
-            return None
-        labels = dataset.datatype.labels
-        if labels and not dataset.datatype.is_bool:
-            listed = ", ".join(f"{name} = {value}" for name, value in list(labels.items())[:20])
-            self.notes.append(f"/{node.path}: shown as numbers, of which the file names some: {listed}")
-        if shown.is_json:
-            self.notes.append(f"/{node.path}: shown as JSON texts, because Zarr has no such data type")
-        document = shown.document
-        attributes, typed = self._attributes(node, shown.dtype)
-        names = self._dimensions(node, len(shown.grid))
-        if shown.is_v2:
-            if all(name is not None for name in names):
-                attributes[dimensions.ATTRIBUTE] = names
-            return {".zarray": arrays.rendered(document), ".zattrs": arrays.rendered(attributes)}, shown, typed
-        document["attributes"] = attributes
-        if any(name is not None for name in names):
-            document["dimension_names"] = names
-        return {DOCUMENT: arrays.rendered(document)}, shown, typed
-
-    def _dimensions(self, node: _Node, rank: int) -> list[JSON]:
-        marks = node.marks
-        names: list[JSON] = [None] * rank
-        if marks is None:
-            return names
-        if marks.scales:
-            names = [None if path is None else self._dimension(node, path.strip("/")) for path in marks.scales]
-        elif marks.numbers:
-            names = [self._scales.get(number) for number in marks.numbers]
-        elif marks.is_scale and rank == 1:
-            names = [naming.plain(node.path)]
-        elif marks.labels:
-            names = [each or None for each in marks.labels]
-        return (names + [None] * rank)[:rank]
-
-    def _dimension(self, node: _Node, scale: str) -> str:
-        """Return the name of a dimension: its path, if a nearer one has its name."""
-        name, group = naming.plain(scale), node.path
-        while group:
-            group = group.rpartition("/")[0]
-            nearest = f"{group}/{name}" if group else name
-            if nearest in self._dimension_paths:
-                return name if nearest == scale else f"/{scale}"
-        return name
-
-    def _attributes(self, node: _Node, dtype: np.dtype[Any] | None) -> tuple[dict[str, JSON], dict[str, Any]]:
-        found: dict[str, JSON] = {}
-        typed: dict[str, Any] = {}
-        for name, (attribute, value) in node.values.items():
-            if naming.is_hidden(attribute, node.marks):
-                continue
-            try:
-                found[_text(name)] = _clean(
-                    jsonform.of_attribute(value, attribute, is_netcdf=self.is_netcdf, dtype=dtype)
-                )
-                typed[_text(name)] = jsonform.typed(value, attribute)
-            except (ValueError, TypeError, OverflowError) as error:
-                self.notes.append(f"/{node.path}: the attribute {name!r} is not shown: {error}")
-        return found, typed
-
-
-def _single(value: Any) -> Any:
-    return value.ravel()[0] if isinstance(value, np.ndarray) and value.ndim == 0 and value.size else value
-
-
-def _text(text: str) -> str:
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
-
-
-def _clean(value: JSON) -> JSON:
-    """Return a value whose texts are all Unicode."""
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, list):
-        return [_clean(each) for each in value]
-    if isinstance(value, dict):
-        return {_text(name): _clean(each) for name, each in value.items()}
-    return value
 
 
 class Documents(Mapping[str, Buffer]):
@@ -397,6 +128,55 @@ class Documents(Mapping[str, Buffer]):
         return len(self._documents) + sum(len(self._stored(path)) for path in self._made)
 
 
+class _OfContents(Mapping[str, Buffer]):
+    """Documents and chunks, found in the file when they are asked for."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._shown: tuple[View, Documents] | None = None
+
+    def _of(self, view: View) -> Documents:
+        if self._shown is None or self._shown[0] is not view:
+            self._shown = view, Documents(view.documents, view.made, view.broken)
+        return self._shown[1]
+
+    def _at(self, key: str) -> Documents:
+        """Return documents and chunks of which one is that of a key, if there is one."""
+        path, _, name = key.rpartition("/")
+        return self._of(self._contents.at(path if name in _DOCUMENTS else self._contents.dataset_above(key) or ""))
+
+    def __getitem__(self, key: str) -> Buffer:
+        return self._at(key)[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._at(str(key))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._of(self._contents.whole()))
+
+    def __len__(self) -> int:
+        return len(self._of(self._contents.whole()))
+
+
+class _Manifests(Mapping[str, Any]):
+    """Where chunks of arrays lie, found when they are asked for."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    def __getitem__(self, path: str) -> Any:
+        return self._contents.at(path).manifests[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._contents.at(str(path)).manifests
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents.whole().manifests)
+
+    def __len__(self) -> int:
+        return len(self._contents.whole().manifests)
+
+
 class HDF5Store(ManifestStore):
     """A read-only store of an HDF5 or netCDF-4 file. It needs no library for HDF5, and takes no lock.
 
@@ -429,21 +209,41 @@ class HDF5Store(ManifestStore):
     def __init__(
         self, store: Store, key: str, file: files.File | None = None, known: dict[str, files.File] | None = None
     ) -> None:
-        contents = _Contents(File(store, key, file), known)
-        # What read the documents reads the chunks, so both are of one version.
-        documents = Documents(contents.documents, contents.made, contents.broken)
-        super().__init__(documents, contents.manifests, contents.outside.listed)
-        self._outside = contents.outside
-        self._typed = contents.typed
-        self.notes = tuple(contents.notes)
+        self._contents = contents = Contents(File(store, key, file), known)
+        # What reads the documents reads the chunks, so both are of one version.
+        super().__init__(_OfContents(contents), {}, contents.outside.listed)
+        self._manifests = _Manifests(contents)
 
     def attributes_of(self, path: str) -> dict[str, Any] | None:
         """Return the attributes of a node with their types: texts, numbers and vectors of NumPy, lists of texts."""
-        return self._typed.get(path)
+        return self._contents.at(path).typed.get(path)
+
+    def about_node(self, path: str) -> Mapping[str, Any]:
+        """Return the format, and what of an object is not shown. Only that is read."""
+        notes = [note for note in self._contents.at(path).notes if note.startswith(f"/{path}: ")]
+        return {"format": self.format, **({"notes": list(dict.fromkeys(notes))} if notes else {})}
+
+    def _all_notes(self) -> tuple[str, ...]:
+        return tuple(self._contents.whole().notes)
+
+    def _above(self, key: str) -> Iterator[str]:
+        path = self._contents.dataset_above(key)
+        if path is not None and path in self._manifests:
+            yield path
+
+    def _directory(self, prefix: str) -> Sequence[str]:
+        """Return documents without reading the whole file, if they are those of an array, below which are none."""
+        path = self._contents.dataset_above(f"{prefix}{DOCUMENT}")
+        view = None if path is None else self._contents.at(path)
+        if view is None or path not in view.manifests:
+            return super()._directory(prefix)
+        return (
+            [] if prefix != f"{path}/" else [key for name in _DOCUMENTS if (key := f"{path}/{name}") in view.documents]
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         file = self._files[0]
-        return HDF5Store, (file.store, file.key, file, self._outside.known)
+        return HDF5Store, (file.store, file.key, file, self._contents.outside.known)
 
     def __repr__(self) -> str:
         return f"HDF5Store({self.place!r})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from omnizarr.errors import MetadataError
-from omnizarr.readers.hdf5.source import Cursor, Source
+from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
@@ -70,6 +70,7 @@ def _old(cursor: Cursor, version: int) -> tuple[int, None]:
 
 def _new(cursor: Cursor) -> tuple[int, int | None]:
     _widths(cursor)
+    cursor.source.sealed(0, 12 + 4 * cursor.source.offset_size + SEAL, "the superblock", SIGNATURE)
     cursor.skip(1)
     base = cursor.address_or_none() or 0
     extension = cursor.address_or_none()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from omnizarr.readers.hdf5 import heaps
 from omnizarr.readers.hdf5.datasets import Dataset
-from omnizarr.readers.hdf5.source import Cursor, decode
+from omnizarr.readers.hdf5.source import SEAL, Cursor, decode
 
 _RANK: Final = 32
 _BLOCKS: Final = 1 << 16  # blocks of a selection that are listed one by one
@@ -95,6 +95,7 @@ def read(dataset: Dataset) -> list[Mapping]:
     if layout.address is None:
         return []
     cursor = Cursor(source, layout.address, bytes(heaps.global_heap(source).get(layout.address, layout.number)))
+    source.check_seal(layout.address, cursor.data[:-SEAL], cursor.data[-SEAL:], "the mappings of a virtual dataset")
     version = cursor.uint(1)
     if version > 1:
         raise Unsupported(f"its list of mappings has a later version, {version}")

@@ -180,8 +180,7 @@ class ManifestStore(PartStore):
     """
 
     _Place = _Chunk
-    notes: tuple[str, ...] = ()
-    """What of the files is not shown, or is shown as something else, by name. A reader sets it."""
+    _notes: tuple[str, ...] = ()
     format: str = ""
     """The format of the files, if a reader has made the store."""
 
@@ -194,7 +193,7 @@ class ManifestStore(PartStore):
         name: str = "",
     ) -> None:
         self._documents = MemoryStore(documents, read_only=True)
-        self._manifests = dict(manifests)
+        self._manifests: Mapping[str, AnyManifest | Loader] = dict(manifests)
         self._lengths = frozenset(map(len, self._manifests))
         self._files = files if _are_files(files) else [*map(_as_file, files)]
         self._name = name
@@ -202,6 +201,18 @@ class ManifestStore(PartStore):
         self._tables: dict[str, Table] = {}
         self._known: tuple[tuple[str, int, int, int, int], ...] = ()
         self._below: Mapping[str, Sequence[str]] | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the files is not shown, or is shown as something else, by name. A reader sets it."""
+        return self._all_notes()
+
+    @notes.setter
+    def notes(self, notes: tuple[str, ...]) -> None:
+        self._notes = notes
+
+    def _all_notes(self) -> tuple[str, ...]:
+        return self._notes
 
     @property
     def files(self) -> Sequence[File]:
