@@ -172,7 +172,10 @@ REFERENCES: Final = Kind(
 ICECHUNK: Final = Kind(
     "an Icechunk repository",
     "remote.icechunk",
-    schemes=("icechunk", *(f"icechunk+{name}" for name in ("file", "s3", "s3a", "gs", "gcs", "az", "abfs"))),
+    schemes=(
+        "icechunk",
+        *(f"icechunk+{name}" for name in ("file", "s3", "s3a", "gs", "gcs", "az", "abfs", "http", "https")),
+    ),
     markers=(("refs/branch.main/ref.json", b""), ("repo", b"ICE\xf0\x9f\xa7\x8aCHUNK")),
     remedy="open it as icechunk:///path@main, or icechunk+s3://bucket/path@main",
 )

@@ -17,7 +17,7 @@ URLs, and the module that documents each:
 ``reference://``, ``reference::URL``       references of Kerchunk, as in fsspec            `references`
 ``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 ``icechunk:///path@main``                  a branch, tag or snapshot of an Icechunk repository   `icechunk`
-``icechunk+s3://bucket/path@main``         the same, in S3 (``gs``, ``az``)                      `icechunk`
+``icechunk+s3://bucket/path@main``         the same, in S3 (``gs``, ``az``, ``https``)           `icechunk`
 =========================================  ====================================================  ============
 """
 

@@ -185,7 +185,7 @@ def test_killed_conversion_leaves_no_commit(source, place, url, calls):
     code = f"""
 import os, signal
 import omnizarr
-from omnizarr.stores.remote import icechunk
+from omnizarr.stores.remote import icechunk_writing as icechunk
 number = 0
 real = icechunk.SessionStore.set
 def set(self, key, value):
@@ -207,7 +207,7 @@ omnizarr.convert({str(source)!r}, {url!r}, overwrite=True)
 
 def test_commits_of_others_meanwhile(source, place, url, monkeypatch):
     omnizarr.convert(source, url, message="good")
-    from omnizarr.stores.remote.icechunk import Session
+    from omnizarr.stores.remote.icechunk_writing import Session
 
     real = Session.commit
 

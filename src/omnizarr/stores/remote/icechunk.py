@@ -1,4 +1,4 @@
-"""Repositories of Icechunk: the hierarchy of a branch, a tag or a snapshot.
+"""Repositories of Icechunk, to be read: the hierarchy of a branch, a tag or a snapshot.
 
 ===========================================  ==============================================================
 ``icechunk:///data/repo@main``               the newest snapshot of a branch, in a directory of this machine
@@ -6,77 +6,90 @@
 ``icechunk:///data/repo@NTDJRYYHDNWY6YY79A50``   a snapshot
 ``icechunk:///data/repo@main/ocean/temp``    a node
 ``icechunk+s3://bucket/repo@main``           the same in S3; also ``gs``, ``az``
+``icechunk+https://host/repo@main``          the same on a web server
 ``/data/repo``, ``icechunk:///data/repo``    the branch main
 ===========================================  ==============================================================
 
 An ``@`` in the path of the repository is written ``%40``. If a branch and a tag have the same name, write
 ``@branch:NAME`` or ``@tag:NAME``.
 
-The package icechunk reads documents, manifests and chunks. What is opened never changes: it is the snapshot that the
-branch had then. Virtual chunks are read only from containers that the user allows; see `omnizarr.stores.trust`.
+`icechunk_objects` reads the files of a repository, of both versions of the format, without the package icechunk, which
+writes (`icechunk_writing`). What is opened never changes: it is the snapshot that the branch had then. Chunks are read
+as those of other formats are, in ranges of files. Virtual chunks are read only from containers that the user allows;
+see `omnizarr.stores.trust`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import (
-    ConflictError,
     Function,
-    InvalidKeyError,
-    MissingDependencyError,
     NotRepresentableError,
     OmnizarrError,
     ReadOnlyError,
     Remedy,
+    StaleError,
     StorageOption,
     StoreAccessError,
     StoreError,
+    StoreLimitError,
 )
-from omnizarr.stores import failures, kinds, trust, verbs
-from omnizarr.stores.base import Buffer, Features, Listing, Span, Store, answers, as_prefix, check_key, listing
-from omnizarr.stores.local import filelocks
-from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores import kinds, trust, verbs
+from omnizarr.stores.base import Buffer, Features, Listing, Store, answers, as_prefix, is_key, listing
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.manifests.file import File
+from omnizarr.stores.manifests.manifest import NOT_STORED
+from omnizarr.stores.manifests.places import Columns, Name
+from omnizarr.stores.manifests.targets import Reference, Target, TargetStore
 from omnizarr.stores.redaction import redact
-from omnizarr.stores.remote import object_urls
-from omnizarr.stores.remote.zarr_python import ZarrPythonStore
+from omnizarr.stores.remote import icechunk_config, object_urls
+from omnizarr.stores.remote import icechunk_objects as objects
+from omnizarr.stores.remote.icechunk_config import Container
+from omnizarr.stores.remote.icechunk_objects import DOCUMENT, Manifest, ManifestRef, Refs, Snapshot, Virtual
+from omnizarr.stores.remote.icechunk_tables import SPEC
+from omnizarr.stores.remote.reference_targets import whole_machine
 from omnizarr.stores.urls import parse as urls
 from omnizarr.stores.urls import scheme_of
-from omnizarr.support import extras, suggestions
+from omnizarr.support import suggestions
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.memo import Weighed
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    import numpy as np
+    from numpy.typing import NDArray
 
     from omnizarr.stores.kinds import Place
-
-T = TypeVar("T")
-_List = list  # within the class, `list` is a method
+    from omnizarr.stores.remote import object as object_stores
+else:
+    np = Lazy("numpy")
+    object_stores = Lazy("omnizarr.stores.remote.object")
 
 SCHEME: Final = "icechunk"
 MAIN: Final = "main"
-_SERVICES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az"}
+_SERVICES: Final = {
+    "s3": "s3",
+    "s3a": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "az": "az",
+    "abfs": "az",
+    "http": "http",
+    "https": "https",
+}
+_ON_SERVERS: Final = frozenset({"http", "https"})
 _KINDS: Final = ("branch", "tag", "snapshot")
 _MOST_NAMES: Final = 20
-_PARTS: Final = frozenset({"refs", "snapshots", "manifests", "chunks", "transactions", "config.yaml"})
-"""What a repository consists of, in a bucket."""
-_MAGIC: Final = "ICE\U0001f9caCHUNK".encode()
-_VERSION_AT: Final = len(_MAGIC) + 24
-"""Where the version of the format is in each file of a repository, behind the name of the program that wrote it."""
-_SAME_SHAPE: Final = Remedy("convert with chunks of one shape: {chunks}", chunks=(100, 100))
-_is_snapshot = re.compile("[0-9A-HJKMNP-TV-Z]{20}").fullmatch
-_is_zarr_key = re.compile(r"(?:.*/)?(?:zarr\.json|c(?:/[0-9]+)*)", re.DOTALL).fullmatch
-_unauthorized = re.compile(r"resolves to the url prefix (\S+?), to be able").search
-_uncontained = re.compile(r"can handle the chunk location \((.*?)\)", re.DOTALL).search
-_is_absent = re.compile(r"ref not found|invalid ref name|snapshot not found|object not found|not found").search
+_MOST_CONFIG: Final = 1 << 20
+_MOST_KEPT: Final = 256 << 20
+_AT_A_TIME: Final = 16
+_LOCAL: Final = frozenset({"file", "local"})
 _WRITING: Final = Remedy(
     "write a copy in one commit: {convert}", convert=Function("(source, 'icechunk:///repo@main', message=...)")
 ) | Remedy("open the store of an icechunk session, Repository.writable_session(branch).store, and commit that session")
@@ -91,9 +104,9 @@ class Address:
 
     Attributes
     ----------
-    service : {"file", "s3", "gs", "az"}
+    service : {"file", "s3", "gs", "az", "http", "https"}
     bucket : str
-        Empty for directories.
+        Or the host of a web server; empty for directories.
     path : str
         Of the repository: absolute, or in its bucket.
     ref : str
@@ -125,8 +138,14 @@ class Address:
             raise StoreError(
                 "no repository of Icechunk is at such a place",
                 found=redact(url),
-                expected=", ".join(f"{SCHEME}+{name}://bucket/repo@main" for name in ("s3", "gs", "az")),
+                expected=", ".join(f"{SCHEME}+{name}://bucket/repo@main" for name in ("s3", "gs", "az", "https")),
                 remedy=f"a directory is {SCHEME}:///path@main",
+            )
+        if service in _ON_SERVERS and "@" in rest.partition("/")[0]:
+            raise StoreError(
+                "name and password of a web server are no part of the URL of a repository",
+                found=redact(url),
+                remedy=Remedy("pass headers: {headers}", headers=StorageOption({"Authorization": "..."})),
             )
         before, _, behind = rest.partition("@")
         ref, _, within = behind.partition("/")
@@ -181,24 +200,8 @@ def _directory(text: str) -> str:
 # -- repositories ---------------------------------------------------------------------------
 
 
-def package() -> Any:
-    """Return the package icechunk. Raises MissingDependencyError if it is not installed."""
-    is_ours = SCHEME not in sys.modules
-    try:
-        module: Any = import_module("icechunk")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"repositories of Icechunk need the package 'icechunk', which cannot be imported ({error})",
-            remedy=extras.remedy("icechunk"),
-        ) from error
-    if is_ours and not os.environ.get("ICECHUNK_LOG"):
-        # It warns of directories whenever one is opened, also to be read.
-        module.set_logs_filter("error")
-    return module
-
-
 class Repository:
-    """A repository, opened.
+    """A repository, to be read.
 
     Parameters
     ----------
@@ -206,176 +209,40 @@ class Repository:
     options : mapping of str to object
         As for the object store that it is in: see `omnizarr.stores.remote.object_urls`; and `references`, which says
         from where virtual chunks may be read.
-    create : bool
-        Whether to create it, if there is none.
     """
 
-    def __init__(self, address: Address, options: Mapping[str, Any], *, create: bool = False) -> None:
+    def __init__(self, address: Address, options: Mapping[str, Any]) -> None:
         self.address = address
-        self.is_new = False
-        self._options = {name: value for name, value in options.items() if name != "references"}
-        self._trust = trust.of(options.get("references"))
-        self._package = package()
-        found = self._package.Repository
-        if not self.is_there(address, options):
-            if not create:
-                raise self._missing()
-            self._check_room()
-            self.is_new = True
-        storage = self.call(lambda: _storage(self._package, address, dict(self._options)))
-        if self.is_new:
-            self.call(lambda: found.create(storage))
-        config = self.call(lambda: found.fetch_config(storage))
-        containers = {} if config is None else config.virtual_chunk_containers or {}
-        allowed = {each.url_prefix: self._credentials(each) for each in containers.values() if self._allows(each)}
-        self._opened = self._open(storage, allowed)
-        escaping = self._escaping(allowed) if allowed and not self._trust.is_complete else set()
-        if escaping:
-            allowed = {prefix: each for prefix, each in allowed.items() if prefix not in escaping}
-            self._opened = self._open(storage, allowed)
+        self.options = {name: value for name, value in options.items() if name != "references"}
+        self.trust = trust.of(options.get("references"))
+        self.files = files_of(address, self.options)
+        self._refs: Refs | None = None
 
-    def _open(self, storage: Any, allowed: Mapping[str, Any]) -> Any:
-        return self.call(
-            lambda: self._package.Repository.open(
-                storage,
-                authorize_virtual_chunk_access=self._package.containers_credentials(allowed) if allowed else None,
-            )
-        )
+    @property
+    def version(self) -> int:
+        """The version of the format. Known after `find`."""
+        return 1 if self._refs is None else 2
 
-    @classmethod
-    def is_there(cls, address: Address, options: Mapping[str, Any]) -> bool:
-        """Return whether there is a repository."""
-        module = package()
-        if address.service == "file" and not kinds.is_repository(address.path):  # asking would make a directory
-            return False
-        given = {name: value for name, value in options.items() if name != "references"}
-        try:
-            return bool(module.Repository.exists(_storage(module, address, given)))
-        except module.IcechunkError as error:
-            raise failure(error, str(address)) from error
-
-    def _version(self) -> int | None:
-        """Return the version of the format if there is a file ``repo``, as from version 2 on; otherwise None."""
-        try:
-            if self.address.service == "file":
-                with open(os.path.join(self.address.place, "repo"), "rb") as file:
-                    head = file.read(_VERSION_AT + 1)
-            else:
-                head = bytes(self._objects().get("repo", (0, _VERSION_AT + 1)) or b"")
-        except (OSError, OmnizarrError):
-            return None
-        return head[_VERSION_AT] if head.startswith(_MAGIC) and len(head) > _VERSION_AT else None
-
-    def _missing(self) -> StoreError:
-        place = self.address.place
-        version = self._version()
-        if version is not None:
-            return StoreError(
-                f"the repository has version {version} of the format of Icechunk, which the package icechunk "
-                f"{self._package.__version__} does not read",
-                store=self.address.base,
-                remedy=f"pip install 'icechunk>={version}'",
-            )
-        is_there = self.address.service == "file" and os.path.exists(place)
-        return StoreError(
-            "there is no repository of Icechunk here"
-            + ("" if is_there or self.address.service != "file" else ", as there is no such directory"),
-            store=self.address.base,
-            expected="a directory with refs, snapshots and manifests" if self.address.service == "file" else None,
-            remedy=Remedy("is the path right? An @ in it is written %40")
-            | Remedy("make a repository: {convert}", convert=Function(f"(source, '{self.address.base}@main')")),
-        )
-
-    def _check_room(self) -> None:
-        """Raise StoreError if something else is where a new repository would be."""
-        place = self.address.place
-        if self.address.service != "file" or not os.path.lexists(place):
-            return
-        if not os.path.isdir(place) or os.listdir(place):
-            raise StoreError(
-                "something else is where the new repository would be",
-                store=self.address.base,
-                remedy="move it away, or choose another place",
-            )
-
-    # -- virtual chunks -------------------------------------------------------------------
-
-    def _allows(self, container: Any) -> bool:
-        """Return whether the user allows to read from a container: by trust, or in the directory of the repository."""
-        prefix = container.url_prefix
-        if self._trust.covers(prefix):
-            return True
-        if scheme_of(prefix) in {"file", "local"}:
-            folder = urls.unquote(urls.urlsplit(prefix).path)
-            return trust.is_inside(_path(folder), self._directories())
-        return trust.is_same_place(prefix, self.address.place) and self._is_same_server(container)
-
-    def _directories(self) -> _List[Any]:
-        own = [os.path.dirname(self.address.place)] if self.address.service == "file" else []
-        return [_path(each) for each in (*own, *self._trust.directories)]
-
-    def _is_same_server(self, container: Any) -> bool:
-        """Return whether a container asks the server of the repository, which gets the same keys."""
-        options = getattr(container.store, "_0", None)
-        own = self._options_of_s3() if self.address.service == "s3" else {}
-        return getattr(options, "endpoint_url", None) in {None, own.get("endpoint_url")}
-
-    def _credentials(self, container: Any) -> Any:
-        if self.address.service != "s3" or not trust.is_same_place(container.url_prefix, self.address.place):
-            return None
-        if not self._is_same_server(container):
-            return None
-        given = self._options_of_s3()
-        if given.get("anonymous"):
-            return self._package.s3_credentials(anonymous=True)
-        if "access_key_id" not in given:
-            return None
-        names = ("access_key_id", "secret_access_key", "session_token")
-        return self._package.s3_credentials(**{name: given[name] for name in names if name in given})
-
-    def _options_of_s3(self) -> dict[str, Any]:
-        return _s3_options(dict(self._options))
-
-    def _escaping(self, allowed: Mapping[str, Any]) -> set[str]:
-        """Return the containers of this machine in which chunks lead elsewhere, by links or by dots."""
-        local = [prefix for prefix in allowed if scheme_of(prefix) in {"file", "local"}]
-        if not local:
-            return set()
-        session = self.call(lambda: self._opened.readonly_session(snapshot_id=self._snapshot(self._opened)[1]))
-        found: set[str] = set()
-        for location in set(self.call(session.all_virtual_chunk_locations)):
-            if scheme_of(location) in {"file", "local"}:
-                path = urls.unquote(urls.urlsplit(location).path)
-                if not trust.is_inside(_path(path), self._directories()):
-                    found.update(prefix for prefix in local if location.startswith(prefix))
-        return found
-
-    def add_containers(self, prefixes: Iterable[str], options: dict[str, Any]) -> None:
-        """Let the repository have virtual chunks below some URLs, from now on, and this object write them."""
-        package, opened = self._package, self._opened
-        config = opened.config
-        known = config.virtual_chunk_containers or {}
-        allowed: dict[str, Any] = {}
-        for prefix in prefixes:
-            allowed[prefix] = None
-            if prefix not in {each.url_prefix for each in known.values()}:
-                store = self.call(lambda prefix=prefix: _container_store(package, prefix, options))  # type: ignore[misc]
-                made = self.call(lambda prefix=prefix, store=store: package.VirtualChunkContainer(prefix, store))  # type: ignore[misc]
-                self.call(lambda made=made: config.set_virtual_chunk_container(made))  # type: ignore[misc]
-        self._opened = self.call(lambda: opened.reopen(config=config, authorize_virtual_chunk_access=allowed or None))
-        self.call(self._opened.save_config)
-
-    # -- references -------------------------------------------------------------------------
-
-    def _snapshot(self, opened: Any) -> tuple[str, str]:
+    def find(self) -> tuple[str, str]:
         """Return what kind of reference the address has, and its snapshot. Raises StoreError if there is none."""
         kind, name = self.address.named()
+        wanted = [each for each in ("branch", "tag") if kind in {None, each}]
+        spellings = list(dict.fromkeys((name, _quoted(name)))) if "/" not in name else []
+        keys = {each: [f"refs/{each}.{text}/ref.json" for text in spellings] for each in wanted}
+        gone = [f"{key}.deleted" for key in keys.get("tag", ())]
+        asked = ["repo", *(key for each in keys.values() for key in each if is_key(key)), *filter(is_key, gone)]
+        answers = dict(verbs.get_many_within(self.files, asked, objects.most_bytes()))
+        values = {asked[at]: value for at, value in answers.items()}
         found: dict[str, str] = {}
-        for each in ("branch", "tag") if kind is None else (kind,):
-            if each != "snapshot":
-                snapshot = self._looked_up(getattr(opened, f"lookup_{each}"), name)
-                if snapshot is not None:
-                    found[each] = snapshot
+        if (whole := values["repo"]) is not None:
+            self._refs = refs = self._told("repo", objects.refs_of, whole)
+            known = {"branch": refs.branches, "tag": refs.tags}
+            found = {each: known[each][name] for each in wanted if name in known[each]}
+        else:
+            for each in wanted:
+                value = next((values[key] for key in keys[each] if values.get(key) is not None), None)
+                if value is not None and not (each == "tag" and any(values.get(key) is not None for key in gone)):
+                    found[each] = self._told(keys[each][0], objects.snapshot_of_ref, value)
         if len(found) > 1:
             raise StoreError(
                 "a branch and a tag have the same name",
@@ -385,329 +252,590 @@ class Repository:
             )
         if found:
             return next(iter(found.items()))
-        if kind in {None, "snapshot"} and _is_snapshot(name):
-            info = self._looked_up(opened.lookup_snapshot, name)
-            if info is not None:
-                return "snapshot", name
+        if kind in {None, "snapshot"} and objects.is_id(name) and self._has_snapshot(name):
+            return "snapshot", name
+        raise self._unknown(name)
+
+    def _has_snapshot(self, name: str) -> bool:
+        return name in self._refs.snapshots if self._refs is not None else self.files.exists(f"snapshots/{name}")
+
+    def _told(self, key: str, parse: Callable[[Any], Any], value: Any) -> Any:
+        try:
+            return parse(value)
+        except OmnizarrError as error:
+            raise error.add(store=self.address.base, key=key)
+
+    def _unknown(self, name: str) -> StoreError:
+        if self._refs is None and not self._is_there():
+            return missing(self.address)
         names = sorted((*self.branches(), *self.tags()))
-        raise StoreError(
+        return StoreError(
             "the repository has no such branch, tag or snapshot",
             store=self.address.base,
             found=name,
-            expected=", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else ""),
+            expected=", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "") or None,
             remedy=suggestions.question(suggestions.near_names(name, names)),
         )
 
-    def _looked_up(self, look: Callable[[str], T], name: str) -> T | None:
-        try:
-            return look(name)
-        except self._package.IcechunkError as error:
-            if _is_absent(_first_line(error)):
-                return None
-            raise self._failure(error) from error
+    def _is_there(self) -> bool:
+        if self.address.service == "file" and not kinds.is_repository(self.address.path):
+            return False
+        return self.files.exists(f"refs/branch.{MAIN}/ref.json") or bool(self.branches() or self.tags())
 
-    def branches(self) -> _List[str]:
-        """Return the names of all branches."""
-        return sorted(map(urls.unquote, self.call(self._opened.list_branches)))
+    def branches(self) -> list[str]:
+        """Return the names of all branches; none if the server of version 1 lists nothing."""
+        return sorted(self._refs.branches) if self._refs is not None else self._listed("branch")
 
-    def spec(self) -> dict[str, str]:
-        """Return the version of the format of a directory; elsewhere, that would take a request."""
-        return {"spec": f"version {self._version() or 1}"} if self.address.service == "file" else {}
+    def tags(self) -> list[str]:
+        """Return the names of all tags; none if the server of version 1 lists nothing."""
+        return sorted(self._refs.tags) if self._refs is not None else self._listed("tag")
 
-    def tags(self) -> _List[str]:
-        """Return the names of all tags."""
-        return sorted(map(urls.unquote, self.call(self._opened.list_tags)))
+    def _listed(self, kind: str) -> list[str]:
+        if self.files.features.listing == "none":
+            return []
+        keys = set(self.files.list_prefix("refs/"))
+        names = (key.removeprefix(f"refs/{kind}.").removesuffix("/ref.json") for key in keys)
+        there = (name for name in names if f"refs/{kind}.{name}/ref.json" in keys)
+        return sorted(urls.unquote(name) for name in there if f"refs/{kind}.{name}/ref.json.deleted" not in keys)
 
-    # -- stores -----------------------------------------------------------------------------
+    @cached_property
+    def containers(self) -> list[Container]:
+        """The containers of virtual chunks, the longest URL first. This may send a request."""
+        if self._refs is not None:
+            return icechunk_config.containers_of(self._refs.containers)
+        value = verbs.get_within(self.files, "config.yaml", _MOST_CONFIG)
+        if value is None:
+            return []
+        found = self._told("config.yaml", icechunk_config.of_yaml, str(value, "utf-8", "replace"))
+        return icechunk_config.containers_of(found)
+
+    @property
+    def endpoint(self) -> str | None:
+        """The server of a bucket of S3, if the user has named one."""
+        if self.address.service != "s3":
+            return None
+        found = object_urls.plain_options("s3", dict(self.options)).get("endpoint")
+        return None if found is None else str(found)
 
     def store(self) -> IcechunkStore:
-        """Return the hierarchy of a snapshot, to be read."""
-        kind, snapshot = self._snapshot(self._opened)
-        session = self.call(lambda: self._opened.readonly_session(snapshot_id=snapshot))
-        return IcechunkStore(self.call(lambda: session.store), self, kind, snapshot)
-
-    def session(self) -> Session:
-        """Return a session that writes to the branch. Raises ReadOnlyError if it is a tag or a snapshot."""
-        kind, name = self.address.named()
-        if self.is_new:
-            if kind in {None, "branch"} and name != MAIN:
-                tip = self.call(lambda: self._opened.lookup_branch(MAIN))
-                self.call(lambda: self._opened.create_branch(name, tip))
-            kind = kind or "branch"
-        else:
-            kind, _ = self._snapshot(self._opened)
-        if kind != "branch":
-            raise ReadOnlyError(
-                f"a {kind} of an Icechunk repository never changes",
-                store=str(self.address),
-                expected="a branch",
-                remedy=f"write to a branch, such as {self.address.base}@{MAIN}",
-            )
-        return Session(self, self.call(lambda: self._opened.writable_session(name)), name)
-
-    def remove(self) -> None:
-        """Remove a repository that was created here, and has no commit and no tag."""
-        tip = self.call(lambda: self._opened.lookup_branch(MAIN))
-        if not self.is_new or self.call(lambda: self._opened.lookup_snapshot(tip)).parent_id is not None:
-            return
-        if self.address.service == "file":
-            shutil.rmtree(self.address.place, ignore_errors=True)
-            return
-        store = self._objects()
-        keys = list(store.list())
-        names = {key.partition("/")[0] for key in keys}
-        snapshots = [key for key in keys if key.startswith("snapshots/")]
-        tips = {self.call(lambda name=name: self._opened.lookup_branch(name)) for name in self.branches()}  # type: ignore[misc]
-        if tips == {tip} and not self.tags() and len(snapshots) == 1 and names <= _PARTS:
-            # What makes it a repository goes first: one that is half removed is none.
-            for key in sorted(keys, key=lambda key: (key.partition("/")[0] != "refs", key)):
-                store.delete(key)
-
-    def _objects(self) -> Store:
-        """Return the objects of a repository in a bucket."""
-        objects = import_module("omnizarr.stores.remote.object")
-        store: Store = objects.ObjectStore.from_url(self.address.place, self._options)
-        return store
-
-    # -- errors -----------------------------------------------------------------------------
-
-    def call(self, function: Callable[[], T]) -> T:
-        """Call a function of icechunk, and raise its errors as errors of omnizarr."""
-        try:
-            return function()
-        except OmnizarrError:
-            raise
-        except Exception as error:
-            raise self._failure(error) from error
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":
-                raise
-            raise self._failure(error) from error
-
-    def _failure(self, error: BaseException) -> OmnizarrError:
-        return failure(error, str(self.address))
+        """Return the hierarchy of a snapshot."""
+        kind, snapshot = self.find()
+        return IcechunkStore(self, kind, snapshot)
 
 
-def _path(text: str) -> Any:
-    return import_module("pathlib").Path(text)
-
-
-def failure(error: BaseException, store: str, key: str = "") -> OmnizarrError:
-    """Return the error of omnizarr for one of icechunk, whose text has many lines."""
-    text = " ".join(str(error).split())
-    if target := _unauthorized(text) or _uncontained(text):
-        if "no virtual chunk container" in text:
-            return StoreAccessError(
-                "a virtual chunk lies outside of the containers of the repository",
-                store=store,
-                key=key or None,
-                found=redact(target[1]),
-                remedy="add a virtual chunk container to the configuration of the repository, if you trust it",
-            )
-        return trust.refused_target(target[1].rstrip(",")).add(store=store, key=key or None)
-    made = failures.translate(error, store, key)
-    made.message = redact(_first_line(error))
-    made.store = store
-    return made
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip(" x|") for line in str(error).splitlines()]
-    first = next(filter(None, lines), type(error).__name__)
-    causes = [line.partition("->")[2].strip() for line in str(error).splitlines() if "->" in line]
-    last = causes[-1] if causes else ""
-    return first if not last or last in first or first in last else f"{first}: {last}"
-
-
-# -- where it is ------------------------------------------------------------------------------
-
-
-def _storage(package: Any, address: Address, options: dict[str, Any]) -> Any:
-    """Return icechunk's storage for an address, with options in the spelling of any library."""
-    path = address.path or None
+def files_of(address: Address, options: Mapping[str, Any]) -> Store:
+    """Return the files of a repository, to be read."""
     if address.service == "file":
         if options:
             message = "storage_options mean nothing to a directory"
             raise StoreError(message, found=sorted(options), remedy="leave them out")
-        return package.local_filesystem_storage(address.path)
-    if address.service == "s3":
-        return package.s3_storage(bucket=address.bucket, prefix=path, **_s3_options(options))
-    config = object_urls.plain_options(address.service, options)
-    if address.service == "gs":
-        return package.gcs_storage(bucket=address.bucket, prefix=path, **_gs_options(config))
-    return package.azure_storage(container=address.bucket, prefix=path or "", **_az_options(config))
+        return LocalStore(address.path, read_only=True)
+    return object_stores.ObjectStore.from_url(address.place, dict(options), read_only=True)
 
 
-def _s3_options(options: dict[str, Any]) -> dict[str, Any]:
-    config = object_urls.plain_options("s3", options)
-    names = {"endpoint": "endpoint_url", "skip_signature": "anonymous"}
-    config = {names.get(name, name): value for name, value in config.items()}
-    endpoint = str(config.get("endpoint_url", ""))
-    hosted = str(config.pop("virtual_hosted_style_request", "")).lower() in {"true", "1"}
-    config["allow_http"] = bool(config.get("allow_http")) or endpoint.startswith("http://")
-    config["force_path_style"] = bool(endpoint) and not hosted
-    if str(config.get("anonymous", "")).lower() in {"true", "1"}:
-        config["anonymous"] = True
+def missing(address: Address) -> StoreError:
+    """Return the error that there is no repository."""
+    is_directory = address.service == "file"
+    is_there = is_directory and os.path.exists(address.place)
+    return StoreError(
+        "there is no repository of Icechunk here"
+        + ("" if is_there or not is_directory else ", as there is no such directory"),
+        store=address.base,
+        expected="a directory with refs, snapshots and manifests" if is_directory else None,
+        remedy=Remedy("is the path right? An @ in it is written %40")
+        | Remedy("make a repository: {convert}", convert=Function(f"(source, '{address.base}@main')")),
+    )
+
+
+_is_special = re.compile(r"[\x00-\x20\x7f-\U0010ffff%\\{^}`\]\">\[~<#|*?]").search
+
+
+def _quoted(name: str) -> str:
+    """Return a name as the file of a branch has it, where icechunk writes special characters in percent."""
+    return "".join(urls.quote(each, safe="") if _is_special(each) else each for each in name)
+
+
+# -- where chunks lie -------------------------------------------------------------------------
+
+
+class _Tree:
+    """The keys of a snapshot: documents, and where chunks lie. Pickled, it is read again."""
+
+    def __init__(self, files: Store, name: str) -> None:
+        self._files, self._name = files, name
+        self._start()
+        _ = self.snapshot
+
+    def _start(self) -> None:
+        self._manifests: Weighed[Manifest] = Weighed(_MOST_KEPT)
+        self._last: dict[str, Manifest] = {}  # kept however large it is
+        self._refs: dict[str, ManifestRef] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._files, self._name)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The snapshot."""
+        found: Snapshot = _read(self._files, f"snapshots/{self._name}", Snapshot)
+        return found
+
+    def find(self, key: str) -> Reference | None:
+        """Return a document, or where a chunk lies."""
+        if key == DOCUMENT or key.endswith(f"/{DOCUMENT}"):
+            found = self.snapshot.document(key[: -len(DOCUMENT) - 1] if key != DOCUMENT else "")
+            return None if found is None else bytes(found)
+        match = objects.chunk_of(key)
+        path = "" if match is None else match[1] or ""
+        if match is None or not self.snapshot.is_array(path):
+            return None
+        coords = np.array([[int(each) for each in match[2].split("/")[1:]]], np.int64).reshape(1, -1)
+        for _, located in self._located(path, coords):
+            if located.is_inline[0]:
+                return located.chunks.values(located.rows)[0]
+            offset, length = int(located.offsets[0]), int(located.lengths[0])
+            if located.is_native[0]:
+                return Target(f"{_OWN}{located.chunks.ids(located.rows)[0]}", offset, length)
+            return Target(_name_of(located.chunks.virtual(located.rows)[0]), offset, length)
+        return None
+
+    def columns(self, keys: Sequence[str], numbers: NDArray[np.uint64]) -> Columns:
+        """Return where chunks of one array lie."""
+        offsets, lengths = np.zeros(len(keys), np.uint64), np.full(len(keys), NOT_STORED, np.uint64)
+        files = np.zeros(len(keys), np.uint32)
+        names: list[Name] = []
+        values: dict[int, bytes] = {}
+        match = objects.chunk_of(keys[0])
+        path = "" if match is None else match[1] or ""
+        if match is None or not self.snapshot.is_array(path):
+            return Columns(offsets, lengths, files, names, values)
+        skip = len(f"{path}/c" if path else "c")
+        text = "".join(key[skip:] for key in keys).replace("/", " ")
+        coords = np.fromstring(text, np.int64, sep=" ").reshape(len(keys), -1)
+        for at, located in self._located(path, coords):
+            is_file = ~located.is_inline
+            offsets[at], lengths[at[is_file]] = located.offsets, located.lengths[is_file]
+            chunks, rows = located.chunks, located.rows
+            if located.is_native.any():
+                own = chunks.ids(rows[located.is_native])
+                files[at[located.is_native]] = len(names) + np.arange(len(own))
+                names += [Name(_OWN + each, is_whole=True) for each in own]
+            if located.is_virtual.any():
+                known: dict[Virtual, int] = {}
+                found = [known.setdefault(each, len(known)) for each in chunks.virtual(rows[located.is_virtual])]
+                files[at[located.is_virtual]] = len(names) + np.array(found)
+                names += [Name(_name_of(each), is_whole=False) for each in known]
+            if located.is_inline.any():
+                held = numbers[at[located.is_inline]].tolist()
+                values.update(zip(held, chunks.values(rows[located.is_inline]), strict=True))
+        return Columns(offsets, lengths, files, names, values)
+
+    def _manifests_of(self, path: str) -> ManifestRef:
+        found = self._refs.get(path)
+        if found is None:
+            found = self._refs[path] = self.snapshot.manifests(path)
+        return found
+
+    def _located(self, path: str, coords: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.intp], objects.Located]]:
+        """Yield which of some chunks a manifest has, and where they lie."""
+        refs = self._manifests_of(path)
+        if not len(coords) or not refs.ids:
+            return
+        is_any = refs.low.shape[1] == 0
+        if not is_any and refs.low.shape[1] != coords.shape[1]:
+            return
+        left = np.ones(len(coords), np.bool_)
+        wanted: list[tuple[str, NDArray[np.intp]]] = []
+        near = list(range(len(refs.ids)))
+        if not is_any:
+            is_near = (refs.low <= coords.max(axis=0)) & (refs.high > coords.min(axis=0))
+            near = np.flatnonzero(is_near.all(axis=1)).tolist()
+        for number in near:
+            inside = left
+            if not is_any:
+                inside = left & ((coords >= refs.low[number]) & (coords < refs.high[number])).all(axis=1)
+            at = np.flatnonzero(inside)
+            if len(at):
+                wanted.append((refs.ids[number], at))
+                left[at] = False
+        node = self.snapshot.id(path)
+        for first in range(0, len(wanted), _AT_A_TIME):
+            some = wanted[first : first + _AT_A_TIME]
+            manifests = self._read([name for name, _ in some])
+            for name, at in some:
+                chunks = self._of(name, manifests[name], node)
+                if chunks is None:
+                    continue
+                rows = chunks.rows(coords[at])
+                there = rows >= 0
+                if there.any():
+                    yield at[there], chunks.located(rows[there])
+
+    def _of(self, name: str, manifest: Manifest, node: bytes) -> objects.Chunks | None:
+        try:
+            return manifest.chunks(node)
+        except OmnizarrError as error:
+            raise error.add(key=f"manifests/{name}")
+
+    def _read(self, names: Sequence[str]) -> dict[str, Manifest]:
+        found = {name: self._manifests.get(name) or self._last.get(name) for name in names}
+        lacking = [name for name, each in found.items() if each is None]
+        keys = [f"manifests/{name}" for name in lacking]
+        for at, value in verbs.get_many_within(self._files, keys, objects.most_bytes()) if keys else ():
+            made = _parsed(self._files, keys[at], value, Manifest)
+            found[lacking[at]] = made
+            self._manifests.put(lacking[at], made, made.size)
+            self._last = {lacking[at]: made}
+        return {name: each for name, each in found.items() if each is not None}
+
+    # -- listing ----------------------------------------------------------------------------
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield all keys under a prefix."""
+        return (key for key, _ in self.sizes(prefix, sized=False))
+
+    def sizes(self, prefix: str, *, sized: bool = True) -> Iterator[tuple[str, int]]:
+        """Yield all keys under a prefix, with the sizes of values."""
+        snapshot = self.snapshot
+        for path in snapshot.below(prefix[:-1]):
+            document = snapshot.document(path)
+            yield (f"{path}/{DOCUMENT}" if path else DOCUMENT), len(document or b"")
+            if snapshot.is_array(path):
+                yield from self._chunks(path, sized=sized)
+        above = objects.chunk_of(prefix[:-1])
+        if above is not None and snapshot.is_array(above[1] or ""):
+            yield from (each for each in self._chunks(above[1] or "", sized=sized) if each[0].startswith(prefix))
+
+    def _chunks(self, path: str, *, sized: bool) -> Iterator[tuple[str, int]]:
+        head = f"{path}/c" if path else "c"
+        node = self.snapshot.id(path)
+        for name in self._manifests_of(path).ids:
+            chunks = self._of(name, self._read([name])[name], node)
+            if chunks is None:
+                continue
+            sizes: Sequence[int] | NDArray[np.int64] = [0] * len(chunks)
+            if sized:
+                sizes = chunks.located(np.arange(len(chunks))).lengths.tolist()
+            for coords, size in zip(chunks.coords(), sizes, strict=True):
+                yield "/".join((head, *map(str, coords))), size
+
+    def below(self, prefix: str) -> Listing:
+        """Return what is directly under a prefix."""
+        snapshot, path = self.snapshot, prefix[:-1]
+        names = [f"{child}/" for child in snapshot.children(path)]
+        if path in snapshot:
+            names.append(prefix + DOCUMENT)
+        if snapshot.is_array(path):
+            names += [key for key, _ in self._first(path)]
+        if objects.chunk_of(path) is not None:
+            names += self.keys(prefix)
+        return listing(names, prefix)
+
+    def _first(self, path: str) -> list[tuple[str, int]]:
+        return [each for each in [next(self._chunks(path, sized=False), None)] if each is not None]
+
+
+def _again(files: Store, name: str) -> _Tree:
+    made = _Tree.__new__(_Tree)
+    made._files, made._name = files, name  # noqa: SLF001 - of this module
+    made._start()  # noqa: SLF001 - of this module
+    return made
+
+
+def _read(files: Store, key: str, parse: Callable[[Buffer], Any]) -> Any:
+    try:
+        value = verbs.get_within(files, key, objects.most_bytes())
+    except StoreLimitError as error:
+        raise error.add(remedy=objects.REMEDY)
+    return _parsed(files, key, value, parse)
+
+
+def _parsed(files: Store, key: str, value: Buffer | None, parse: Callable[[Buffer], Any]) -> Any:
+    if value is None:
+        raise StoreError(
+            f"a {key.partition('s/')[0]} of the repository is not there",
+            store=repr(files),
+            key=key,
+            remedy="has it been removed by a garbage collection? Open a branch",
+            spec=SPEC,
+        )
+    try:
+        return parse(value)
+    except OmnizarrError as error:
+        raise error.add(store=repr(files), key=key)
+
+
+# -- files ------------------------------------------------------------------------------------
+
+_OWN: Final = "chunks/"
+"""What the names of files in the repository begin with. Others are elsewhere."""
+
+
+def _name_of(virtual: Virtual) -> str:
+    """Return what a file elsewhere is called here: with what it must be, as one file may have to be two things."""
+    return f"{virtual.changed}\n{virtual.tag or ''}\n{virtual.location}"
+
+
+def _virtual_of(name: str) -> Virtual:
+    changed, tag, location = name.split("\n", 2)
+    return Virtual(location, tag or None, int(changed))
+
+
+class _Own(File):
+    """A file of chunks in the repository. It is never changed, only removed."""
+
+    __slots__ = ()
+
+    def recorded(self, *, is_fixed: bool) -> tuple[str, int, int, int, int] | None:
+        """Return its path."""
+        return f"{self.store.real_root()}/{self.key}", 0, 0, 0, 0  # type: ignore[attr-defined]
+
+
+class _Elsewhere:
+    """The files that virtual chunks lie in, as far as they may be read."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._stores: dict[tuple[str, str], Store] = {}
+
+    def file(self, virtual: Virtual) -> File:
+        """Return a file, if it is what it must be.
+
+        Raises StoreAccessError if it may not be read, and StaleError if it is not what it was.
+        """
+        location, container = self._contained(virtual.location)
+        if scheme_of(location) in _LOCAL:
+            found = File(*self._on_this_machine(location))
+        else:
+            found = File(*self._far(location, container))
+        if virtual.tag is not None or virtual.changed:
+            _check(found, virtual, location)
+        return found
+
+    def location(self, virtual: Virtual) -> str:
+        """Return the path or URL of a file."""
+        location, _ = self._contained(virtual.location)
+        return _path(location) if scheme_of(location) in _LOCAL else location
+
+    def _contained(self, location: str) -> tuple[str, Container]:
+        """Return the absolute URL of a file, and the container that it is in. Raises StoreAccessError if in none."""
+        containers = self._repository.containers
+        if location.startswith("vcc://"):
+            name, slash, rest = location.removeprefix("vcc://").partition("/")
+            container = next((each for each in containers if slash and each.name == name), None)
+            if container is not None:
+                location = container.prefix + rest
+        else:
+            is_local = scheme_of(location) in _LOCAL
+            spelled = {location, urls.unquote(location)} if not is_local else {f"file://{_path(location)}"}
+            container = next(
+                (
+                    each
+                    for each in containers
+                    if any(text.startswith((each.prefix, urls.unquote(each.prefix))) for text in spelled)
+                ),
+                None,
+            )
+        if container is None:
+            raise StoreAccessError(
+                "a virtual chunk lies outside of the containers of the repository",
+                found=redact(location),
+                remedy="add a virtual chunk container to the configuration of the repository, if you trust it",
+            )
+        return location, container
+
+    def _on_this_machine(self, location: str) -> tuple[Store, str]:
+        path, allowed = _path(location), self._repository.trust
+        if allowed.is_complete:
+            return whole_machine(path)
+        address = self._repository.address
+        own = [os.path.dirname(address.place)] if address.service == "file" else []
+        found = trust.root_of(path, [*own, *allowed.directories])
+        if found is None:
+            raise trust.refused_target(location)
+        root, key = found
+        known = self._stores.get(("", root))
+        return known or self._stores.setdefault(("", root), LocalStore(root, read_only=True)), key
+
+    def _far(self, location: str, container: Container) -> tuple[Store, str]:
+        repository, scheme = self._repository, scheme_of(location) or ""
+        service = object_urls.backend_of(scheme)
+        if service is None or "::" in location:
+            raise NotRepresentableError(
+                "virtual chunks at such a place cannot be read",
+                found=redact(location),
+                expected="file://, s3://, gs://, az://, https://",
+            )
+        endpoint = container.options.get("endpoint_url")
+        own = trust.is_same_place(location, repository.address.place) and endpoint in {None, repository.endpoint}
+        if not own and not repository.trust.covers(location):
+            raise trust.refused_target(location)
+        parts = urls.urlsplit(location)
+        root = parts._replace(path="/" if service == "http" else "", query="", fragment="").geturl()
+        key = urls.unquote(parts.path).lstrip("/")
+        if not is_key(key):
+            raise NotRepresentableError("a virtual chunk in a file whose name cannot be", found=redact(location))
+        known = self._stores.get((container.prefix, root))
+        if known is None:
+            options = repository.options if own else _options_of(container, service, repository.trust.is_complete)
+            known = object_stores.ObjectStore.from_url(root, dict(options), read_only=True)
+            self._stores[container.prefix, root] = known
+        return known, key
+
+
+def _path(location: str) -> str:
+    return os.path.normpath(urls.unquote(urls.urlsplit(location).path) or "/")
+
+
+def _options_of(container: Container, service: str, is_trusted: bool) -> dict[str, Any]:  # noqa: FBT001
+    """Return the options of the store of a container. A server of its own gets no credentials without full trust."""
+    given = container.options
+    if service == "s3":
+        names = {"region": "region", "endpoint_url": "endpoint", "allow_http": "allow_http"}
+        made = {ours: given[theirs] for theirs, ours in names.items() if given.get(theirs)}
+        if given.get("anonymous") in {True, "true"} or ("endpoint" in made and not is_trusted):
+            made["skip_signature"] = True
+        return made
+    if service == "az" and isinstance(given.get("account"), str):
+        return {"account_name": given["account"]}
+    return {}
+
+
+def _check(file: File, virtual: Virtual, location: str) -> None:
+    """Raise StaleError if a file is not what it was when its chunks were written into the repository."""
+    if file.is_local:
+        status = os.stat(file.path)
+        tag = f"{status.st_ino:x}-{status.st_mtime_ns // 1000:x}-{status.st_size:x}"
+        changed = status.st_mtime_ns // 10**9
     else:
-        config.pop("anonymous", None)
-        config["from_env"] = "access_key_id" not in config
-    return _known(
-        config,
-        "endpoint_url anonymous allow_http force_path_style from_env region access_key_id secret_access_key "
-        "session_token",
+        version = file.version
+        tag = "" if version is None else (version.e_tag or "").removeprefix("W/").strip('"')
+        changed = 0 if version is None or not version.modified else version.modified // 10**6
+        if not (tag if virtual.tag is not None else changed):
+            raise StaleError(
+                "the server does not say whether a file with virtual chunks has changed",
+                found=redact(location),
+                expected="an ETag" if virtual.tag is not None else "the time of the last change",
+            )
+    if virtual.tag is not None and tag != virtual.tag.strip('"'):
+        raise _stale(location, f"ETag {tag}", f"ETag {virtual.tag}")
+    if virtual.changed and changed > virtual.changed:
+        raise _stale(location, _time(changed), f"at the latest {_time(virtual.changed)}")
+
+
+def _stale(location: str, found: str, expected: str) -> StaleError:
+    return StaleError(
+        f"{redact(location)} has changed since its chunks were written into the repository",
+        found=found,
+        expected=expected,
+        remedy="write its virtual chunks again",
     )
 
 
-def _gs_options(config: dict[str, Any]) -> dict[str, Any]:
-    names = {"service_account": "service_account_file", "skip_signature": "anonymous"}
-    config = {names.get(name, name): value for name, value in config.items()}
-    if not config:
-        return {"from_env": True}
-    if "base_url" in config:
-        config["config"] = {"google_base_url": str(config.pop("base_url"))}
-    return _known(
-        config, "service_account_file service_account_key application_credentials bearer_token anonymous config"
-    )
-
-
-def _az_options(config: dict[str, Any]) -> dict[str, Any]:
-    names = {"account_name": "account", "account_key": "access_key", "sas_key": "sas_token", "token": "bearer_token"}
-    config = {names.get(name, name): value for name, value in config.items()}
-    config.setdefault("account", os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", ""))
-    if not config["account"]:
-        remedy = Remedy("give it by {account_name}", account_name=StorageOption("..."))
-        raise StoreError("the account of Azure is not known", remedy=remedy)
-    if len(config) == 1:
-        config["from_env"] = True
-    return _known(config, "account access_key sas_token bearer_token from_env")
-
-
-def _known(config: dict[str, Any], names: str) -> dict[str, Any]:
-    for name in config:
-        if name not in names.split():
-            message = "icechunk has no such option of a store"
-            raise StoreError(message, found=name, expected=names, remedy="leave it out")
-    return config
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")
 
 
 # -- stores ---------------------------------------------------------------------------------
 
 
-class _Below(ZarrPythonStore):
-    """What both stores have in common: Icechunk lists only below nodes, and its errors have many lines."""
-
-    _address: Address
-
-    @property
-    def features(self) -> Features:
-        """64 concurrent requests; all keys are listed."""
-        return super().features
-
-    @property
-    def place(self) -> str:
-        """The URL."""
-        return str(self._address)
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield the keys under `prefix`: those below the nearest node above it that begin so."""
-        prefix = as_prefix(prefix)
-        node = prefix.rstrip("/")
-        while node and not super().exists(f"{node}/zarr.json"):
-            node, _, name = node.rpartition("/")
-            if name != "c" and not name.isdecimal():  # nothing is below what is neither a node nor a part of a key
-                return
-        below = super().list_prefix(node)
-        yield from (key for key in below if key.startswith(prefix))
-
-    def list_dir(self, prefix: str) -> Listing:
-        """List the names, of what is below a node."""
-        prefix = as_prefix(prefix)
-        if prefix and not super().exists(f"{prefix}zarr.json"):
-            keys = ((key, key.find("/", len(prefix))) for key in self.list_prefix(prefix))
-            return listing({key if end < 0 else key[: end + 1] for key, end in keys}, prefix)
-        return super().list_dir(prefix)
-
-    def _bytes(self, value: Any) -> Buffer:
-        """Return the bytes of a value without a copy, as chunks may be large."""
-        return memoryview(value.as_numpy_array())
-
-    def _told(self, result: Callable[[], T], key: str) -> T:
-        return _told(result, str(self._address), key)
-
-
-def _container_store(package: Any, prefix: str, options: dict[str, Any]) -> Any:
-    """Return what tells icechunk how to reach files below a URL. It is kept in the repository, without secrets."""
-    scheme = scheme_of(prefix)
-    if scheme in {"file", "local"}:
-        return package.local_filesystem_store(urls.urlsplit(prefix).path)
-    if scheme == "s3":
-        given = _s3_options(options)
-        names = ("region", "endpoint_url", "allow_http", "anonymous", "force_path_style")
-        return package.s3_store(**{name: given[name] for name in names if name in given})
-    return package.gcs_store() if scheme == "gs" else package.http_store()
-
-
-class IcechunkStore(_Below):
+class IcechunkStore(TargetStore):
     """The hierarchy of one snapshot of an Icechunk repository. It never changes, and is read-only.
 
     `omnizarr.open("icechunk:///data/repo@main")` makes one. To write, use `omnizarr.convert`, or pass the store of a
     session of icechunk, which you commit.
     """
 
-    def __init__(self, store: Any, repository: Repository, kind: str, snapshot: str) -> None:
-        super().__init__(store)
-        self.read_only = True
+    _again = "the repository is not complete, or broken: copy it again, or open another snapshot"
+    _lost = "has it been removed by a garbage collection? Open a branch"
+
+    def __init__(self, repository: Repository, kind: str, snapshot: str) -> None:
         self.snapshot = snapshot
         self._address = replace(repository.address, within="")
         self._kind = kind
-        self._repository: Repository | None = repository
+        self._repository = repository
+        try:
+            self._tree = self._set = _Tree(repository.files, snapshot)
+        except OmnizarrError as error:
+            raise error.add(store=str(self._address))
+        self._elsewhere = _Elsewhere(repository)
+        self._files: dict[str | None, File] = {}
+
+    @property
+    def features(self) -> Features:
+        """Those of the store that holds the repository. All keys are listed."""
+        return replace(self._repository.files.features, listing="complete", sets_unlocked=False)
+
+    # -- files ------------------------------------------------------------------------------
+
+    def _made(self, url: str | None) -> File:
+        if url is None or url.startswith(_OWN):
+            return _Own(self._repository.files, url or "")
+        return self._elsewhere.file(_virtual_of(url))
+
+    def _is_fixed(self, target: Target) -> bool:
+        return not (target.url or "").startswith(_OWN)
+
+    def _leads(self, target: Target) -> str:
+        url = target.url or ""
+        if url.startswith(_OWN):
+            return f"a chunk lies in {url}"
+        return f"a virtual chunk lies in {redact(_virtual_of(url).location)}"
+
+    def _file_of(self, key: str, target: Target) -> str:
+        url = target.url or ""
+        if not url.startswith(_OWN):
+            return self._elsewhere.location(_virtual_of(url))
+        base = verbs.folder(self._repository.files, "")
+        if base is None:
+            raise NotRepresentableError("the files of the repository have no path or URL", store=repr(self), key=key)
+        return base + url
+
+    @answers(verbs.list_sizes)
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield the keys with the sizes that manifests state."""
+        return self._tree.sizes(as_prefix(prefix))
+
+    @answers(verbs.stamp)
+    def _stamp(self, key: str) -> Hashable | None:
+        """Return where a value lies: what lies in the repository does not change."""
+        found = self._find(key)
+        return self._stamp_of(key, found) if isinstance(found, Target) and self._is_fixed(found) else found
+
+    # -- the store itself -------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return str(self._address)
 
     def about(self) -> Mapping[str, Any]:
         """Return facts about the repository: branches, tags, and this snapshot."""
-        repository = self._repository
-        if repository is None:
-            return {}
-        info = repository.call(lambda: repository._opened.lookup_snapshot(self.snapshot))  # noqa: SLF001 - of this module
+        repository, snapshot = self._repository, self._tree.snapshot
+        written = datetime.fromtimestamp(snapshot.flushed / 10**6, UTC)
         return {
             "repository": self._address.base,
-            **repository.spec(),
+            "spec": f"version {repository.version}",
             "branches": repository.branches(),
             "tags": repository.tags(),
             self._kind: self._address.named()[1],
             "snapshot": self.snapshot,
-            "message": info.message,
-            "written": info.written_at.astimezone(UTC).isoformat(sep=" ", timespec="seconds"),
+            "message": snapshot.message,
+            "written": written.isoformat(sep=" ", timespec="seconds"),
         }
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the snapshot."""
         return (SCHEME, self._address.place, self.snapshot), ""
 
-    def set(self, key: str, value: Buffer) -> None:
-        """Raise ReadOnlyError."""
-        self._refuse()
-
-    def delete(self, key: str) -> None:
-        """Raise ReadOnlyError."""
-        self._refuse()
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return this store, which is read-only. A writable one is refused."""
-        if not read_only:
-            self._refuse()
-        return self
-
-    def _refuse(self) -> NoReturn:
-        raise refusal(self._address)
+    def _refusal(self) -> ReadOnlyError:
+        return refusal(self._address)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IcechunkStore) and self.origin() == other.origin()
 
     def __hash__(self) -> int:
         return hash(self.origin())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_repository": None}
 
     def __repr__(self) -> str:
         return f"IcechunkStore({self.place!r})"
@@ -719,185 +847,7 @@ def refusal(address: Address) -> ReadOnlyError:
     return ReadOnlyError(kind, store=str(address), remedy=_WRITING)
 
 
-def _told(result: Callable[[], T], store: str, key: str) -> T:
-    try:
-        return result()
-    except OmnizarrError:
-        raise
-    except Exception as error:
-        if type(error).__module__ == "builtins" and not isinstance(error, OSError | KeyError):
-            raise
-        raise failure(error, store, key) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise failure(error, store, key) from error
-
-
-def _check_key(store: Store, key: str) -> None:
-    check_key(key)
-    if not _is_zarr_key(key):
-        raise InvalidKeyError("Icechunk holds documents and chunks of Zarr v3 only", key=key, store=repr(store))
-
-
-def check_grid(name: str, store: Store, path: str) -> None:
-    """Raise NotRepresentableError for a chunk grid that Icechunk holds no arrays of."""
-    if name != "regular":
-        raise NotRepresentableError(
-            "Icechunk holds arrays with chunks of one shape only",
-            store=str(store),
-            path=path or "/",
-            pointer="/chunk_grid",
-            found=f"a {name} grid",
-            remedy=_SAME_SHAPE,
-        )
-
-
-class SessionStore(_Below):
-    """The hierarchy of a session that is being written. Its journals, which are none of Zarr, stay in memory.
-
-    Icechunk takes a chunk only below the document of its array, and keys of Zarr v3 only, with ``/`` between numbers.
-    """
-
-    documents_first = True
-
-    def __init__(self, store: Any, address: Address) -> None:
-        super().__init__(store)
-        self._address = address
-        self._beside: dict[str, bytes] = {}
-
-    @property
-    def features(self) -> Features:
-        """As of a snapshot."""
-        return super().features
-
-    def origin(self) -> tuple[Hashable, str]:
-        """Return the identity of the repository, as that of its snapshots differs."""
-        return (f"{SCHEME} session", self._address.place, id(self._store)), ""
-
-    @answers(verbs.check_storable)
-    def _check_storable(self, key: str) -> None:
-        """Raise InvalidKeyError for keys that Icechunk has no place for."""
-        _check_key(self, key)
-
-    def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the value."""
-        if _is_zarr_key(key):
-            return super().get(key, span)
-        check_key(key)
-        value = self._beside.get(key)
-        return value if value is None or span is None else value[slice(*span)]
-
-    def exists(self, key: str) -> bool:
-        """Ask the session."""
-        return super().exists(key) if _is_zarr_key(key) else self.get(key) is not None
-
-    def size(self, key: str) -> int | None:
-        """Ask the session."""
-        value = None if _is_zarr_key(key) else self.get(key)
-        return super().size(key) if value is None and _is_zarr_key(key) else None if value is None else len(value)
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Store a copy of the value, until the session is committed."""
-        if _is_zarr_key(key):
-            super().set(key, value)
-        else:
-            check_key(key)
-            self._beside[key] = bytes(value)
-
-    def delete(self, key: str) -> None:
-        """Remove the key."""
-        if _is_zarr_key(key):
-            super().delete(key)
-        else:
-            check_key(key)
-            self._beside.pop(key, None)
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield the keys under `prefix`."""
-        yield from super().list_prefix(prefix)
-        yield from (key for key in list(self._beside) if key.startswith(as_prefix(prefix)))
-
-    def __repr__(self) -> str:
-        return f"SessionStore({self.place!r})"
-
-
-class PlannedStore(MemoryStore):
-    """A repository that does not exist, for plans of what would be written into it."""
-
-    documents_first = True
-
-    @answers(verbs.check_storable)
-    def _check_storable(self, key: str) -> None:
-        """Raise InvalidKeyError for keys that Icechunk has no place for."""
-        _check_key(self, key)
-
-
-class Session:
-    """A session that writes to a branch: all of it is committed at once, or nothing."""
-
-    def __init__(self, repository: Repository, session: Any, branch: str) -> None:
-        self._repository = repository
-        self._session = session
-        self.branch = branch
-        self.store = SessionStore(session.store, replace(repository.address, within=""))
-
-    @property
-    def session(self) -> Any:
-        """The session of icechunk."""
-        return self._session
-
-    def set_virtual(self, path: str, chunks: Iterable[tuple[_List[int], str, int, int, datetime | None]]) -> None:
-        """Set chunks of an array that lie in other files: coordinates, URL, offset, length, and time of last change.
-
-        Raises StoreError if icechunk takes one of them not.
-        """
-        repository = self._repository
-        make = repository._package.VirtualChunkSpec  # noqa: SLF001 - of this module
-        specs = [
-            make(coords, url, offset, length, last_updated_at_checksum=changed)
-            for coords, url, offset, length, changed in chunks
-        ]
-        store: Any = self._session.store
-        failed = repository.call(lambda: store.set_virtual_refs(path, specs, validate_containers=True))
-        if failed:
-            raise StoreError(
-                "Icechunk takes no such virtual chunks",
-                store=str(repository.address),
-                path=path,
-                found=f"{len(failed)} chunks, such as {tuple(failed[0])}",
-                expected="chunks within the containers of the repository",
-            )
-
-    def commit(self, message: str) -> str:
-        """Commit, and return the snapshot. Raises ConflictError if others have changed the same nodes."""
-        package = self._repository._package  # noqa: SLF001 - of this module
-        try:
-            with self._alone():
-                return str(self._session.commit(message, rebase_with=package.ConflictDetector()))
-        except (package.ConflictError, package.RebaseFailedError) as error:
-            raise ConflictError(
-                "others have committed changes of the same nodes in the meantime; nothing was committed",
-                store=str(self._repository.address),
-                remedy="do it again",
-            ) from error
-        except Exception as error:
-            raise failure(error, str(self._repository.address)) from error
-
-    def _alone(self) -> AbstractContextManager[object]:
-        """Exclude other processes of omnizarr: in a directory, icechunk itself may lose one of two commits."""
-        address = self._repository.address
-        if address.service != "file":
-            return nullcontext()
-        return filelocks.lock(os.path.join(address.place, ".omnizarr-commit.lock"), lambda: None)
-
-    def discard(self) -> None:
-        """Forget all that was written; and the repository, if it was made for this session."""
-        with suppress(Exception):
-            self._session.discard_changes()
-        if self._repository.is_new:
-            with suppress(OmnizarrError):
-                self._repository.remove()
+# -- called by `omnizarr.stores.resolve` ------------------------------------------------------
 
 
 def open_place(place: Place) -> tuple[Store, str] | None:

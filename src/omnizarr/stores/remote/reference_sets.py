@@ -34,15 +34,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 from omnizarr.errors import MissingDependencyError, Remedy, Setting, StoreError, StoreLimitError
 from omnizarr.settings import config
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
+from omnizarr.stores.manifests import targets
 from omnizarr.stores.manifests.manifest import NOT_STORED
 from omnizarr.stores.manifests.places import ASK, WHOLE, Columns, Name
+from omnizarr.stores.manifests.targets import Reference, Target
 from omnizarr.support import extras
 from omnizarr.support.lazy import Lazy
 
@@ -71,34 +73,8 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _is_variable = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}").sub
 
 
-class Target(NamedTuple):
-    """A part of a file, or all of it."""
-
-    url: str | None
-    """None: the one file that the set is about."""
-    offset: int = 0
-    length: int | None = None
-    """None: the whole file."""
-
-
-Reference: TypeAlias = bytes | Target
-"""The value itself, or its place in a file."""
-
-
-class References(Protocol):
-    """A set of references."""
-
-    def find(self, key: str) -> Reference | None:
-        """Return the reference of `key`; None if it is not in the set. Raises StoreError for an invalid reference."""
-
-    def columns(self, keys: Sequence[str], numbers: NDArray[np.uint64]) -> Columns:
-        """Return the references of chunks of one array as columns, by key and by number in the C order of the grid."""
-
-    def keys(self, prefix: str) -> Iterator[str]:
-        """Yield all keys that begin with `prefix`, which is empty or ends with a slash."""
-
-    def below(self, prefix: str) -> Listing:
-        """Return the keys and prefixes directly under `prefix`."""
+class References(targets.References, Protocol):
+    """A set of Kerchunk references."""
 
     def sample(self) -> Target | None:
         """Return one of the targets; None if there is none."""

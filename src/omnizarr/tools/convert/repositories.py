@@ -15,7 +15,7 @@ from omnizarr.tools.convert.report import Conversion
 from omnizarr.tools.convert.task import Task
 
 if TYPE_CHECKING:
-    from omnizarr.stores.remote.icechunk import Repository
+    from omnizarr.stores.remote.icechunk_writing import Repository
 
 _KEYS: Final = Named("default", {"separator": "/"})
 _FORMAT: Final = "v3"
@@ -37,7 +37,7 @@ def run(task: Task, convert: Callable[[Task], Conversion]) -> Conversion:
         )
     if task.scheduler is not None:
         raise ValueError("a session of Icechunk is written by one process: leave out the scheduler")
-    icechunk = import_module("omnizarr.stores.remote.icechunk")
+    icechunk = import_module("omnizarr.stores.remote.icechunk_writing")
     _, options = task.options_of_stores()
     address = icechunk.Address.of(task.target)
     is_far = isinstance(task.source, str) and "://" in task.source
@@ -80,7 +80,7 @@ def adapted(plans: Plan, place: StorePath) -> Plan:
             found=plans.dialect.name,
             remedy=Remedy("leave out {zarr_format}", zarr_format=3),
         )
-    icechunk = import_module("omnizarr.stores.remote.icechunk")
+    icechunk = import_module("omnizarr.stores.remote.icechunk_writing")
     for step in plans.steps:
         if isinstance(step.target, ArrayMetadata):
             icechunk.check_grid(step.target.chunk_grid.name, place.store, step.path)

@@ -30,7 +30,7 @@ from omnizarr.tools.refs import kerchunk
 from omnizarr.tools.refs.gathering import Gathered, Laid
 
 if TYPE_CHECKING:
-    from omnizarr.stores.remote.icechunk import Repository, Session
+    from omnizarr.stores.remote.icechunk_writing import Repository, Session
 
 _KEYS: Final = {"name": "default", "configuration": {"separator": "/"}}
 _DOCUMENT: Final = "zarr.json"
@@ -57,7 +57,7 @@ def write(
     NodeExistsError
         If there is a node, and `overwrite` is False.
     """
-    icechunk = import_module("omnizarr.stores.remote.icechunk")
+    icechunk = import_module("omnizarr.stores.remote.icechunk_writing")
     address = icechunk.Address.of(destination)
     containers = _containers(found, placed)
     repository: Repository = icechunk.Repository(
