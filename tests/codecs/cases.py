@@ -6,6 +6,7 @@ from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ArraySpec, BytesSpec, ChunkPolicy
 from omnizarr.model import Named
 from omnizarr.model.datatypes import bind, parse
+from omnizarr.model.datatypes.optional import dtype_of
 
 
 def array_spec(array, fill_value=None, *, named=None, allow_pickle=False):
@@ -60,6 +61,8 @@ BYTES = np.array([b"", b"abc", b"\0\xff", b"x"], dtype=object)
 RAGGED = np.empty(3, dtype=object)
 RAGGED[:] = [np.arange(3, dtype="<i2"), np.empty(0, "<i2"), np.array([-1], "<i2")]
 
+OPTIONAL = np.array([[(True, 1), (False, 0)], [(False, 0), (True, -3)]], dtype_of(np.dtype("<i2")))
+
 INDEXED = {"index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "data_codecs": ["bytes"],
            "index_data_type": "uint32"}  # fmt: skip
 
@@ -76,6 +79,12 @@ ARRAY_TO_BYTES = [
     ("numcodecs.json", {}, OBJECTS, Named("omnizarr.object")),
     ("numcodecs.msgpack2", {}, OBJECTS, Named("omnizarr.object")),
     ("numcodecs.msgpack", {}, OBJECTS, Named("omnizarr.object")),
+    (
+        "optional",
+        {"mask_codecs": ["packbits"], "data_codecs": [*INDEXED["index_codecs"], "zlib"]},
+        OPTIONAL,
+        Named("optional", {"name": "int16"}),
+    ),
     ("numcodecs.zfpy", {"mode": 5}, FLOATS, Named("float64")),
     ("zfp", {"mode": "reversible"}, FLOATS, Named("float64")),
     ("numcodecs.pcodec", {}, FLOATS, Named("float64")),

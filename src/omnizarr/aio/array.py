@@ -148,7 +148,7 @@ class AsyncArray(ArrayProperties):
         prepared = self.array._prepare(planner, selection, out, fields)  # noqa: SLF001
         concurrency = self.config.concurrency if concurrency is None else concurrency
         await transfer.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
-        return prepared.result()
+        return prepared.shown()
 
     @overload
     async def getitem(self, selection: ArrayIndex, *, prototype: Any = None) -> AnyArray: ...
@@ -321,4 +321,4 @@ async def read_many(
     jobs = prepare_many([(array.array, selection) for array, selection in wanted], out)
     read = partial(transfer.read, concurrency=concurrency)
     await run(lambda job: read(job.binding, job.plan, job.buffer), jobs, budget.MOST_REQUESTS)
-    return [job.result() for job in jobs]
+    return [job.shown() for job in jobs]

@@ -49,6 +49,11 @@ from omnizarr.errors import (
 from omnizarr.model import Named
 
 _SPEC = 'Zarr v3, "Codecs"'
+_OF_OPTIONAL = {
+    *("optional", "zarrs.optional", "sharding_indexed"),
+    *("transpose", "reshape", "singleton_dim", "zarrs.squeeze"),
+}
+"""Codecs that take elements that may be missing: those that only move elements, and the one that stores them."""
 _WORD_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 Compute: TypeAlias = Callable[..., Any]
@@ -428,6 +433,16 @@ def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec
                 expected="array to array codecs, then one array to bytes codec, then bytes to bytes codecs",
                 spec=_SPEC,
             )
+        if isinstance(here, ArraySpec) and here.data_type.is_optional and named.name not in _OF_OPTIONAL:
+            raise CodecError(
+                "the codec cannot store values that may be missing",
+                codec=named.name,
+                pointer=f"/codecs/{position}",
+                found=f"{named.name} for the data type {here.data_type.named.name}",
+                expected="the codec optional, with the codecs of masks and of values in its configuration",
+                remedy=Remedy("leave out {serializer}, or make it the codec optional", serializer=...),
+                spec="zarr-extensions, optional",
+            )
         codec: Codec = entry.bind(named.configuration, here)
     except OmnizarrError as error:
         if error.pointer is not None and not error.pointer.startswith(pointer):
@@ -443,7 +458,7 @@ def memory_of(array: AnyArray) -> memoryview:
 
 def fill_of(spec: ArraySpec) -> Any:
     """Return the fill value in a form that NumPy assigns to many elements: boxed if it is an object."""
-    if not spec.dtype.hasobject:
+    if not spec.dtype.hasobject or spec.dtype.names is not None:
         return spec.fill_value
     box = np.empty((), dtype=object)
     box[()] = spec.fill_value

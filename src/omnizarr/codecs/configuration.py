@@ -53,13 +53,15 @@ class Fields:
         pointer = f"/configuration/{name}" if name else "/configuration"
         return MetadataError(message, pointer=pointer, found=shown, expected=expected, spec=self.spec)
 
-    def codec(self, position: int, document: Any) -> Named:
-        """Return a codec of the field ``codecs``: a name, or an object with a name."""
+    def codec(self, position: int, document: Any, field: str = "codecs") -> Named:
+        """Return a codec of a list in a field: a name, or an object with a name."""
+        if isinstance(document, Named):
+            return document
         name, configuration = document, {}
         if isinstance(document, Mapping):
             name, configuration = document.get("name"), document.get("configuration", {})
         if not isinstance(name, str) or not isinstance(configuration, Mapping):
-            raise self.reject(f"codecs/{position}", "malformed codec", document, "a name, or an object with a name")
+            raise self.reject(f"{field}/{position}", "malformed codec", document, "a name, or an object with a name")
         return Named(name, configuration)
 
     def has(self, name: str) -> bool:

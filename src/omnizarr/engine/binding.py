@@ -216,7 +216,7 @@ def _names(chain: Chain) -> Iterator[str]:
     """Yield the names of the codecs of a chain, and of those within them."""
     for name, codec in (*chain.filters, chain.serializer, *chain.compressors):
         yield name
-        for inner in (getattr(codec, "inner", None), getattr(codec, "index", None)):
+        for inner in (getattr(codec, name, None) for name in ("inner", "index", "mask")):
             if isinstance(inner, Chain):
                 yield from _names(inner)
 

@@ -404,7 +404,7 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
         value = name_of_nonfinite(value)
     if bound is None:
         return value
-    if value is None:
+    if value is None and not (bound.is_optional and "fill_value" in document):
         if "fill_value" in document:
             reader.note("/fill_value", "null, read as the default of the data type", spec)
     elif value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":

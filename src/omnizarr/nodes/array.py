@@ -22,6 +22,7 @@ from omnizarr.errors import (
 from omnizarr.indexing import Plan
 from omnizarr.indexing.slices import checked_index
 from omnizarr.model import JSON, ArrayMetadata
+from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import chunking, detection, hierarchy, holdings, resizing
 from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
@@ -264,7 +265,7 @@ class Array(Node, ArrayProperties):
         binding, grid, dtype, has_fields, order, read = self._state.bound or self._bind()
         if has_fields:
             fields, selection = indexing.pop_fields(selection)
-            if fields is not None:
+            if fields is not None or is_optional(dtype):
                 return self._get(indexing.plan, selection, None, fields)
         try:
             plan = indexing.plan(selection, grid)
@@ -292,7 +293,7 @@ class Array(Node, ArrayProperties):
     def _read(self, prepared: Prepared, concurrency: int | None = None) -> Any:
         concurrency = self._config.concurrency if concurrency is None else concurrency
         engine.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
-        return prepared.result()
+        return prepared.shown()
 
     def _prepare(
         self,
@@ -486,7 +487,7 @@ class Array(Node, ArrayProperties):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:
             raise ValueError("the elements must be copied out of the store, so `copy=False` is not possible")
-        result = np.asarray(self[...])
+        result = np.asarray(self[...] if not is_optional(self.dtype) else self.get_basic_selection(out=self._records()))
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def to_numpy(self) -> AnyArray:
@@ -498,7 +499,11 @@ class Array(Node, ArrayProperties):
         >>> omnizarr.create_array({}, data=[1, 2, 3]).to_numpy()
         array([1, 2, 3])
         """
-        return np.asarray(self[...])
+        return np.asanyarray(self[...])
+
+    def _records(self) -> AnyArray:
+        """Return memory for all elements in the form that holds those that may be missing."""
+        return np.empty(self.shape, self.dtype)
 
     def tolist(self) -> Any:
         """Return all elements as nested lists of Python's numbers; of an array without dimensions, the element.
@@ -547,7 +552,7 @@ class Array(Node, ArrayProperties):
         if len(place) != self.ndim:
             raise SelectionError(f"{len(place)} indices for {self.ndim} dimensions", found=tuple(place))
         found = [checked_index(each, *axis) for *axis, each in zip(self.shape, range(self.ndim), place, strict=True)]
-        return np.asarray(self[tuple(slice(each, each + 1) for each in found)]).item()
+        return np.asanyarray(self[tuple(slice(each, each + 1) for each in found)]).reshape(1).tolist()[0]
 
     @property
     def T(self) -> view.LazyArray:  # noqa: N802 - NumPy's name
@@ -613,7 +618,7 @@ class Array(Node, ArrayProperties):
         """
         if self.size != 1:
             raise error(f"only an array of one element has such a value; this one has {self.size}")
-        return np.asarray(self[...])
+        return np.asanyarray(self[...])
 
     def __bool__(self) -> bool:
         return bool(self._only(ValueError))
@@ -671,6 +676,14 @@ class Array(Node, ArrayProperties):
 
     def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields, concurrency: int | None) -> None:
         """Change some fields of elements. Other writers may change other fields of the same elements meanwhile."""
+        if binding.spec.data_type.is_optional:
+            raise SelectionError(
+                "the mask and the values of elements that may be missing change together",
+                found=fields,
+                remedy="assign a masked array",
+                store=str(self._where.store),
+                path=self.path,
+            )
         dtype = fields_dtype(binding.spec.dtype, fields)
         # A field that is an array itself adds dimensions.
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)

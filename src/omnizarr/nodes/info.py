@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialect_named
 from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, thawed
+from omnizarr.model.datatypes.optional import NAME as OPTIONAL
+from omnizarr.model.datatypes.structs import named_from_json
 from omnizarr.nodes import chunking, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import PrefixStore, Store
@@ -238,6 +240,9 @@ def type_name(metadata: ArrayMetadata) -> str:
         dtype = datatypes.bind(metadata.data_type, metadata.byte_order).dtype
     except OmnizarrError:
         return metadata.data_type.name
+    if metadata.data_type.name == OPTIONAL:
+        inner = replace(metadata, data_type=named_from_json(metadata.data_type.configuration))
+        return f"{OPTIONAL}[{type_name(inner)}]"
     if dtype.hasobject or dtype.kind == "T":
         return metadata.data_type.name.removeprefix("omnizarr.")
     return str(dtype)

@@ -30,6 +30,7 @@ from omnizarr.formats.extensions import write_extension
 from omnizarr.formats.reader import Reader, is_list
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, grids, keys, plugins, strict
 from omnizarr.model.datatypes import DataType, typestr
+from omnizarr.model.datatypes.optional import Optional
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.nodes.attributes import to_json
 from omnizarr.settings import config
@@ -492,6 +493,9 @@ def _v3_codecs(dialect: Dialect, coding: Coding, data_type: DataType) -> tuple[N
 
 def _default_serializer(data_type: DataType) -> Named:
     name = data_type.named.name
+    if isinstance(data_type.scalars, Optional):
+        inner = write_extension(_default_serializer(data_type.scalars.inner))
+        return Named("optional", {"mask_codecs": [{"name": "packbits"}], "data_codecs": [inner]})
     if name in {"bytes", "variable_length_bytes"}:
         return Named("vlen-bytes")
     if not data_type.is_fixed_size:
@@ -511,6 +515,18 @@ def _finished(codec: Named, data_type: DataType) -> Named:
     if codec.name == "sharding_indexed" and is_list(inner := codec.configuration.get("codecs")):
         finished = [write_extension(_finished(_named(each, data_type.dtype), data_type)) for each in inner]
         return Named(codec.name, {**codec.configuration, "codecs": finished})
+    if codec.name == "optional" and isinstance(data_type.scalars, Optional):
+        inner_type = data_type.scalars.inner
+        members = {"mask_codecs": datatypes.parse("bool"), "data_codecs": inner_type}
+        lists = {name: codec.configuration.get(name) for name in members}
+        return Named(codec.name, {
+            **codec.configuration,
+            **{
+                name: [write_extension(_finished(_named(each, members[name].dtype), members[name])) for each in listed]
+                for name, listed in lists.items()
+                if is_list(listed)
+            },
+        })  # fmt: skip
     if codec.name == "bytes" and v2_filters.byte_order_of(data_type.dtype) is None:
         return Named("bytes", {name: value for name, value in codec.configuration.items() if name != "endian"})
     return codec

@@ -15,6 +15,7 @@ from omnizarr.engine import Binding, Conversion, budget, reference
 from omnizarr.engine.conversion import cast
 from omnizarr.errors import OmnizarrError, SelectionMemoryError, ShapeError
 from omnizarr.indexing import Plan
+from omnizarr.model.datatypes.optional import as_masked
 from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, fields_dtype, select_fields
 from omnizarr.nodes.out import Out, memory_of
 from omnizarr.stores import pool
@@ -52,6 +53,13 @@ class Prepared(NamedTuple):
             return result if self.plan.shape else result[()]
         np.copyto(self.memory, result, casting="same_kind")
         return self.out
+
+    def shown(self) -> Any:
+        """Return what users see: a masked array, if elements may be missing and `out` is not given."""
+        result = self.result()
+        if self.fields is None and self.out is None and self.binding.spec.data_type.is_optional:
+            return as_masked(np.asarray(result))
+        return result
 
 
 def prepare(
@@ -187,7 +195,7 @@ def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> l
             for job in jobs:
                 if id(job) not in done:
                     engine.read(job.binding, job.plan, job.buffer, concurrency)
-        return [job.out if job.is_in_place else job.result() for job in jobs]
+        return [job.out if job.is_in_place else job.shown() for job in jobs]
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
     native = [job for job in jobs if engine.is_remote(job.binding)]
@@ -200,7 +208,7 @@ def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> l
     tasks = [near, *(_tasks(several) for several in far.values())]
     workers = min(budget.MOST_REQUESTS, sum(_share(several, concurrency) for several in far.values())) or 1
     pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
-    return [job.result() for job in jobs]
+    return [job.shown() for job in jobs]
 
 
 def _are_plain(jobs: Sequence[Prepared]) -> bool:

@@ -16,9 +16,12 @@ from omnizarr import engine
 from omnizarr.engine import Binding
 from omnizarr.errors import ShapeError, ValueTypeError
 from omnizarr.indexing import Plan
+from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from omnizarr.model.datatypes import DataType
 
 AnyArray: TypeAlias = "NDArray[Any]"
 
@@ -41,7 +44,10 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
     Raises ShapeError, ValueTypeError.
     """
     try:
-        array = _converted(value, dtype, shape, binding.spec.data_type.named.name)
+        if binding.spec.data_type.is_optional:
+            array = optional_elements(value, binding.spec.data_type, shape)
+        else:
+            array = _converted(value, dtype, shape, binding.spec.data_type.named.name)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueTypeError(
             f"the value cannot be converted: {error}",
@@ -69,6 +75,8 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
 
 def as_numpy(value: Any) -> AnyArray:
     """Return the elements of an array of any library: by NumPy's protocol, or by DLPack, also from another device."""
+    if isinstance(value, np.ma.MaskedArray):  # with its mask, which elements that may be missing keep
+        return value
     if hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         try:
             return np.asarray(value)
@@ -84,7 +92,7 @@ def as_numpy(value: Any) -> AnyArray:
 def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_type: str) -> AnyArray:
     is_array = hasattr(value, "__dlpack__") or (hasattr(value, "__array__") and hasattr(value, "dtype"))
     if is_array and not isinstance(value, np.generic):
-        value = as_numpy(value)
+        value = np.asarray(as_numpy(value))
     if dtype.kind == "T":
         return _text(value, dtype)
     if dtype.kind != "O":
@@ -93,6 +101,62 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_ty
         return np.asarray(value).astype(dtype, copy=False) if is_typed else np.asarray(value, dtype)
     objects = _objects(value, shape, is_ragged=data_type == _RAGGED)
     return _byte_strings(objects) if data_type in _BYTES else objects
+
+
+def optional_elements(value: Any, data_type: DataType, shape: tuple[int, ...]) -> AnyArray:
+    """Return a user's value as elements that may be missing.
+
+    Missing are `numpy.ma.masked`, None in lists and arrays of objects, what is masked in a masked array, and what
+    pandas takes for missing in its own arrays. All other values are there.
+    """
+    scalars = data_type.scalars
+    if not isinstance(scalars, Optional):
+        return _converted(value, data_type.dtype, shape, data_type.named.name)
+    if value is None or value is np.ma.masked:
+        return scalars.filled(())
+    if _is_record(value):
+        return scalars.of_records(np.asarray(value))
+    if isinstance(value, np.ma.MaskedArray):
+        values, missing = value.data, _outer_mask(value)
+    elif hasattr(value, "isna") and hasattr(value, "to_numpy"):  # of pandas
+        missing = np.asarray(value.isna())
+        values = value.to_numpy(dtype=object)
+    elif isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        values, missing = np.asarray(value), None
+    elif isinstance(value, list | np.ndarray) and _dtype_of_values(scalars).names is None:
+        values = np.asarray(value, object)
+        missing = np.fromiter((x is None or x is np.ma.masked for x in values.flat), np.bool_, values.size)
+        missing = missing.reshape(values.shape)
+    else:
+        values, missing = value, None
+    if missing is not None and missing.any():
+        values = values.copy()
+        is_object, is_nested = values.dtype == object, isinstance(scalars.inner.scalars, Optional)
+        zero = None if is_nested else scalars.inner.default_fill_value
+        values[missing] = zero if is_object else np.zeros((), values.dtype)
+    inner = optional_elements(values, scalars.inner, shape)
+    return scalars.joined(inner, np.zeros(inner.shape, np.bool_) if missing is None else missing)
+
+
+def _dtype_of_values(scalars: Optional) -> np.dtype[Any]:
+    """Return the dtype of values without their masks, at all depths."""
+    inner = scalars.inner.scalars
+    return _dtype_of_values(inner) if isinstance(inner, Optional) else scalars.inner.dtype
+
+
+def _is_record(value: Any) -> bool:
+    """Whether a value consists of records of ``valid`` and ``value``."""
+    if isinstance(value, np.ma.MaskedArray) or not isinstance(value, np.ndarray | np.void):
+        return False
+    return value.dtype.names == (VALID, VALUE)
+
+
+def _outer_mask(value: np.ma.MaskedArray[Any, Any]) -> AnyArray:
+    """Return which elements are masked; of records, those whose first field is."""
+    mask: Any = np.ma.getmaskarray(value)
+    while mask.dtype.names is not None:
+        mask = mask[mask.dtype.names[0]]
+    return np.asarray(mask)
 
 
 def _text(value: Any, dtype: np.dtype[Any]) -> AnyArray:

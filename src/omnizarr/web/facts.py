@@ -576,7 +576,7 @@ class Dataset:
         if not count:
             return {"shape": shape, "fields": fields, "values": np.empty(shape, np.bool_).tolist()}
         chosen = tuple(slice(places[0], places[-1] + 1, places.step) for places in ranges)
-        stored = np.asarray(array[chosen or ...]).reshape(shape)
+        stored = np.asarray(array.get_basic_selection(chosen or ..., fields=fields)).reshape(shape)
         packing = self.setting(normalize(path)).packing
         return {"shape": shape, "fields": fields, "values": unpacked_texts(packing, stored)}
 

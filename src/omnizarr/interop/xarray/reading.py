@@ -23,6 +23,7 @@ from omnizarr.formats.conventions import fill_values, nczarr_metadata
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.interop.xarray.backend import TEXT, indexing
 from omnizarr.model import dimensions
+from omnizarr.model.datatypes.optional import VALID, VALUE, is_optional
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.nodes.array import Array
@@ -43,6 +44,8 @@ _QUANTIZED: Final = "_Quantize"
 _FILL_VALUE: Final = "_FillValue"
 _HANDY: Final = 128 * 2**20
 """Bytes of a chunk of dask, unless its configuration says otherwise."""
+_SMALL: Final = 2
+"""Bytes of integers that float32 holds exactly."""
 _LAYERS: Final = ("xarray.", "dask.")
 """Packages with classes that wrap lazy data."""
 _Opened: TypeAlias = "tuple[str, tuple[AbstractDataStore, dict[str, Any]]]"
@@ -484,9 +487,17 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
         wrapped: _LazyArray | _ZarrArray = _LazyArray(store.view_of(array.path.strip("/")))
     else:
         wrapped = _ZarrArray(array)
+    if is_optional(wrapped.dtype):
+        # The codecs are for elements that may be missing, which xarray does not write.
+        encoding = {name: encoding[name] for name in ("chunks", "preferred_chunks", "shards") if name in encoding}
     if wrapped.dtype.kind == "T":
         encoding["dtype"] = wrapped.dtype
-    return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)
+    return Variable(dims, indexing.LazilyIndexedArray(_readable(wrapped)), _shown(attributes), encoding)
+
+
+def _readable(wrapped: _ZarrArray | _LazyArray) -> BackendArray:
+    """Return an array of which xarray understands every element."""
+    return _Decoded(wrapped) if is_optional(wrapped.dtype) else wrapped
 
 
 def _has_arrays(dtype: np.dtype[Any]) -> bool:
@@ -586,7 +597,45 @@ def as_variable(array: Array | LazyArray) -> Variable:
     """
     lazy = view.as_lazy(array)
     dims = dimensions.numbered(lazy.dimension_names, lazy.ndim)
-    return Variable(dims, indexing.LazilyIndexedArray(_LazyArray(lazy)), _shown(lazy.attrs))
+    return Variable(dims, indexing.LazilyIndexedArray(_readable(_LazyArray(lazy))), _shown(lazy.attrs))
+
+
+class _Decoded(BackendArray):
+    """An array whose elements may be missing, as xarray decodes ``_FillValue``: NaN, NaT or None means missing."""
+
+    __slots__ = ("dtype", "shape", "wrapped")
+
+    def __init__(self, wrapped: _ZarrArray | _LazyArray) -> None:
+        self.wrapped = wrapped
+        self.shape = wrapped.shape
+        inner = wrapped.dtype
+        while is_optional(inner):
+            inner = inner[VALUE]
+        if inner.kind in "iu":  # floats that hold most of them, as in xarray
+            inner = np.dtype(np.float32 if inner.itemsize <= _SMALL else np.float64)
+        self.dtype = inner if inner.kind in "fcmM" else np.dtype(object)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements; every selection that xarray knows is read unchanged."""
+        return self._decoded(self.wrapped[key])
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements without a thread that waits."""
+        return self._decoded(await self.wrapped.async_getitem(key))
+
+    def _decoded(self, found: Any) -> Any:
+        if found is np.ma.masked:
+            found = np.ma.MaskedArray(np.zeros((), self.dtype), np.True_)
+        missing, values = np.ma.getmaskarray(found), np.ma.getdata(found)
+        while missing.dtype.names is not None:
+            missing = missing[VALID]
+        while is_optional(values.dtype):
+            missing, values = missing | ~values[VALID], values[VALUE]
+        values = np.array(values, self.dtype)
+        values[missing] = (
+            None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
+        )
+        return values
 
 
 class _NetcdfArray(BackendArray):

@@ -98,6 +98,11 @@ class DataType:
         return not self.dtype.hasobject and self.dtype.kind != "T"
 
     @property
+    def is_optional(self) -> bool:
+        """Whether a value may be missing: elements are records with a mask, and null is a fill value."""
+        return self.named.name == "optional"
+
+    @property
     def has_byte_order(self) -> bool:
         """Whether the stored bytes of a value depend on the byte order."""
         return _has_byte_order(self.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from omnizarr.errors import UnknownDataTypeError
 from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType
+from omnizarr.model.datatypes.optional import NAME as OPTIONAL
+from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.model.datatypes.registry import NAMES_OF_NUMPY, PLUGINS, SMALL, bind, is_known, ml_name_of, near_names
 from omnizarr.model.datatypes.structs import named_from_json, named_to_json
 from omnizarr.model.datatypes.times import time_configuration
@@ -26,6 +29,17 @@ TIMES = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}
 
 WORDS: Mapping[Any, str] = {str: "string", "str": "string", bytes: "bytes"}
 """Names that NumPy would treat as a fixed width of zero."""
+
+SHORT = re.compile(r"optional\[(.+)\]")
+"""What users may write instead of the document of an optional type."""
+
+
+def optional_of(inner: Named) -> Named:
+    """Return the type of values that may be missing."""
+    configuration: dict[str, JSON] = {"name": inner.name}
+    if inner.configuration:
+        configuration["configuration"] = dict(inner.configuration)
+    return Named(OPTIONAL, configuration)
 
 
 def from_numpy(dtype: AnyDType) -> tuple[Named, ByteOrder]:
@@ -68,7 +82,8 @@ def parse(anything: Any) -> DataType:
     anything : object
         A v3 name (``"float32"``, ``"string"``, ``"r24"``), a document (``{"name": ..., "configuration": ...}``),
         a NumPy dtype or whatever ``numpy.dtype`` takes (``"<f4"``, ``np.uint8``, ``float``, ``[("x", "<i4")]``),
-        ``str`` (strings of any length), ``bytes``, a `Named` or a `DataType`.
+        ``str`` (strings of any length), ``bytes``, a `Named` or a `DataType`. ``"optional[float32]"`` is short for
+        ``{"name": "optional", "configuration": {"name": "float32"}}``.
 
     Returns
     -------
@@ -96,6 +111,8 @@ def parse(anything: Any) -> DataType:
         return bind(named_from_json(anything), NATIVE)
     if isinstance(anything, str | type) and anything in WORDS:
         return bind(Named(WORDS[anything]), NATIVE)
+    if isinstance(anything, str) and (match := SHORT.fullmatch(anything)):
+        return bind(optional_of(parse(match[1]).named), NATIVE)
     if isinstance(anything, str) and is_known(anything):
         return bind(Named(anything), NATIVE)
     if isinstance(anything, list):
@@ -114,6 +131,9 @@ def parse(anything: Any) -> DataType:
 
 def _named(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
     """Return the type, and its byte order if it has one."""
+    if is_optional(dtype):
+        inner, order = _named(dtype[VALUE])
+        return optional_of(inner), order
     if dtype.names is not None:
         return _record(dtype)
     if dtype.subdtype is not None:

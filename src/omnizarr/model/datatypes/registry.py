@@ -19,6 +19,8 @@ from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, Scalars
 from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.model.datatypes.objects import Objects, Ragged
+from omnizarr.model.datatypes.optional import NAME as OPTIONAL
+from omnizarr.model.datatypes.optional import bind_optional
 from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, FixedText, Raw, Text
 from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json, pair_of
 from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
@@ -123,6 +125,9 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         _check_members(configuration, ("fields",))
         inner = functools.partial(_bind, depth=depth + 1)
         scalars: Scalars = bind_struct(named, byte_order, inner, depth)
+    elif name == OPTIONAL:
+        _check_members(configuration, ("name", "configuration"))
+        scalars = bind_optional(named, byte_order, functools.partial(_bind, depth=depth + 1), depth)
     elif name in TYPES:
         members, make = TYPES[name]
         _check_members(configuration, members)
@@ -150,16 +155,16 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
 
 def is_known(name: str) -> bool:
     """Whether omnizarr has a type of this name. Its configuration or package may still be missing."""
-    return name in TYPES or name in STRUCTS or RAW.fullmatch(name) is not None
+    return name in TYPES or name in NESTED or RAW.fullmatch(name) is not None
 
 
 def near_names(name: str) -> str | None:
     """Return the question whether a data type with a similar name was meant; None if there is none."""
-    return suggestions.meant(name, [each for each in (*TYPES, *STRUCTS) if "." not in each], most=3)
+    return suggestions.meant(name, [each for each in (*TYPES, *NESTED) if "." not in each], most=3)
 
 
 def _unknown(name: str) -> UnknownDataTypeError:
-    known = f"known: {', '.join(sorted([*TYPES, *STRUCTS]))}, r<bits>"
+    known = f"known: {', '.join(sorted([*TYPES, *NESTED]))}, r<bits>"
     return UnknownDataTypeError(
         "unknown data type",
         pointer="/data_type",
@@ -303,6 +308,8 @@ def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars
 
 
 STRUCTS = ("struct", "structured")
+NESTED = (*STRUCTS, OPTIONAL)
+"""Types that are made of other types."""
 
 TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "bool": ((), _bool),

@@ -14,6 +14,8 @@ import numpy as np
 from omnizarr.errors import ReadOnlyError, SelectionError, SelectionMemoryError, ShapeError, ValueTypeError
 from omnizarr.indexing import transforms
 from omnizarr.indexing.transforms import Along, Transform
+from omnizarr.model import datatypes
+from omnizarr.model.datatypes.optional import as_masked, is_optional
 from omnizarr.nodes import packing
 from omnizarr.nodes.indexers import AnyArray
 from omnizarr.nodes.lazy import reshaping, sources, tree
@@ -34,6 +36,7 @@ from omnizarr.nodes.lazy.tree import (
 )
 from omnizarr.nodes.out import Out, memory_of
 from omnizarr.nodes.packing import Marks, Packing
+from omnizarr.nodes.writing import optional_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -321,6 +324,8 @@ class LazyArray:
                     remedy="read a part of them at a time",
                 ) from error
             read(self._node, result)
+            if is_optional(self.dtype):
+                return as_masked(result)
             return result if result.shape else result[()]
         read(self._node, memory_of(out, self.dtype, self.shape))
         return out
@@ -328,7 +333,7 @@ class LazyArray:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:
             raise ValueError("the elements must be copied out of the store, so `copy=False` is not possible")
-        result = np.asarray(self.read())
+        result = np.asarray(self.read(out=np.empty(self.shape, self.dtype)) if is_optional(self.dtype) else self.read())
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def __len__(self) -> int:
@@ -364,6 +369,8 @@ class LazyArray:
                 remedy="write to the arrays that it is made of",
             )
         stored: Any = value
+        if is_optional(self.dtype):
+            stored = optional_elements(value, datatypes.bind(base.source.metadata.data_type), found.shape)
         if isinstance(value, np.ndarray) or np.ndim(value):
             stored = np.asarray(value)
             while stored.ndim > found.ndim and stored.shape[0] == 1:  # NumPy drops them in an assignment

@@ -19,6 +19,7 @@ from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading
 from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.nodes import detection, extremes, info, wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.packing import Packing
@@ -199,7 +200,9 @@ class _View:
     def dtype(self) -> np.dtype[Any]:
         """Data type of what is shown."""
         dtype = self.array.dtype
-        return dtype if self.chosen.fields is None else dtype[self.chosen.fields]
+        if self.chosen.fields is not None:
+            return dtype[self.chosen.fields]
+        return dtype[VALUE] if is_optional(dtype) else dtype
 
     @property
     def packing(self) -> Packing:
@@ -226,7 +229,7 @@ class _View:
 
     def at_resolution(self, most: Sequence[int]) -> _View:
         """Return the view with at most this many elements along each shown dimension; of a line, as many bins."""
-        if len(most) == 1 and self.chosen.channels is None:
+        if len(most) == 1 and self.chosen.channels is None and not is_optional(self.array.dtype):
             return replace(self, bins=most[0] if self.chosen.lengths()[0] > 2 * most[0] else None)
         coarser = self._coarser(most)
         return replace(coarser, chosen=coarser.chosen.thinned(most))
@@ -276,7 +279,7 @@ class _View:
         chosen = self.chosen
         if self.bins is not None:
             return self._envelope(self.bins)[0]
-        values, missing = self.packing.decoded(self._read(chosen))
+        values, missing = self._decoded(chosen)
         return self._subject(values, missing, self._axes(chosen))
 
     def _envelope(
@@ -368,18 +371,31 @@ class _View:
         short = self.chosen.first(_TABLE)
         left = zip(self.chosen.lengths(), short.lengths(), ("row", "column"), strict=False)
         omitted = [f"{wording.plural(whole - some, kind)} more" for whole, some, kind in left if whole > some]
-        values, hidden = self.packing.decoded(self._read(short))
+        values, hidden = self._decoded(short)
         unit = ""
+        if hidden is not None and values.dtype.kind == "O":
+            values = np.where(hidden, "--", values)
         if not short.shown and are_numbers(self.dtype):  # one number
             unit, values = meaning.of_axis(self.array.metadata.attributes, values)
             values = np.array("missing") if hidden is not None and hidden.all() else values
         return Subject(values, self._axes(short), self._name, unit, omitted=" · ".join(omitted))
 
+    def _decoded(self, chosen: Slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Return what elements mean, and where they are missing or not valid (None: nowhere)."""
+        read = self._read(chosen)
+        values, hidden = self.packing.decoded(np.asarray(read))
+        if isinstance(read, np.ma.MaskedArray) and read.dtype.names is None:
+            mask = np.ma.getmaskarray(read)
+            hidden = mask if hidden is None else mask | hidden
+        return values, hidden
+
     def _read(self, chosen: Slice) -> NDArray[Any]:
         """Return the elements with the dimensions in the order of the picture, and channels last."""
         selection = tuple(map(slices.as_selector, chosen.axes))
         read = self.array.get_orthogonal_selection(selection, fields=chosen.fields)
-        values = np.asarray(read, None if isinstance(read, (np.ndarray, np.generic)) else self.dtype)
+        if read is np.ma.masked:
+            read = np.ma.MaskedArray(np.zeros((), self.dtype), np.True_)
+        values = np.asanyarray(read, None if isinstance(read, (np.ndarray, np.generic)) else self.dtype)
         order = [*chosen.shown, *([] if chosen.channels is None else [chosen.channels])]
         kept = sorted(order)
         found = values.transpose([kept.index(dimension) for dimension in order])

@@ -13,6 +13,7 @@ import numpy as np
 
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
 from omnizarr.model import UNDEFINED, ArrayMetadata
+from omnizarr.model.datatypes.optional import VALUE, absent, is_optional, present
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.packing import Packing
 from omnizarr.support import amounts
@@ -146,13 +147,30 @@ class _Counting(Question[int, Fields]):
         """Return what is to be known of elements."""
         if self.packing is not None:
             values = self.packing.floats(values)
+        if is_optional(values.dtype):
+            return self._moments_of_present(values, fill)
         return of_elements(values, fill, skip_fill=self.skip_fill)
+
+    def _moments_of_present(self, values: Any, fill: Any) -> Fields:
+        """Return what is to be known of elements that may be missing: those that are count as NaN."""
+        missing = absent(values)
+        is_null = fill is not None and bool(absent(fill))
+        number = int(np.count_nonzero(missing))
+        found = of_elements(
+            present(values)[~missing], None if fill is None or is_null else present(fill), skip_fill=self.skip_fill
+        )
+        for moments in found.of.values() if found.of else [found.of.setdefault((), Moments())]:
+            moments.nan += number
+            moments.fill += number if is_null else 0
+        return found
 
 
 # From moments to statistics
 
 
 def _statistics(name: tuple[str, ...], dtype: np.dtype[Any], moments: Moments, *, has_fill: bool) -> Statistics:
+    while is_optional(dtype):
+        dtype = dtype[VALUE]
     for part in name:
         dtype = dtype[part]
     dtype = dtype.base

@@ -29,7 +29,7 @@ class Statistics:
     std : object
         Standard deviation, as in `numpy.std`: a float; for times, a `numpy.timedelta64`, rounded to their unit.
     nan : int
-        Number of elements that are NaN or NaT.
+        Number of elements that are NaN or NaT, or missing (of the data type ``optional``).
     fill : int, optional
         Number of elements that equal the fill value; None if that is undefined.
     """

@@ -8,7 +8,7 @@ elements mean.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -17,20 +17,23 @@ import numpy as np
 from omnizarr.codecs.values import named as named_codec
 from omnizarr.errors import OmnizarrError, ValueTypeError
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.filters import byte_order_of
 from omnizarr.formats.reader import is_list
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, datatypes
 from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.data_type import bytes_of
+from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.nodes import new_metadata
 from omnizarr.tools.translate.losses import NodeLosses, attempt, shown
 from omnizarr.tools.translate.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
-Values: TypeAlias = Literal["same", "cast", "integers", "raw", "text"]
-"""How elements change: not; to a wider type; from times to their integers; to their bytes; from objects to text."""
+Values: TypeAlias = Literal["same", "cast", "integers", "raw", "text", "filled"]
+"""How elements change: not; to a wider type; from times to their integers; to their bytes; from objects to text; if
+they are missing, to a fill value."""
 
 _WORDS: Final[Mapping[str, str]] = {"omnizarr.object": "Python objects", "omnizarr.vlen_array": "ragged arrays"}
 """Data types that have no name in documents."""
@@ -63,7 +66,7 @@ def with_nearest_type(
     `keeps_chunks`: no type for which chunks would have to be encoded again, if there is another.
     Raises CannotCarryError if no type holds the values.
     """
-    reasons = []
+    reasons: list[str] = []
     for nearest in _types(source, data_type, account.dialect, keeps_chunks=keeps_chunks):
         try:
             found = new_array(account.dialect, shape, nearest)
@@ -76,6 +79,8 @@ def with_nearest_type(
             return found, nearest.values
         reasons.append(why)
     why = f"{account.title} has no such type, nor another that holds its values"
+    if data_type.is_optional:
+        why = f"{account.title} has no missing elements, and no fill value of the type can mean them"
     if reasons[0].startswith("field"):
         why = f"in {account.title} there is no place for it: {reasons[0]}"
     raise account.fail(account.pointer("data_type"), f"the array, for its data type {_name_of(data_type)}", why)
@@ -91,6 +96,18 @@ def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect, *, keep
     orders: list[ByteOrder] = [">", "<"] if stored == ">" else ["<"]
     for order in orders:
         yield Nearest(source.data_type, "same", order)
+    if isinstance(data_type.scalars, Optional):  # without a value to spare nothing: raw bytes would mean nothing
+        if fill_of_missing(data_type.scalars.inner) is not None:
+            yield Nearest(data_type.scalars.inner.named, "filled", "<")
+        return
+    yield from _others(source, data_type, dialect, orders)
+
+
+def _others(
+    source: ArrayMetadata, data_type: DataType, dialect: Dialect, orders: Sequence[ByteOrder]
+) -> Iterator[Nearest]:
+    """Yield types of other names that hold the values, nearest first."""
+    name = source.data_type.name
     if name in ("struct", "structured"):
         yield Nearest(_with_one_order(source.data_type), "same", "<")
     if name in SMALL_FLOATS:
@@ -113,6 +130,12 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
     pointer, name = account.pointer("data_type"), _name_of(data_type)
     stored = stored_order(source)
     match nearest.values:
+        case "filled" if isinstance(data_type.scalars, Optional):
+            fill = shown(data_type.scalars.inner.scalars.to_json(fill_of_missing(data_type.scalars.inner)))
+            account.remark(
+                f"{account.title} has no missing elements: they become {fill}, the fill value, which no other element "
+                "may have"
+            )
         case "text":
             kind = value_kind(source)
             account.remark(
@@ -170,6 +193,8 @@ def _has_sub_arrays(dtype: np.dtype[Any]) -> bool:
 
 
 def _name_of(data_type: DataType) -> str:
+    if isinstance(data_type.scalars, Optional):
+        return f"{data_type.named.name}[{_name_of(data_type.scalars.inner)}]"
     if data_type.dtype.names is not None:
         return str(data_type.dtype)
     return _WORDS.get(data_type.named.name, data_type.named.name)
@@ -208,7 +233,41 @@ def carry(source: ArrayMetadata, target: ArrayMetadata, values: Values, array: n
             return array.astype(wanted)
         case "text":
             return as_text(array)
+        case "filled":
+            return _filled(array, datatypes.bind(target.data_type, target.byte_order))
     return array
+
+
+def _filled(array: np.ndarray[Any, Any], data_type: DataType) -> np.ndarray[Any, Any]:
+    """Return elements with the fill value where they are missing. Raises ValueTypeError if another element has it."""
+    fill, valid = fill_of_missing(data_type), array[VALID]
+    values = array[VALUE].astype(data_type.dtype)
+    taken = valid & (np.isnan(values) if values.dtype.kind in "fc" else values == np.asarray(fill, values.dtype))
+    if data_type.dtype.kind in "mM":
+        taken = valid & np.isnat(values)
+    if taken.any():
+        raise ValueTypeError(
+            "an element has the fill value that missing elements get",
+            found=shown(data_type.scalars.to_json(fill)),
+            expected="no such element",
+            remedy="write Zarr v3, which has missing elements, or replace those that have this value first",
+        )
+    values[~valid] = fill
+    return values
+
+
+def fill_of_missing(data_type: DataType) -> Any:
+    """Return the value that means missing elements in formats without them; None if the type has none to spare."""
+    dtype = data_type.dtype
+    if dtype.type.__module__ == "ml_dtypes":
+        return None
+    if dtype.kind in "fc":
+        return dtype.type(np.nan)
+    if dtype.kind in "iu":
+        return fill_values.NETCDF_DEFAULTS[dtype.str[1:]]
+    if dtype.kind in "mM":
+        return data_type.cast("NaT")
+    return data_type.default_fill_value if dtype.kind in "SUT" or data_type.named.name == "bytes" else None
 
 
 def value_kind(source: ArrayMetadata) -> str:
@@ -244,6 +303,8 @@ def with_fill_value(
         is_text = isinstance(source.fill_value, str)
         return replace(target, fill_value=source.fill_value if is_text else ""), is_text
     after = datatypes.bind(target.data_type)
+    if values == "filled":
+        return replace(target, fill_value=after.fill_to_json(fill_of_missing(after))), source.fill_value is None
     default: JSON = after.fill_to_json(after.default_fill_value)
     undefined: Any = UNDEFINED if account.dialect.new_arrays.has_undefined_fill_value else default
     if source.fill_value is UNDEFINED:

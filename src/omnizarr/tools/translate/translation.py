@@ -10,12 +10,13 @@ Spec: the texts of all formats.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
+from omnizarr.codecs.values import named as named_codec
 from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.formats import conventions, dialect_named
@@ -84,7 +85,7 @@ class Translation:
         Chunks that are missing read the same. If not, they have to be written to keep the values.
     of_missing : tuple of Loss
         Those of the losses that concern only chunks that are missing.
-    values : {"same", "cast", "integers", "raw"}
+    values : {"same", "cast", "integers", "raw", "text", "filled"}
         What `carry` does to elements.
     conventions : mapping of str to (tuple of str)
         The conventions that the node follows, and what is carried of them in another form.
@@ -333,6 +334,8 @@ def _translate_array(
     target, values = with_nearest_type(source, before, shape, account, keeps_chunks=encoding.keeps_chunks)
     if values == "text":  # in v3 each text is encoded by vlen-utf8, as zarr-python does
         flat = replace(flat, codecs=tuple(named for named in flat.codecs if named.name not in VALUE_CODECS))
+    if values == "filled":
+        flat = replace(flat, codecs=tuple(_of_values(flat.codecs)))
     target = with_nearest_grid(target, flat, encoding, account)
     target = with_nearest_codecs(target, flat, source, encoding, account)
     target = with_encoding(target, encoding, account)
@@ -342,6 +345,8 @@ def _translate_array(
     target = _with_keys(target, source, account, keys=keys, in_place=in_place)
     target = _with_names(target, source, account)
     target = _with_members(target, source, account)
+    if values == "filled" and isinstance(target.fill_value, int):  # other programs mask NaN, NaT and "" without it
+        target = replace(target, attributes={**target.attributes, "_FillValue": target.fill_value})
     read, why = attempt(target, account.dialect)
     if read is None:
         raise account.fail("", "the array", f"{account.title} cannot hold it: {why}")
@@ -362,6 +367,13 @@ def _translate_array(
     return Translation(
         source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values
     )
+
+
+def _of_values(codecs: Sequence[Named]) -> Iterator[Named]:
+    """Yield the codecs of an optional type for elements that are all there."""
+    for codec in codecs:
+        inner: Any = codec.configuration.get("data_codecs", ())
+        yield from map(named_codec, inner) if codec.name.endswith("optional") else (codec,)
 
 
 def _lose_values(source: ArrayMetadata, target: ArrayMetadata, account: NodeLosses) -> None:
