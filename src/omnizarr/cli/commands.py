@@ -39,7 +39,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "create": ("create", "Create an array, or a group."),
         "attrs": ("attrs", "Print, set, delete or edit attributes."),
         "consolidate": ("change", "Store copies of all documents below a group in one place."),
-        "pyramid": ("pyramid", "Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3."),
+        "pyramid": ("pyramid", "Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3."),
         "resize": ("change", "Change the shape of an array; elements keep their coordinates."),
     },
     "Convert": {

@@ -93,6 +93,11 @@ PROBLEM: Final = 1
 @click.option("--remove-old", is_flag=True, help="With --in-place: remove the old metadata.")
 @click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
 @click.option("-m", "--message", metavar="TEXT", help="Message of the commit, if DST is a branch in Icechunk.")
+@click.option(
+    "--ome-version",
+    type=click.Choice(["0.5", "0.6"]),
+    help="Version of OME-Zarr that images become. Default: 0.5 from Zarr v2, or unchanged.",
+)
 @click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: next to DST.")
 @concurrency_option
 @scheduler_option
@@ -127,6 +132,7 @@ def convert(
       omnizarr convert era5.zarr europe.zarr --select time=2020 --select lat=35:70
       omnizarr convert old.zarr --to v1 --dry-run
       omnizarr convert v2.zarr --in-place
+      omnizarr convert cells.zarr new.zarr --ome-version 0.6
       omnizarr convert tides.nc tides.zarr
       omnizarr convert old.zarr new.zarr --scheduler tcp://10.0.0.1:8786
       omnizarr convert era5.zarr era5.nc

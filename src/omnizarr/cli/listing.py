@@ -10,6 +10,7 @@ import click
 
 from omnizarr.cli.text import NOTES, Branches, fit, note_lines, one_line, shorten, to_json
 from omnizarr.formats.conventions import meaning, presentation
+from omnizarr.formats.conventions.ome import summary
 from omnizarr.model import Note
 from omnizarr.nodes import info, info_rows, wording
 from omnizarr.nodes.array import Array
@@ -68,6 +69,8 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
         yield _problem(facts.problem, "  ", "broken consolidated metadata")
     for name, value in meaning.rows(facts.meaning):
         yield f"  {_dim(f'{name:<11}')} {fit(visible(value))}"
+    for name, value in summary.rows(facts.ome):
+        yield f"  {_dim(f'{name:<11}')} {fit(visible(shorten(value, _LONGEST_ATTRIBUTE)))}"
     yield from _attributes(facts.attributes)
     yield from _notes(facts.notes)
 

@@ -79,6 +79,11 @@ def _axes(text: str) -> list[str]:
     metavar="UNITS",
     help="Units of axes of an array: space=micrometer,t=second.",
 )
+@click.option(
+    "--ome-version",
+    type=click.Choice(["0.4", "0.5", "0.6"]),
+    help="Version of OME-Zarr. Default: that of the image; else 0.4 in Zarr v2, 0.5 in v3.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace existing levels; with DST, the whole image.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted command.")
 @click.option("-n", "--dry-run", is_flag=True, help="Report what would be made. Write nothing.")
@@ -88,7 +93,7 @@ def _axes(text: str) -> list[str]:
 @quiet_option
 @json_option
 def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool, **options: Any) -> int:
-    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.
+    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3.
 
     SRC is an array, or a multiscale image with its full resolution. With DST, a new image is made there, with a copy of
     the array. Only axes of space become shorter. The levels appear in the metadata when all are complete.

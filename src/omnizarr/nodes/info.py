@@ -13,8 +13,20 @@ from typing import Any, Literal
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialect_named
+from omnizarr.formats.conventions.ome.summary import summary
 from omnizarr.metadata import as_model
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, thawed
+from omnizarr.model import (
+    JSON,
+    UNDEFINED,
+    ArrayMetadata,
+    GroupMetadata,
+    Named,
+    Note,
+    datatypes,
+    dimensions,
+    grids,
+    thawed,
+)
 from omnizarr.model.datatypes.optional import NAME as OPTIONAL
 from omnizarr.model.datatypes.structs import named_from_json
 from omnizarr.nodes import chunking, wording
@@ -158,8 +170,14 @@ class GroupFacts:
     problem: str | None = None
     meaning: Mapping[str, JSON] = field(default_factory=dict)
 
+    @property
+    def ome(self) -> dict[str, Any]:
+        """What it holds, if it has metadata of OME-Zarr: `omnizarr.formats.conventions.ome.summary`."""
+        return summary(GroupMetadata(dialect=self.dialect, attributes=self.attributes))
+
     def to_json(self) -> dict[str, Any]:
         """Return the facts as JSON."""
+        ome = self.ome
         return {
             "path": f"/{self.path}",
             "node_type": "group",
@@ -169,6 +187,7 @@ class GroupFacts:
             "consolidated": {"state": self.consolidated, "stale": list(self.stale)},
             "attributes": dict(self.attributes),
             **({"meaning": dict(self.meaning)} if self.meaning else {}),
+            **({"ome_zarr": ome} if ome else {}),
             "notes": [_note(note) for note in self.notes],
             "problem": self.problem,
         }

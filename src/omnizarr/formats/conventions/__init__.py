@@ -85,7 +85,7 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
     is_other = metadata.dialect != dialect
     for convention in followed(path, nodes):
         remarks[convention.name] = ()
-        if is_other:
+        if is_other or convention.name in nodes.wishes:
             found = convention.carry(metadata, path, nodes, dialect)
             metadata = found.metadata
             remarks[convention.name] = found.remarks

@@ -14,13 +14,17 @@ from omnizarr.model import ArrayMetadata, Loss, Metadata, Named
 
 
 class Nodes(Mapping[str, Metadata]):
-    """The nodes of a hierarchy by path, without a leading slash; the root is ``""``."""
+    """The nodes of a hierarchy by path, without a leading slash; the root is ``""``.
 
-    __slots__ = ("_arrays", "_nodes", "_told")
+    `wishes` are the versions of conventions that they shall become, by the names of the conventions.
+    """
 
-    def __init__(self, nodes: Mapping[str, Metadata]) -> None:
+    __slots__ = ("_arrays", "_nodes", "_told", "wishes")
+
+    def __init__(self, nodes: Mapping[str, Metadata], wishes: Mapping[str, str] | None = None) -> None:
         self._nodes = nodes
         self._arrays: dict[str, dict[str, ArrayMetadata]] | None = None
+        self.wishes: Mapping[str, str] = wishes or {}
         self._told: dict[tuple[str, Callable[[ArrayMetadata], bool]], bool] = {}
 
     def __getitem__(self, path: str) -> Metadata:

@@ -1,52 +1,16 @@
-"""The meaning of attributes for showing an array: numbers in them, positions of OME-Zarr's samples, and channels.
+"""The meaning of attributes for showing an array: numbers in them, flags, and channels.
 
-Spec: CF conventions; OME-Zarr, "coordinateTransformations" and "omero".
+Spec: CF conventions; OME-Zarr, "omero".
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
+from omnizarr.formats.conventions.ome.systems import is_number, numbers
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON
-
-
-class Placement(NamedTuple):
-    """The positions of the samples of an image level, in the unit of each axis.
-
-    Attributes
-    ----------
-    scale, translation : list of float
-        The distance between samples, and the position of the first, along each axis.
-    """
-
-    scale: list[float]
-    translation: list[float]
-
-
-def placement(ndim: int, dataset: Mapping[str, Any], image: Mapping[str, Any]) -> Placement | None:
-    """Return the positions of samples by the transformations of a level and its image; None if neither has a scale.
-
-    >>> level = {"coordinateTransformations": [{"type": "scale", "scale": [2.0, 4.0]}]}
-    >>> placement(2, level, {"coordinateTransformations": [{"type": "translation", "translation": [1.0, 0.0]}]})
-    Placement(scale=[2.0, 4.0], translation=[1.0, 0.0])
-    """
-    scale, translation = [1.0] * ndim, [0.0] * ndim
-    is_scaled = False
-    for holder in (dataset, image):
-        listed = holder.get("coordinateTransformations")
-        for each in listed if is_list(listed) else ():
-            kind = each.get("type") if is_object(each) else None
-            values = numbers(each.get(kind), ndim) if isinstance(kind, str) else None
-            if kind == "scale" and values is not None:
-                is_scaled = True
-                scale = [a * b for a, b in zip(scale, values, strict=True)]
-                translation = [a * b for a, b in zip(translation, values, strict=True)]
-            elif kind == "translation" and values is not None:
-                translation = [a + b for a, b in zip(translation, values, strict=True)]
-    return Placement(scale, translation) if is_scaled else None
 
 
 def number(attributes: Mapping[str, JSON], name: str) -> float | None:
@@ -58,13 +22,7 @@ def number(attributes: Mapping[str, JSON], name: str) -> float | None:
     value = attributes.get(name)
     if is_list(value) and len(value) == 1:
         value = value[0]
-    return float(value) if _is_number(value) else None
-
-
-def numbers(values: JSON, count: int) -> list[float] | None:
-    """Return a list of this many finite numbers; None for other values."""
-    found = [float(value) for value in values if _is_number(value)] if is_list(values) else []
-    return found if is_list(values) and len(found) == len(values) == count else None
+    return float(value) if is_number(value) else None
 
 
 class Flag(NamedTuple):
@@ -155,7 +113,3 @@ def channels(omero: JSON) -> list[Channel]:
         text = color.removeprefix("#")[:6] if isinstance(color, str) and color else "ffffff"
         found.append(Channel(name, text, numbers(ends, 2), said.get("active") is not False))
     return found
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

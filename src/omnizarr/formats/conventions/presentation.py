@@ -14,8 +14,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 from omnizarr.formats.conventions import axes, display
 from omnizarr.formats.conventions.contract import Nodes
-from omnizarr.formats.conventions.display import Channel, Placement
+from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading as ome
+from omnizarr.formats.conventions.ome import systems
+from omnizarr.formats.conventions.ome.systems import Placement
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, dimensions
 
@@ -98,11 +100,11 @@ class Image(NamedTuple):
         """Return the positions of the samples of the level; None without a scale."""
         listed = ome.datasets(self.level.image)
         dataset = listed[self.level.number] if self.level.number < len(listed) else {}
-        return display.placement(ndim, dataset, self.level.image)
+        return systems.placement(ndim, dataset, self.level.image)
 
     def axes(self, ndim: int) -> Sequence[tuple[str | None, str | None, str | None]]:
         """Return name, type and unit of the axis of each dimension; None for what is not known."""
-        listed = self.level.image.get("axes")
+        listed = systems.axes(self.level.image)
         if listed is None and ome.is_early(self.level.image) and ndim == len(ome.FIRST_AXES):
             listed = ome.FIRST_AXES
         if not is_list(listed) or len(listed) != ndim:

@@ -28,6 +28,7 @@ from omnizarr.errors import (
     Remedy,
     SchedulerError,
     StoreError,
+    Wording,
 )
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
@@ -81,7 +82,10 @@ def run(task: Task) -> Conversion:
         whole = found
         if task.select:
             found = selecting.found(task, whole, dialect)
-        plans = plan(found, dialect, task.encoding, in_place=task.in_place)
+        if task.wishes and dialect.name != "v3":
+            wanted = Wording("{ome_version}: that version of OME-Zarr is for Zarr v3", ome_version=task.ome_version)
+            raise ValueError(wanted)
+        plans = plan(found, dialect, task.encoding, in_place=task.in_place, wishes=task.wishes)
         plans = selecting.with_copies(plans, whole) if task.select else plans
         _refuse_losses(task, plans)
         place = None

@@ -126,8 +126,17 @@ def explicit(metadata: GroupMetadata) -> GroupMetadata:
     return replace(metadata, implicit=False, consolidated=None)
 
 
-def plan(source: Found[Metadata], dialect: Dialect, options: Encoding, *, in_place: bool = False) -> Plan:
+def plan(
+    source: Found[Metadata],
+    dialect: Dialect,
+    options: Encoding,
+    *,
+    in_place: bool = False,
+    wishes: Mapping[str, str] | None = None,
+) -> Plan:
     """Return the plan for a node and everything below it. Reads documents only.
+
+    `wishes` are versions that conventions shall become, by their names.
 
     Raises
     ------
@@ -136,7 +145,8 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Encoding, *, in_pla
     """
     whole = Source(source)
     walked = list(whole.walk(whole.top(source), concurrency=source.where.store.features.concurrency))
-    nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
+    known = {node.path: node.found.metadata for node in walked if isinstance(node.found, Found)}
+    nodes = Nodes(known, wishes)
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
     if source.where.store.exists(source.where.prefix + journal.KEY):

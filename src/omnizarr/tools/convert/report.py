@@ -294,8 +294,10 @@ class Conversion:
 
     def _conventions(self) -> Iterator[str]:
         """Yield a line with the conventions that were converted, and the number of nodes."""
-        kinds = Counter((name, node.node_type) for node in self.nodes for name in node.conventions)
-        if kinds and self.source_format != self.target_format:
+        is_other = self.source_format != self.target_format
+        told = [(name, node) for node in self.nodes for name, said in node.conventions.items() if said or is_other]
+        kinds = Counter((name, node.node_type) for name, node in told)
+        if kinds:
             counts: dict[str, list[str]] = {}
             for (name, node_type), count in kinds.items():
                 counts.setdefault(name, []).append(wording.plural(count, node_type or "node"))

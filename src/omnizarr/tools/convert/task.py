@@ -46,6 +46,7 @@ class Task:
     storage_options: Any = None
     references: Literal["inside", "trusted"] | Sequence[str] | None = None
     message: str | None = None
+    ome_version: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))
@@ -54,6 +55,11 @@ class Task:
     def encoding(self) -> Encoding:
         """How arrays are to be encoded."""
         return Encoding(self.chunks, self.shards, self.filters, self.serializer, self.compressors, self.codecs)
+
+    @property
+    def wishes(self) -> dict[str, str]:
+        """Versions that conventions shall become, by their names."""
+        return {} if self.ome_version is None else {"ome-zarr": self.ome_version}
 
     @property
     def only_plans(self) -> bool:
@@ -94,6 +100,10 @@ class Task:
             )
         if self.resume and self.in_place:
             raise ValueError("in place there is nothing to resume: convert again")
+        if self.ome_version not in (None, "0.5", "0.6"):
+            raise ValueError(Wording("{ome_version}: images become 0.5 or 0.6", ome_version=self.ome_version))
+        if self.ome_version is not None and self.in_place:
+            raise ValueError("in place, only the format of Zarr changes: the version of OME-Zarr cannot be given")
         if self.in_place:
             self._check_in_place()
 

@@ -29,8 +29,9 @@ def pyramid(
     max_memory: int | str | None = None,
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
+    ome_version: str | None = None,
 ) -> Pyramid:
-    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.
+    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3.
 
     Each level is made from the one above, block by block in bounded memory. Only spatial axes become shorter. At
     an uneven edge, blocks have fewer elements, and only these count. The metadata of the levels is written last,
@@ -73,6 +74,8 @@ def pyramid(
         A number, or text such as ``"500MB"`` or ``"2GiB"``:
         bytes of elements in memory at once, but at least what one chunk (or shard) of a level takes. The
         default is 96 MiB.
+    ome_version : {"0.4", "0.5", "0.6"}, optional
+        Version of OME-Zarr. By default that of the image, or else 0.4 in Zarr v2 and 0.5 in v3.
 
     Returns
     -------

@@ -112,6 +112,7 @@ class Task:
     max_memory: int | None
     progress: Progress
     storage_options: Mapping[str, Any] | None
+    ome_version: str | None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))
@@ -140,7 +141,7 @@ class Task:
 def run(task: Task) -> Pyramid:
     """Like `omnizarr.pyramid`."""
     _check(task)
-    given = task.axes, task.scale or {}, task.unit or {}
+    given = task.axes, task.scale or {}, task.unit or {}, task.ome_version
     source, path, options = task.source, task.path, task.storage_options
     with executors.executor(task.scheduler) as executor:
         if task.target is not None:
@@ -162,6 +163,8 @@ def run(task: Task) -> Pyramid:
 def _check(task: Task) -> None:
     if task.method is not None and task.method not in METHODS:
         raise ValueError(Wording(f"{{method}}: expected one of {', '.join(METHODS)}", method=task.method))
+    if task.ome_version not in (None, "0.4", "0.5", "0.6"):
+        raise ValueError(Wording("{ome_version}: expected 0.4, 0.5 or 0.6", ome_version=task.ome_version))
     if task.levels is not None and task.levels < 1:
         raise ValueError(Wording("{levels}: an image has at least one level", levels=task.levels))
     factors = list(task.factor.values()) if isinstance(task.factor, Mapping) else [task.factor]

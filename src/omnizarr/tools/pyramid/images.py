@@ -1,6 +1,7 @@
 """The OME-Zarr metadata of a multiscale image: its axes, and its present or future levels.
 
-Spec: https://ngff.openmicroscopy.org/0.5/, "multiscales" metadata; 0.4 says the same, outside of ``ome``.
+Spec: https://ngff.openmicroscopy.org/0.5/, "multiscales" metadata; 0.4 says the same, outside of ``ome``, and 0.6 with
+coordinate systems.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import Function, MetadataError, NotRepresentableError, Remedy
-from omnizarr.formats.conventions.ome import reading
+from omnizarr.formats.conventions.ome import reading, systems, upgrading
 from omnizarr.model import ArrayMetadata, GroupMetadata, dimensions, thawed
 from omnizarr.nodes import detection
 from omnizarr.nodes.detection import Found
@@ -21,6 +22,7 @@ from omnizarr.tools.pyramid.reducing import shift
 
 VERSIONS: Final = {"v2": "0.4", "v3": "0.5"}
 """Versions of OME-Zarr for the formats that have one."""
+_V06: Final = "0.6"
 _SMALL: Final = 256
 """Levels are made until no spatial axis is longer than this."""
 _MOST_LEVELS: Final = 32
@@ -131,6 +133,8 @@ class Image:
 
     def said(self, levels: Sequence[Level], method: str) -> dict[str, Any]:
         """Return the entry of ``multiscales`` with the levels."""
+        if systems.has_systems(self.entry) or self.version == _V06:
+            return self._said_with_systems(levels, method)
         entry: dict[str, Any] = {name: value for name, value in self.entry.items() if name != "metadata"}
         if self.version == "0.4":
             entry["version"] = self.version
@@ -139,23 +143,39 @@ class Image:
             *(list(self.entry["datasets"])[:1] if self.entry.get("datasets") else [levels[0].to_json()]),
             *(level.to_json() for level in levels[1:]),
         ]
-        if len(levels) > 1:
-            entry["type"] = method
-            entry["metadata"] = {
-                "method": "omnizarr.pyramid",
-                "description": _DESCRIPTIONS[method],
+        return {**entry, **(_made(method) if len(levels) > 1 else {})}
+
+    def _said_with_systems(self, levels: Sequence[Level], method: str) -> dict[str, Any]:
+        """Return the entry in the form of 0.6. The coordinate systems of an image stay, and what leads to others."""
+        listed = [level.to_json() for level in levels]
+        written: Any = upgrading.to_06({"axes": [axis.to_json() for axis in self.axes], "datasets": listed}).image
+        if not systems.has_systems(self.entry):
+            kept = {
+                name: value for name, value in self.entry.items() if name not in ("axes", "datasets", systems.STEPS)
             }
-        return entry
+            return {**kept, **written, **(_made(method) if len(levels) > 1 else {})}
+        name = systems.intrinsic(self.entry)
+        for level in written["datasets"]:
+            level[systems.STEPS][0]["output"] = {"name": name}
+        datasets = [*list(self.entry["datasets"])[:1], *written["datasets"][1:]]
+        return {**self.entry, "datasets": datasets, **(_made(method) if len(levels) > 1 else {})}
 
     def attributes(self, old: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return the attributes of the group with another entry of ``multiscales``."""
-        inside = old.get(reading.OME) if self.version == "0.5" else old
+        inside = old if self.version == "0.4" else old.get(reading.OME)
         members = dict(inside) if isinstance(inside, Mapping) else {}
         images = list(members.get(reading.IMAGES) or [])
         members[reading.IMAGES] = [entry, *images[1:]]
         if self.version == "0.4":
             return members
-        return {**old, reading.OME: {"version": self.version, **members}}
+        stored = systems.family(reading.version_of(members))
+        version = {} if stored == self.version else {"version": self.version}
+        return {**old, reading.OME: {"version": self.version, **members, **version}}
+
+
+def _made(method: str) -> dict[str, Any]:
+    """Return what an image says of how its levels were made."""
+    return {"type": method, "metadata": {"method": "omnizarr.pyramid", "description": _DESCRIPTIONS[method]}}
 
 
 _DESCRIPTIONS: Final = {
@@ -180,7 +200,13 @@ def _numbered(path: str, number: int) -> str:
     return f"{path[: last.start()]}{int(last[0]) + number}{path[last.end() :]}"
 
 
-def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float], unit: Mapping[str, str]) -> Image:
+def find(
+    where: StorePath,
+    axes: Sequence[str] | None,
+    scale: Mapping[str, float],
+    unit: Mapping[str, str],
+    ome_version: str | None = None,
+) -> Image:
     """Return the image at a place: the image of a group, or the image whose full resolution is the array at the place.
 
     Raises
@@ -191,7 +217,7 @@ def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float
         If a group is not an image, or its metadata is broken.
     """
     found = detection.open_node(where)
-    version = _version(found)
+    version = _version(found, ome_version)
     if isinstance(found.metadata, GroupMetadata):
         return _of_group(Found(found.where, found.metadata), version, axes, scale, unit)
     if not found.where.path:
@@ -203,6 +229,7 @@ def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float
         )
     group = detection.open_group(found.where.parent)
     listed = _listed(group.metadata)
+    version = _version(group, ome_version)
     if listed is not None:
         if _first_path(listed) == found.where.name:
             return _of_group(group, version, axes, scale, unit)
@@ -219,17 +246,31 @@ def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float
 
 
 def of_new(
-    found: Found[ArrayMetadata], axes: Sequence[str] | None, scale: Mapping[str, float], unit: Mapping[str, str]
+    found: Found[ArrayMetadata],
+    axes: Sequence[str] | None,
+    scale: Mapping[str, float],
+    unit: Mapping[str, str],
+    ome_version: str | None = None,
 ) -> Image:
     """Return the image in a new group, whose full resolution is a copy of an array. Raises the errors of `find`."""
-    version = _version(found)
+    version = _version(found, ome_version)
     group = Found(found.where, GroupMetadata(dialect=found.metadata.dialect))
     named = _axes_of(found.where, found.metadata, axes, unit)
     return _image(group, version, named, found.metadata, "0", {}, scale)
 
 
-def _version(found: Found[Any]) -> str:
+def _version(found: Found[Any], wanted: str | None) -> str:
     version = VERSIONS.get(found.metadata.dialect)
+    stored = systems.family(reading.version_of(found.metadata.attributes.get(reading.OME)))
+    if version == VERSIONS["v3"] and _V06 in (wanted, stored if wanted is None else None):
+        return _V06
+    if version is not None and wanted not in (None, version):
+        raise NotRepresentableError(
+            f"OME-Zarr {wanted} is not for Zarr {found.metadata.dialect}",
+            store=str(found.where.store),
+            path=found.where.path,
+            remedy=Remedy("bring the array to another format with {convert} first", convert=Function()),
+        )
     if version is None:
         raise NotRepresentableError(
             f"OME-Zarr has no version for Zarr {found.metadata.dialect}",
@@ -257,7 +298,14 @@ def _of_group(
         )
     path = _first_path(entry)
     array = detection.open_array(group.where / path)
-    named = tuple(_axis_in(group.where, each) for each in entry.get("axes") or ())
+    if systems.has_systems(entry) is not (version == _V06):
+        raise MetadataError(
+            f"the image is not of version {version}",
+            store=str(group.where.store),
+            path=group.where.path,
+            remedy=Remedy("bring it to another version of OME-Zarr with {convert} first", convert=Function()),
+        )
+    named = tuple(_axis_in(group.where, each) for each in systems.axes(entry) or ())
     lengths = _level_in(entry["datasets"][0], Level(path, (), (1.0,) * len(named), ())).scale
     if not _are_there(named, lengths, axes, scale, unit):
         raise MetadataError(
@@ -372,8 +420,8 @@ def _axis_in(where: StorePath, axis: Any) -> Axis:
 def _level_in(entry: Mapping[str, Any], default: Level) -> Level:
     """Return the first level from its entry, as far as the entry describes it."""
     scale, moved = default.scale, default.translation
-    for each in entry.get("coordinateTransformations") or ():
-        values = each.get(each.get("type")) if isinstance(each, Mapping) else None
+    for each in systems.flat(entry.get("coordinateTransformations")):
+        values = each.get(str(each.get("type")))
         if isinstance(values, list) and len(values) == len(scale):
             if each["type"] == "scale":
                 scale = tuple(map(float, values))

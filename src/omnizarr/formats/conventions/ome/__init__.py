@@ -1,7 +1,7 @@
 """OME-Zarr: multiscale images, labels, plates and wells of microscopy.
 
-OME-Zarr 0.1 to 0.4 are for Zarr v2, 0.5 is for v3. So OME-Zarr becomes 0.5 when it is converted to v3, and 0.4
-when it is converted from v3.
+OME-Zarr 0.1 to 0.4 are for Zarr v2, 0.5 and 0.6 are for v3. So OME-Zarr becomes 0.5 when it is converted to v3, or 0.6
+where that is asked for, and 0.4 when it is converted from v3.
 
 Spec: https://ngff.openmicroscopy.org.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from omnizarr.formats.conventions.contract import Convention, Nodes
 from omnizarr.formats.conventions.ome import reading
-from omnizarr.formats.conventions.ome.carrying import carry
+from omnizarr.formats.conventions.ome.carrying import NAME, carry
 from omnizarr.formats.conventions.ome.checking import faults
 from omnizarr.model import ArrayMetadata
 
@@ -39,7 +39,7 @@ def _files(path: str, nodes: Nodes) -> tuple[str, ...]:
 
 
 OME: Final = Convention(
-    name="ome-zarr",
+    name=NAME,
     title="OME-Zarr",
     spec="https://ngff.openmicroscopy.org",
     attributes=frozenset({reading.OME, *reading.OUTSIDE}),

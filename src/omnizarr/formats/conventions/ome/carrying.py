@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from omnizarr.formats.conventions.contract import Carried, Nodes
-from omnizarr.formats.conventions.ome import reading
-from omnizarr.formats.conventions.ome.reading import EARLY, IMAGES, OME, TYPES, V05, VERSIONED
+from omnizarr.formats.conventions.ome import reading, systems, upgrading
+from omnizarr.formats.conventions.ome.reading import EARLY, IMAGES, LABEL, OME, SCENE, TYPES, V05, V06, VERSIONED
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 
+NAME: Final = "ome-zarr"
+"""Of the convention."""
 _V2: Final = "v2"
 _V3: Final = "v3"
 _V04: Final = EARLY[-1]
@@ -43,12 +45,16 @@ class _Carrying:
 
 
 def carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
-    """Return a node with OME-Zarr in the form for the Zarr format of that name."""
+    """Return a node with OME-Zarr in the form for the Zarr format of that name, or in the version that is asked for."""
     if _V3 not in (metadata.dialect, dialect):
         return Carried(metadata)
     if isinstance(metadata, GroupMetadata):
         carrying = _Carrying(path, nodes, metadata)
-        attributes = _inside(carrying) if dialect == _V3 else _outside(carrying)
+        attributes = (_inside(carrying) if metadata.dialect != _V3 else metadata.attributes) if dialect == _V3 else {}
+        wanted = nodes.wishes.get(NAME) if dialect == _V3 else V05
+        attributes = _in_version(carrying, attributes or metadata.attributes, wanted)
+        if dialect != _V3:
+            attributes = _outside(carrying, attributes)
         metadata = replace(metadata, attributes=attributes)
         return Carried(metadata, tuple(carrying.remarks), tuple(carrying.losses))
     if dialect == _V3:
@@ -176,20 +182,60 @@ def _modern_plate(plate: Mapping[str, Any], carrying: _Carrying) -> Mapping[str,
     return {**plate, "wells": wells}
 
 
+# Groups, between 0.5 and 0.6
+
+
+def _in_version(carrying: _Carrying, attributes: Mapping[str, JSON], wanted: str | None) -> Mapping[str, JSON]:
+    """Return attributes whose member ``ome`` is of a version, 0.5 or 0.6; unchanged if it cannot be."""
+    within = attributes.get(OME)
+    version = systems.family(reading.version_of(within))
+    if not is_object(within) or wanted is None or {version, wanted} != {V05, V06}:
+        return attributes
+    changed = dict(within)
+    listed = [
+        (upgrading.to_06 if wanted == V06 else upgrading.to_05)(image) if is_object(image) else None
+        for image in _objects(within.get(IMAGES))
+    ]
+    for number, image in enumerate(listed):
+        if image is None or image.image is None:
+            what = f"image {number} as OME-Zarr {wanted}: the group stays {reading.version_of(within)}"
+            why = image.losses[0][0] if image is not None else "it is no object"
+            carrying.lose(what, why, OME, IMAGES, number)
+            return attributes
+    for number, image in enumerate(listed):
+        carrying.remarks += image.remarks if image is not None else ()
+        for what, why in image.losses if image is not None else ():
+            carrying.lose(what, why, OME, IMAGES, number)
+    if IMAGES in within:
+        changed[IMAGES] = [image.image for image in listed if image is not None]
+    if SCENE in within and wanted == V05:
+        what = "the scene: where its images lie"
+        carrying.lose(what, "OME-Zarr 0.5 has no scenes; the member is kept, and readers ignore it", OME, SCENE)
+    for name in (*VERSIONED[:2], LABEL):
+        if is_object(within.get(name)):
+            held = {key: value for key, value in _object(within[name]).items() if key != "version"}
+            is_needed = wanted == V05 and name == "plate"
+            changed[name] = {**held, "version": V05} if is_needed else held
+    changed["version"] = wanted
+    carrying.remarks.append(f"OME-Zarr {reading.version_of(within)} becomes {wanted}")
+    return {**attributes, OME: changed}
+
+
 # Groups, to 0.4
 
 
-def _outside(carrying: _Carrying) -> Mapping[str, JSON]:
-    """Return attributes including the members of ``ome``."""
-    within = reading.inside(carrying.nodes[carrying.path])
+def _outside(carrying: _Carrying, attributes: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return attributes including the members of ``ome``, which are those of 0.5."""
+    within = reading.inside(replace(carrying.source, attributes=attributes))
     if within is None:
         return carrying.attributes
     version = reading.version_of(within)
     found = {name: value for name, value in within.items() if name != "version"}
-    rest = {name: value for name, value in carrying.attributes.items() if name != OME}
+    rest = {name: value for name, value in attributes.items() if name != OME}
     if version not in (V05, None):
         what = f"that attribute {OME!r} is OME-Zarr {version}: readers of Zarr v2 do not look there"
-        carrying.lose(what, f"OME-Zarr is {_V04} before Zarr v3, and only 0.5 is known to become that", OME)
+        if systems.family(version) != V06:  # of which a loss has told why
+            carrying.lose(what, f"OME-Zarr is {_V04} before Zarr v3, and only 0.5 is known to become that", OME)
         return carrying.attributes
     taken = [name for name in found if name in rest]
     if taken:

@@ -1,21 +1,32 @@
 """Finding violations of OME-Zarr in a hierarchy.
 
-Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.5. Of later versions only the paths are looked at.
+Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.6. Of others only the paths are looked at.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions.contract import Fault, Nodes
-from omnizarr.formats.conventions.ome import reading
-from omnizarr.formats.conventions.ome.reading import COUNTED, EARLY, FIRST_AXES, IMAGES, LABEL, LAYOUT, OME, V05
+from omnizarr.formats.conventions.ome import reading, systems
+from omnizarr.formats.conventions.ome.checking_systems import Place, of_axes, of_count, of_label, of_scene, of_systems
+from omnizarr.formats.conventions.ome.reading import (
+    COUNTED,
+    EARLY,
+    FIRST_AXES,
+    IMAGES,
+    LABEL,
+    LAYOUT,
+    OME,
+    SCENE,
+    V05,
+    V06,
+)
 from omnizarr.formats.reader import is_integer, is_list, is_object, join
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, keys
+from omnizarr.model import JSON, ArrayMetadata, keys
 
 _ATTRIBUTES: Final = "/attributes"
 _V3: Final = "v3"
@@ -24,9 +35,9 @@ _WITH_NAMES: Final = EARLY[2]
 _FLAT: Final = EARLY[0]
 """The version whose chunks have flat keys; those up to 0.4 have directories."""
 _COLOR: Final = re.compile("[0-9A-Fa-f]{6}")
+_NAME: Final = re.compile("[A-Za-z0-9]+")
+_FIELD: Final = re.compile(r"(?!\.+$)(?!__)[A-Za-z0-9_.-]+")
 _WINDOW: Final = ("min", "max", "start", "end")
-_MOST: Final[Mapping[str, int]] = {"time": 1, "channel": 1, "other": 1, "space": 3}
-_ORDER: Final[Mapping[str, int]] = {"time": 0, "channel": 1, "other": 1, "space": 2}
 
 
 def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
@@ -49,9 +60,9 @@ def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
         yield Fault("ome-wrong-form", path, join(_ATTRIBUTES, OME), message, OME, expected)
     found = reading.members(path, nodes)
     is_inside = found is within
-    at = _Place(path, nodes, join(_ATTRIBUTES, OME) if is_inside else _ATTRIBUTES)
+    at = Place(path, nodes, join(_ATTRIBUTES, OME) if is_inside else _ATTRIBUTES)
     yield from _of_versions(at, found, is_inside=is_inside)
-    version = reading.version_of(within) or V05 if is_inside else None
+    version = systems.family(reading.version_of(within)) or V05 if is_inside else None
     for name, check in _CHECKS.items():
         if name in found:
             yield from check(at, found[name], version)
@@ -59,27 +70,7 @@ def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
         yield at.fault("ome-invalid", (LABEL,), f"a label image has {IMAGES}, and this has none")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A group, and the place of its OME-Zarr metadata."""
-
-    path: str
-    nodes: Nodes
-    pointer: str
-
-    def fault(
-        self, code: str, below: Sequence[str | int], message: str, found: object = None, expected: object = None
-    ) -> Fault:
-        return Fault(code, self.path, join(self.pointer, *below), message, found, expected)
-
-    def missing(self, below: Sequence[str | int], relative: object) -> Iterator[Fault]:
-        """Yield a violation if a path does not lead to a group."""
-        if not isinstance(self.nodes.get(reading.resolve(self.path, relative)), GroupMetadata):
-            message = "the path leads to no readable group"
-            yield self.fault("ome-missing-group", below, message, relative, "the path of a group")
-
-
-def _of_versions(at: _Place, found: Mapping[str, JSON], *, is_inside: bool) -> Iterator[Fault]:
+def _of_versions(at: Place, found: Mapping[str, JSON], *, is_inside: bool) -> Iterator[Fault]:
     if is_inside:
         version = reading.version_of(found)
         if version is None:
@@ -87,11 +78,13 @@ def _of_versions(at: _Place, found: Mapping[str, JSON], *, is_inside: bool) -> I
         elif version in EARLY:
             message = f"the attribute {OME!r} came with version {V05}"
             yield at.fault("ome-version", ("version",), message, version, V05)
-        elif version != V05:
-            yield at.fault("ome-unknown-version", ("version",), "the version is not known here", version, V05)
+        elif systems.family(version) not in (V05, V06):
+            expected = f"{V05} or {V06}"
+            yield at.fault("ome-unknown-version", ("version",), "the version is not known here", version, expected)
         for name in (*COUNTED, LABEL):
             inner = reading.version_of(found.get(name))
-            if inner not in (version, None) or (name == "plate" and name in found and inner is None):
+            is_needed = name == "plate" and name in found and systems.family(version) != V06
+            if inner not in (version, None) or (is_needed and inner is None):
                 message = "the version is not that of the group" if inner else "the version of the plate is missing"
                 yield at.fault("ome-version", (name, "version"), message, inner, version or V05)
         return
@@ -109,7 +102,7 @@ def _of_versions(at: _Place, found: Mapping[str, JSON], *, is_inside: bool) -> I
 # Images
 
 
-def _of_images(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_images(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     if not is_list(value) or not value:
         yield at.fault("ome-invalid", (IMAGES,), "no list of images", value, "a list of objects")
         return
@@ -121,18 +114,21 @@ def _of_images(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
             continue
         yield from _of_paths(at, levels, (*below, "datasets"))
         known = version or _version(image)
-        if known not in (*EARLY, V05):
+        if known not in (*EARLY, V05, V06):
             continue
         yield from _of_sizes(at, image, below)
+        if known == V06:
+            yield from of_systems(at, image, below)
+            continue
         if known in _WITHOUT_AXES:
-            yield from _of_count(at, image, FIRST_AXES, below)
+            yield from of_count(at, image, FIRST_AXES, (*below, "axes"))
         elif known == _WITH_NAMES:
             axes = image.get("axes")
             if not is_list(axes) or list(axes) != [letter for letter in FIRST_AXES if letter in axes]:
                 message = "the axes are not letters in this order"
                 yield at.fault("ome-axes", (*below, "axes"), message, axes, f"some of {', '.join(FIRST_AXES)}")
                 continue
-            yield from _of_count(at, image, axes, below)
+            yield from of_count(at, image, axes, (*below, "axes"))
         else:
             yield from _of_axes(at, image, below)
             yield from _of_transformations(at, image, below)
@@ -146,7 +142,7 @@ def _version(image: Mapping[str, Any]) -> str:
     return version or EARLY[0]
 
 
-def _of_paths(at: _Place, levels: Sequence[Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
+def _of_paths(at: Place, levels: Sequence[Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
     for number, level in enumerate(levels):
         relative = level.get("path") if is_object(level) else None
         if not isinstance(relative, str):
@@ -156,7 +152,7 @@ def _of_paths(at: _Place, levels: Sequence[Any], below: tuple[str | int, ...]) -
             yield at.fault("ome-missing-level", (*below, number, "path"), message, relative, "the path of an array")
 
 
-def _of_sizes(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
+def _of_sizes(at: Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
     """Yield the levels that are larger than the one before."""
     before: tuple[int, ...] | None = None
     for number, array in enumerate(reading.arrays(at.path, image, at.nodes)):
@@ -169,39 +165,16 @@ def _of_sizes(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]
         before = shape
 
 
-def _of_count(
-    at: _Place, image: Mapping[str, Any], names: Sequence[object], below: tuple[str | int, ...]
-) -> Iterator[Fault]:
-    """Yield the levels whose number of dimensions differs from the axes of the image."""
-    for level, array in zip(reading.datasets(image), reading.arrays(at.path, image, at.nodes), strict=True):
-        if array is not None and len(array.shape) != len(names):
-            message = f"the array {level['path']!r} has {len(array.shape)} dimensions, the image {len(names)} axes"
-            yield at.fault("ome-axes-count", (*below, "axes"), message, list(names), f"{len(array.shape)} axes")
+def _of_axes(at: Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
+    yield from of_axes(at, image.get("axes"), (*below, "axes"))
+    listed = image.get("axes")
+    if is_list(listed):
+        yield from of_count(
+            at, image, [axis.get("name") if is_object(axis) else axis for axis in listed], (*below, "axes")
+        )
 
 
-def _of_axes(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
-    axes = image.get("axes")
-    below = (*below, "axes")
-    if not is_list(axes) or not all(is_object(axis) and isinstance(axis.get("name"), str) for axis in axes):
-        yield at.fault("ome-axes", below, "the axes are not objects with names", axes, "a list of objects")
-        return
-    names = [axis["name"] for axis in axes]
-    kinds = [axis.get("type") if axis.get("type") in _ORDER else "other" for axis in axes]
-    if len(set(names)) != len(names):
-        yield at.fault("ome-axes", below, "two axes have one name", names, "names that differ")
-    if not 2 <= len(axes) <= 5:
-        yield at.fault("ome-axes", below, f"the image has {len(axes)} axes", names, "2 to 5 axes")
-    if kinds.count("space") < 2 or any(kinds.count(kind) > most for kind, most in _MOST.items()):
-        expected = "2 or 3 of space, and at most one each of time, of channel and of any other type"
-        message = "the axes have types that do not go together"
-        yield at.fault("ome-axes", below, message, [axis.get("type") for axis in axes], expected)
-    if kinds != sorted(kinds, key=lambda kind: _ORDER[kind]):
-        message = "the axes are not in the order of their types"
-        yield at.fault("ome-axes", below, message, kinds, "time, then channel or other, then space")
-    yield from _of_count(at, image, names, below[:-1])
-
-
-def _of_transformations(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
+def _of_transformations(at: Place, image: Mapping[str, Any], below: tuple[str | int, ...]) -> Iterator[Fault]:
     axes = image.get("axes")
     ndim = len(axes) if is_list(axes) else None
     member = "coordinateTransformations"
@@ -213,7 +186,7 @@ def _of_transformations(at: _Place, image: Mapping[str, Any], below: tuple[str |
         yield from _of_transformation(at, image[member], ndim, (*below, member))
 
 
-def _of_transformation(at: _Place, value: Any, ndim: int | None, below: tuple[str | int, ...]) -> Iterator[Fault]:
+def _of_transformation(at: Place, value: Any, ndim: int | None, below: tuple[str | int, ...]) -> Iterator[Fault]:
     steps = [step for step in value if is_object(step)] if is_list(value) else []
     kinds = [step.get("type") for step in steps]
     if kinds not in (["scale"], ["scale", "translation"]) or len(steps) != len(value):
@@ -232,7 +205,7 @@ def _of_transformation(at: _Place, value: Any, ndim: int | None, below: tuple[st
             yield at.fault("ome-transformations", (*below, number, str(kind)), message, numbers, f"{ndim} numbers")
 
 
-def _of_omero(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_omero(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     channels = value.get("channels") if is_object(value) else None
     if not is_list(channels):
         yield at.fault("ome-invalid", ("omero", "channels"), "no list of channels", channels, "a list of objects")
@@ -251,7 +224,7 @@ def _of_omero(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
 # Collections of images
 
 
-def _of_labels(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_labels(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     if not is_list(value) or not all(isinstance(item, str) for item in value):
         yield at.fault("ome-invalid", ("labels",), "no list of paths", value, "a list of texts")
         return
@@ -261,7 +234,7 @@ def _of_labels(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
             yield at.fault("ome-missing-group", ("labels", number), message, item, "the path of an image")
 
 
-def _of_series(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_series(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     if not is_list(value) or not all(isinstance(item, str) for item in value):
         yield at.fault("ome-invalid", ("series",), "no list of paths", value, "a list of texts")
         return
@@ -270,26 +243,36 @@ def _of_series(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
         yield from at.missing(("series", number), f"../{item}")
 
 
-def _of_layout(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_layout(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     if value != 3:
         yield at.fault("ome-invalid", (LAYOUT,), "the layout is not known", value, 3)
 
 
-def _of_well(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_well(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     fields = value.get("images") if is_object(value) else None
     if not is_list(fields):
         yield at.fault("ome-invalid", ("well", "images"), "no list of fields", fields, "a list of objects")
         return
+    if version == V06 and not fields:
+        yield at.fault("ome-invalid", ("well", "images"), "the well has no fields", fields, "at least one")
+    seen: list[str] = []
     for number, each in enumerate(fields):
         below = ("well", "images", number, "path")
         relative = each.get("path") if is_object(each) else None
         if not isinstance(relative, str):
             yield at.fault("ome-invalid", below, "the field has no path", each, "a text")
-        else:
-            yield from at.missing(below, relative)
+            continue
+        if version == V06 and (not _FIELD.fullmatch(relative) or relative in seen):
+            message = "the path is no name of a group, or that of another field"
+            yield at.fault("ome-invalid", below, message, relative, "letters, digits and -_. without __ at the start")
+        seen.append(relative)
+        if version == V06 and not is_integer(each.get("acquisition", 0)):
+            message = "the acquisition is no number"
+            yield at.fault("ome-invalid", (*below[:-1], "acquisition"), message, each["acquisition"], "an integer")
+        yield from at.missing(below, relative)
 
 
-def _of_plate(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
+def _of_plate(at: Place, value: JSON, version: str | None) -> Iterator[Fault]:
     plate: Mapping[str, Any] = value if is_object(value) else {}
     names: list[list[object]] = []
     for member in ("rows", "columns", "wells"):
@@ -298,6 +281,8 @@ def _of_plate(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
             yield at.fault("ome-invalid", ("plate", member), f"no list of {member}", listed, "a list of objects")
             return
         names.append([item.get("name") for item in listed])
+    if version == V06:
+        yield from _of_plate_members(at, plate, names)
     for number, well in enumerate(plate["wells"]):
         below = ("plate", "wells", number)
         relative = well.get("path")
@@ -308,14 +293,37 @@ def _of_plate(at: _Place, value: JSON, version: str | None) -> Iterator[Fault]:
         yield from at.missing((*below, "path"), relative)
         expected = {"rowIndex": names[0].index(parts[0]), "columnIndex": names[1].index(parts[1])}
         stored = {name: well.get(name) for name in expected}
-        is_needed = (version or reading.version_of(plate)) in (EARLY[-1], V05)
+        is_needed = (version or reading.version_of(plate)) in (EARLY[-1], V05, V06)
         if (is_needed or any(is_integer(each) for each in stored.values())) and stored != expected:
             yield at.fault(
                 "ome-invalid", below, "the numbers of row and column are not those of the path", stored, expected
             )
 
 
-_CHECKS: Final[Mapping[str, Callable[[_Place, JSON, str | None], Iterator[Fault]]]] = {
+def _of_plate_members(at: Place, plate: Mapping[str, Any], names: Sequence[Sequence[object]]) -> Iterator[Fault]:
+    """Yield what is wrong with names of rows and columns, with acquisitions and with counts."""
+    for member, listed in zip(("rows", "columns"), names, strict=False):
+        if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in listed) or len(set(listed)) < len(
+            listed
+        ):
+            message = f"the {member} have not each a name of letters and digits of its own"
+            yield at.fault("ome-invalid", ("plate", member), message, list(listed), "names of letters and digits")
+    for member in ("rows", "columns", "wells"):
+        if not plate[member]:
+            yield at.fault("ome-invalid", ("plate", member), f"the plate has no {member}", [], "at least one")
+    counts: list[tuple[tuple[str | int, ...], object, int]] = [(("field_count",), plate.get("field_count", 1), 1)]
+    acquisitions = plate.get("acquisitions", ())
+    for number, each in enumerate(acquisitions if is_list(acquisitions) else (None,)):
+        said = each if is_object(each) else {}
+        for key, lowest, usual in (("id", 0, -1), ("maximumfieldcount", 1, 1), ("starttime", 0, 0), ("endtime", 0, 0)):
+            counts.append((("acquisitions", number, key), said.get(key, usual), lowest))
+    for below, value, lowest in counts:
+        if not is_integer(value) or value < lowest:
+            expected = f"an integer from {lowest} on"
+            yield at.fault("ome-invalid", ("plate", *below), f"{below[-1]} is no such number", value, expected)
+
+
+_CHECKS: Final[Mapping[str, Callable[[Place, JSON, str | None], Iterator[Fault]]]] = {
     IMAGES: _of_images,
     "omero": _of_omero,
     "labels": _of_labels,
@@ -323,6 +331,8 @@ _CHECKS: Final[Mapping[str, Callable[[_Place, JSON, str | None], Iterator[Fault]
     "well": _of_well,
     LAYOUT: _of_layout,
     "series": _of_series,
+    LABEL: of_label,
+    SCENE: of_scene,
 }
 
 

@@ -2,9 +2,9 @@
 
 OME-Zarr 0.1 to 0.4 store their metadata among the attributes of a group (``multiscales``, ``plate``, ...). From
 0.5 on they are members of the attribute ``ome``. Names like ``labels`` and ``series`` are common; outside of
-``ome`` they count only where OME-Zarr expects them.
+``ome`` they count only where OME-Zarr expects them. The coordinate systems of 0.6 are in `systems`.
 
-Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.5.
+Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.6.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions.contract import Nodes
+from omnizarr.formats.conventions.ome import systems
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 
@@ -31,6 +32,11 @@ COUNTED: Final = VERSIONED[:2]
 EARLY: Final = ("0.1", "0.2", "0.3", "0.4")
 """Versions without `OME`, which are for Zarr v2."""
 V05: Final = "0.5"
+V06: Final = "0.6"
+SCENE: Final = "scene"
+"""From 0.6 on: transformations between the systems of several images."""
+COLLECTION: Final = "collection"
+"""The type of a group of images in RFC-8."""
 FIRST_AXES: Final = ("t", "c", "z", "y", "x")
 """The axes of all images before version 0.3, which does not name axes."""
 TYPES: Final[Mapping[str, str]] = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
@@ -75,7 +81,7 @@ def inside(node: ArrayMetadata | GroupMetadata) -> Mapping[str, JSON] | None:
     found = node.attributes.get(OME)
     if not isinstance(node, GroupMetadata) or not is_object(found):
         return None
-    return found if "version" in found or any(name in found for name in OUTSIDE) else None
+    return found if "version" in found or any(name in found for name in (*OUTSIDE, SCENE)) else None
 
 
 def outside(path: str, nodes: Nodes) -> dict[str, JSON]:
@@ -94,6 +100,11 @@ def members(path: str, nodes: Nodes) -> Mapping[str, JSON]:
     """Return the OME-Zarr metadata of a group, in the form for its Zarr format if it has both."""
     within, without = inside(nodes[path]), outside(path, nodes)
     return (within or without) if nodes[path].dialect == "v3" else (without or within or {})
+
+
+def is_collection(found: JSON) -> bool:
+    """Return whether a member ``ome`` is a collection of RFC-8."""
+    return is_object(found) and found.get("type") == COLLECTION and is_list(found.get("nodes"))
 
 
 def images(path: str, nodes: Nodes) -> Sequence[Mapping[str, Any]]:
@@ -139,7 +150,7 @@ def arrays(group: str, image: Mapping[str, Any], nodes: Nodes) -> Iterator[Array
 
 def axes(group: str, image: Mapping[str, Any], nodes: Nodes) -> tuple[str, ...] | None:
     """Return the names of the axes of an image; None if neither the image nor its version defines them."""
-    listed = image.get("axes")
+    listed = systems.axes(image)
     if listed is None:
         lengths = {len(array.shape) for array in arrays(group, image, nodes) if array is not None}
         return FIRST_AXES if is_early(image) and lengths == {len(FIRST_AXES)} else None
