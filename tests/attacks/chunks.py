@@ -35,9 +35,9 @@ GZIP = {"name": "gzip", "configuration": {"level": 1}}
 
 
 @cache
-def zeros(size: int) -> bytes:
-    """Return the compressed form of many zeros, made a piece at a time."""
-    stream = zlib.compressobj(6, zlib.DEFLATED, 31)
+def zeros(size: int, wbits: int = 31) -> bytes:
+    """Return the compressed form of many zeros, made a piece at a time: that of gzip, or of zlib with `wbits=15`."""
+    stream = zlib.compressobj(6, zlib.DEFLATED, wbits)
     piece = bytes(1 << 20)
     return b"".join(stream.compress(piece) for _ in range(size >> 20)) + stream.flush()
 

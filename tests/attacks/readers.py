@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.attacks.arena import SECRET, Field, attack
+from tests.attacks.chunks import zeros
 from tests.attacks.sizes import FAR, LOOKS, READS
 from tests.readers import fits_files, grib_files
 
@@ -69,9 +70,7 @@ def _(field: Field) -> None:
 
     with h5py.File(_file(field), "w") as file:
         dataset = file.create_dataset("v", (100,), "u1", chunks=(100,), compression="gzip")
-        packer = zlib.compressobj(9)
-        parts = [packer.compress(bytes(1 << 24)) for _ in range(64)]
-        dataset.id.write_direct_chunk((0,), b"".join(parts) + packer.flush())
+        dataset.id.write_direct_chunk((0,), zeros(1 << 30, 15))
 
 
 @attack("files", "HDF5 in place: groups in a circle", *TRIES)
@@ -150,8 +149,7 @@ def _(field: Field) -> None:
 
 @attack("files", "N5: a block of 100 elements that inflates to 1 GiB", *TRIES)
 def _(field: Field) -> None:
-    packer = zlib.compressobj(9, wbits=31)
-    bomb = b"".join([packer.compress(bytes(1 << 24)) for _ in range(64)]) + packer.flush()
+    bomb = zeros(1 << 30)
     compression = {"dimensions": [150], "blockSize": [100], "compression": {"type": "gzip"}}
     _n5(field, {"0": b"\0\0\0\1\0\0\0\x64" + bomb, "1": b"\0\0\0\1\0\0\0\x32" + bomb}, **compression)
 
@@ -190,12 +188,6 @@ def _sharding(minishard: int, shard: int, encoding: str = "raw") -> dict[str, ob
     return {"sharding": {**bits, **kind}}
 
 
-def _packed(size: int) -> bytes:
-    """Return GiB of zeros as gzip does."""
-    packer = zlib.compressobj(9, wbits=31)
-    return b"".join([packer.compress(bytes(1 << 24)) for _ in range(size >> 24)]) + packer.flush()
-
-
 @attack("files", "precomputed: 10^15 chunks, of which 3 are stored", *TRIES)
 def _(field: Field) -> None:
     _volume(field, {f"{at}-{at + 1}_0-1_0-1": b"\7" for at in (0, 77, FAR)})
@@ -216,7 +208,7 @@ def _(field: Field) -> None:
 
 @attack("files", "precomputed: chunks and indexes that inflate to 1 GiB", *TRIES)
 def _(field: Field) -> None:
-    bomb = _packed(1 << 30)
+    bomb = zeros(1 << 30)
     _volume(field, {"0-100_0-1_0-1": bomb}, size=[100, 1, 1], chunk_sizes=[[100, 1, 1]])
     place = field.received / "x"
     scale = {"key": "t", "size": [10**15, 1, 1], "chunk_sizes": [[1, 1, 1]], "encoding": "raw", "resolution": [8, 8, 8]}
@@ -546,8 +538,7 @@ def _(field: Field) -> None:
 
 @attack("files", "FITS in place: a tile of 100 bytes that inflates to 1 GiB, and rows that lead nowhere", *TRIES)
 def _(field: Field) -> None:
-    packer = zlib.compressobj(9, wbits=31)
-    bomb = b"".join([packer.compress(bytes(1 << 24)) for _ in range(64)]) + packer.flush()
+    bomb = zeros(1 << 30)
     sizes = [("ZNAXIS", 1), ("ZNAXIS1", 20), ("ZTILE1", 10), ("ZIMAGE", True), ("ZCMPTYPE", "GZIP_1"), ("ZBITPIX", 16)]
     rows = [struct.pack(">ii", *each) for each in ((len(bomb), 0), (2**31 - 1, 2**31 - 1))]
     tiles = fits_files.table([{"TTYPE": "COMPRESSED_DATA", "TFORM": "1PB"}], rows, sizes, heap=bomb)

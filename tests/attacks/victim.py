@@ -6,14 +6,18 @@ One process imports omnizarr, and a child of it makes each try: a try takes mill
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -78,8 +82,7 @@ def _victim() -> subprocess.Popen[str]:
 
 def main() -> None:
     """Follow orders until the input ends."""
-    import omnizarr.cli  # noqa: F401 - for the children
-
+    _import_all()
     for line in sys.stdin:
         order = Order(**json.loads(line))
         child = os.fork()
@@ -89,6 +92,19 @@ def main() -> None:
         with contextlib.suppress(ProcessLookupError):  # what the try started
             os.killpg(child, signal.SIGKILL)
         print(json.dumps([status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime]), flush=True)
+
+
+def _import_all() -> None:
+    """Import what the tries import: most of them would spend more time on that than on anything else."""
+    import omnizarr.cli
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in pkgutil.walk_packages(omnizarr.__path__, "omnizarr."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # so that children share these pages
 
 
 def _try(order: Order) -> None:
