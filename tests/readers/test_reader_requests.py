@@ -12,6 +12,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import OmnizarrError
 from omnizarr.stores.manifests.file import File
+from tests.readers.grib_files import field2, message2, section
 from tests.stores.recording import FAST, recording
 
 h5py = pytest.importorskip("h5py")
@@ -202,3 +203,80 @@ def test_a_file_that_does_not_exist_is_an_error(server):
     for name in ("x.h5", "x.nc", "x.tif"):
         with pytest.raises(OmnizarrError):
             omnizarr.open(server.url(f"/d/{name}"), mode="r", storage_options=FAST)
+
+
+# -- GRIB -------------------------------------------------------------------------------------------
+
+
+def messages(lengths):
+    """Return messages with so many bytes besides their fields, and where they begin."""
+    values = np.arange(12).reshape(3, 4)
+    made, places = [], []
+    for number, length in enumerate(lengths):
+        message = message2(field2(values + number, step=number))
+        body = message[16:-4] + section(2, bytes(length))  # for local use: it is skipped
+        whole = message[:8] + (20 + len(body)).to_bytes(8, "big") + body + b"7777"
+        places.append(sum(map(len, made)))
+        made.append(whole)
+    return b"".join(made), places
+
+
+def wgrib2(places):
+    lines = [f"{number}:{place}:d=2024010100:TMP:500 mb:{number} hour fcst:" for number, place in enumerate(places, 1)]
+    return "\n".join(lines).encode()
+
+
+def ecmwf(places):
+    return b"\n".join(b'{"param": "t", "_offset": %d, "_length": 9}' % place for place in places)
+
+
+INDEXES_OF_GRIB = {"x.grib2.idx": wgrib2, "x.index": ecmwf}
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """The parts of files that are read at once."""
+    found, parts = [], File._parts
+    monkeypatch.setattr(File, "_parts", lambda self, spans: found.append(len(spans)) or parts(self, spans))
+    return found
+
+
+@pytest.mark.parametrize("index", INDEXES_OF_GRIB)
+def test_an_index_beside_a_file_of_large_messages_gives_all_heads_at_once(server, rounds, index):
+    content, places = messages([300_000 + 4096 * (number % 3) for number in range(40)])
+    server.values[f"/d/{index}"] = INDEXES_OF_GRIB[index](places)
+    group = serve(server, "x.grib2", content)()
+    assert rounds == [1, 39]
+    assert len(server.requests()) == 1 + len(INDEXES_OF_GRIB) + 39
+    assert group["t"].shape == (40, 3, 4)
+    np.testing.assert_array_equal(group["t"][39], np.arange(12).reshape(3, 4) + 39)
+
+
+@pytest.mark.parametrize("wrong", [[1, 5, 7], [10**17], [0]])
+def test_an_index_that_is_wrong_changes_nothing(server, wrong):
+    content, places = messages([300_000, 300_000, 310_000])
+    server.values["/d/x.grib2.idx"] = wgrib2(places[:1] + wrong)
+    assert serve(server, "x.grib2", content)()["t"].shape == (3, 3, 4)
+
+
+def test_large_messages_of_one_length_are_guessed(server, rounds):
+    content, _ = messages([300_000] * 64)
+    assert serve(server, "x.grib2", content)()["t"].shape == (64, 3, 4)
+    assert len(rounds) <= 9  # one by one they were 64
+    assert len(server.requests()) <= 66
+
+
+def test_large_messages_of_any_length_are_read_one_by_one(server, rounds):
+    content, _ = messages([300_000 + 4096 * number for number in range(12)])
+    assert serve(server, "x.grib2", content)()["t"].shape == (12, 3, 4)
+    found = ranges_of(server)
+    assert len(found) == 12 + len(INDEXES_OF_GRIB)
+    assert sum(stop - start for start, stop in found if start) < 20_000
+
+
+def test_messages_that_are_not_large_are_read_several_at_once(server):
+    content, _ = messages([60_000 + 16 * number for number in range(60)])
+    assert serve(server, "x.grib2", content)()["t"].shape == (60, 3, 4)
+    found = ranges_of(server)
+    assert len(found) <= 6
+    assert sum(stop - start for start, stop in found) < 1.2 * len(content)

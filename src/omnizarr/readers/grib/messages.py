@@ -3,6 +3,9 @@
 The file is read by the heads of its messages: a kilobyte each, which holds all but the bitmap and the values. A message
 says how long it is, so that the next one is found; what lies between messages is skipped, as far as it is short.
 
+Of a file on another machine, heads are fetched many at once where it is known, or can be guessed, where they are:
+`omnizarr.readers.grib.ahead`.
+
 Spec: WMO, Manual on Codes, FM 92 GRIB, editions 1 and 2.
 """
 
@@ -14,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs.grib import PACKINGS, signed
 from omnizarr.readers.grib import names
+from omnizarr.readers.grib.ahead import Ahead
 from omnizarr.readers.grib.grids import Grid, grid_of_edition1, grid_of_edition2
 from omnizarr.readers.grib.names import Level, Quantity
 from omnizarr.stores.manifests.file import File
@@ -22,6 +26,8 @@ SPEC: Final = "WMO FM 92 GRIB"
 MOST_FIELDS: Final = 1 << 17
 """Fields of a file that are shown. Those behind them are named as not shown."""
 _HEAD: Final = 1024
+_WINDOW: Final = 1 << 20  # bytes of messages that are not large, which are read at once from another machine
+_MOST_IN_WINDOWS: Final = 1 << 26
 _FIRST: Final = 1 << 16
 _GAP: Final = 1 << 16  # bytes between messages that are searched
 _MOST_SECTION: Final = 1 << 24
@@ -100,6 +106,8 @@ class Messages:
         self._from = 0
         self.size = file.size or 0
         self._grids: dict[bytes, Grid] = {}
+        self._ahead = None if file.is_local else Ahead(file, _HEAD)
+        self._left = _MOST_IN_WINDOWS
 
     def _read(self, start: int, length: int) -> bytes:
         """Return bytes, fewer if the file ends. What has been read last is kept: many messages are short."""
@@ -139,11 +147,22 @@ class Messages:
                 reasons[str(error)] = reasons.get(str(error), 0) + 1
             except (ValueError, IndexError, KeyError, struct.error, OverflowError) as error:
                 self.notes.append(f"the message at byte {start} is not shown: it is broken: {error}")
-            # Short messages are read many at once.
-            self._block = _FIRST if 0 < length < _FIRST // 4 else _HEAD
             at = start + max(length, 4)
+            self._plan(at, length)
         self.notes += [f"{count} fields are not shown: {reason}" for reason, count in reasons.items()]
         return found
+
+    def _plan(self, at: int, length: int) -> None:
+        """Prepare to read the message at a place, which follows one of a length."""
+        # Short messages are read many at once.
+        self._block = _FIRST if 0 < length < _FIRST // 4 else _HEAD
+        if self._ahead is None or not length > 0 or at + _HEAD <= self._from + len(self._head) or at >= self.size:
+            return
+        if length < _WINDOW // 4 and self._left > 0:
+            self._block = _WINDOW
+            self._left -= _WINDOW
+        elif length >= _FIRST // 4 and (head := self._ahead.head(at, length)) is not None:
+            self._head, self._from = head, at
 
     def _next(self, at: int) -> int | None:
         """Return where the next message begins; None if there is none."""
