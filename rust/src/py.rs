@@ -35,6 +35,8 @@ mod buffers;
 mod far;
 mod json;
 mod manifests;
+#[cfg(feature = "remote")]
+mod objects;
 #[cfg(unix)]
 mod small;
 
@@ -1325,6 +1327,17 @@ fn asked() -> EngineResult<()> {
         .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
 }
 
+/// The exception for an error of something that Ctrl-C may have ended.
+#[cfg(feature = "remote")]
+fn interrupted(error: Error) -> PyErr {
+    match error {
+        Error { kind: Kind::Interrupted, foreign: Some(foreign), .. } => {
+            as_python(foreign).unwrap_or_else(|| unknown("interrupted"))
+        }
+        error => refused(&error),
+    }
+}
+
 /// The memory of an array. Memory that is read-only is never filled: it may be that of constants, or of a file.
 fn buffer_of(array: &Bound<'_, PyAny>, verb: Verb) -> PyResult<PyUntypedBuffer> {
     let buffer = PyUntypedBuffer::get(array)?;
@@ -1414,6 +1427,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     {
         module.add_class::<far::PyClient>()?;
         module.add_class::<far::PyBatch>()?;
+        module.add_class::<objects::Objects>()?;
+        module.add_class::<objects::Pages>()?;
+        module.add("RequestError", module.py().get_type::<objects::RequestError>())?;
     }
     #[cfg(unix)]
     {

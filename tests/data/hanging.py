@@ -1,4 +1,6 @@
-"""Rounds in which a loader must not hang: ``python -m tests.data.hanging KIND ROUNDS DIRECTORY``.
+"""Rounds in which a loader must not hang: ``python -m tests.data.hanging KIND ROUNDS DIRECTORY [URL [OPTIONS]]``.
+
+With a URL, the array is read from there: from a web server of the directory, or, with options as JSON, from a bucket.
 
 A round that takes a minute ends the program, with the place where each thread is.
 """
@@ -6,6 +8,7 @@ A round that takes a minute ends the program, with the place where each thread i
 from __future__ import annotations
 
 import faulthandler
+import json
 import multiprocessing
 import os
 import random
@@ -22,10 +25,11 @@ from omnizarr.errors import SettingError
 
 PATIENCE = 60
 COUNT = 200
+OPTIONS: dict[str, object] = {}
 
 
 def loader_of(path: str, **options: object) -> Loader:
-    array = omnizarr.open_array(path, mode="r")
+    array = omnizarr.open_array(path, mode="r", storage_options=OPTIONS or None)
     given = {"batch": 8, "shuffle": "full", "memory": 40_000, "prefetch": 3, **options}
     return Loader({"x": array, "i": np.arange(COUNT)}, **given)
 
@@ -92,7 +96,8 @@ def interrupt(path: str) -> None:
     until_none()
 
 
-def in_process(path: str, start: str, queue: object) -> None:
+def in_process(path: str, start: str, queue: object, options: dict[str, object]) -> None:
+    OPTIONS.update(options)
     check(loader_of(path))
     queue.put(start)  # type: ignore[attr-defined]
 
@@ -102,7 +107,7 @@ def processes(path: str, start: str) -> None:
     queue = context.SimpleQueue()
     loop = iter(loader_of(path))
     next(loop)
-    process = context.Process(target=in_process, args=(path, start, queue))
+    process = context.Process(target=in_process, args=(path, start, queue, OPTIONS))
     process.start()
     assert queue.get() == start
     process.join(PATIENCE)
@@ -148,10 +153,12 @@ KINDS = {
 }
 
 
-def main(kind: str, rounds: int, directory: str) -> None:
-    path = f"{directory}/rows.zarr"
+def main(kind: str, rounds: int, directory: str, url: str = "", options: str = "") -> None:
+    OPTIONS.update(json.loads(options or "{}"))
+    written = f"{url}/rows.zarr" if options else f"{directory}/rows.zarr"
+    path = f"{url}/rows.zarr" if url else written
     values = np.repeat(np.arange(COUNT, dtype="int32")[:, None], 16, axis=1)
-    omnizarr.create_array(path, data=values, chunks=(7, 16), overwrite=True)
+    omnizarr.create_array(written, data=values, chunks=(7, 16), overwrite=True, storage_options=OPTIONS or None)
     random.seed(0)
     for _ in range(rounds):
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
@@ -161,4 +168,4 @@ def main(kind: str, rounds: int, directory: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

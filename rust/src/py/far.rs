@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::{
     Engine, Rest, asked, buffer_of, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown,
 };
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::plan::Plan;
 use crate::remote::batch::{Batch, Bell, Outcome};
 use crate::remote::change::Conditions;
@@ -26,6 +26,13 @@ use crate::scatter::Memory;
 /// A client of a store, which arrays share.
 #[pyclass(frozen, name = "Client", module = "omnizarr._native")]
 pub struct PyClient(Arc<Client>);
+
+impl PyClient {
+    /// What it is for those in Rust.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.0
+    }
+}
 
 #[pymethods]
 impl PyClient {
@@ -196,10 +203,7 @@ fn wait(py: Python<'_>, batch: &Batch, stop: Option<&AtomicBool>) -> PyResult<()
     let asked = || if is_stopped() { Err(Error::refused("stopped")) } else { asked() };
     match py.detach(|| batch.wait(&asked)) {
         Err(_) if is_stopped() => Ok(()),
-        Err(Error { kind: Kind::Interrupted, foreign: Some(foreign), .. }) => {
-            Err(super::as_python(foreign).unwrap_or_else(|| unknown("interrupted")))
-        }
-        result => result.map_err(|error| refused(&error)),
+        result => result.map_err(super::interrupted),
     }
 }
 

@@ -200,7 +200,10 @@ impl Place<'_> {
 
 /// Return the bytes of an answer; None if there are more or fewer than the server has announced. Additional bytes are not
 /// collected.
-async fn body(result: GetResult, announced: u64) -> object_store::Result<Option<Bytes>> {
+///
+/// # Errors
+/// If the server breaks off.
+pub async fn body(result: GetResult, announced: u64) -> object_store::Result<Option<Bytes>> {
     let mut stream = result.into_stream();
     let mut bytes = Bytes::new();
     let mut collected = Vec::new();

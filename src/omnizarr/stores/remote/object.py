@@ -52,7 +52,7 @@ from omnizarr.stores.base import (
 from omnizarr.stores.fork_locks import Gate
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
-from omnizarr.stores.remote import object_access, object_coroutines, object_errors, object_urls
+from omnizarr.stores.remote import object_access, object_coroutines, object_errors, object_forked, object_urls
 from omnizarr.stores.remote.object_answers import (
     FARTHEST,
     MOST_AT_ONCE,
@@ -222,6 +222,7 @@ class ObjectStore(Store):
         if not isinstance(store, kinds):
             raise TypeError(f"{type(store).__name__} is not a store of obstore")
         self._store = store
+        self._kept = object_forked.Kept(store)
         self._kind = next(kind.__name__ for kind in type(store).__mro__ if kind.__module__.startswith("obstore"))
         self._prefix = as_prefix(prefix)
         self.read_only = read_only
@@ -241,6 +242,7 @@ class ObjectStore(Store):
         self._web = web_requests.Client(store) if self._kind == "HTTPStore" else None
         self._is_public = False
         self._features: Features | None = None
+        self._of_child: object_forked.Requests | None = None
 
     @classmethod
     def from_url(
@@ -348,12 +350,15 @@ class ObjectStore(Store):
             raise error.add(key=key) from None
 
     def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if self._kind != "MemoryStore":
-            object_errors.check_fork()
         name = getattr(function, "__name__", "")
         call = waiting.here.call
         if self._web is not None:
             function = getattr(self._web, name, function)
+        elif self._is_forked():
+            function = getattr(self._requests(), name, function)
+            if call is not None:
+                function = partial(call.block, partial(function, *args, **kwargs))
+                args, kwargs = (), {}
         elif call is not None:
             send = object_coroutines.coroutine_of(name, self._max_value_bytes, self._list_timeout)
             if send is not None:
@@ -379,6 +384,15 @@ class ObjectStore(Store):
         # Raised outside the block: obstore's message, which may contain secrets, must not be shown as the
         # context.
         raise failure.add(store=repr(self))
+
+    def _is_forked(self) -> bool:
+        return self._kind != "MemoryStore" and self._web is None and object_errors.is_forked()
+
+    def _requests(self) -> object_forked.Requests:
+        """Return what sends requests in a process in which obstore cannot."""
+        if self._of_child is None:
+            self._of_child = object_forked.Requests(self._store, self._kind, self._max_value_bytes, self._list_timeout)
+        return self._of_child
 
     def _fetch(self, key: str, wanted: Any = None, part: Span | None = None, /, **conditions: str) -> Answer | None:
         """Return the answer to a request for `wanted` (None: everything), with conditions as in RFC 9110.
@@ -810,7 +824,7 @@ class ObjectStore(Store):
         if does_copy is False or (does_copy is None and not size):
             return verbs.copy_value.default(self, key, target)
         try:
-            copied = self._ask(key, _copied, path)
+            copied = self._ask(key, self._copied, path)
         except StoreError:  # it has no such request, or only for smaller values
             return verbs.copy_value.default(self, key, target)
         if copied is None:
@@ -819,6 +833,11 @@ class ObjectStore(Store):
         if does_copy is None:
             _copies[self._data] = self.size(target) == size
             return _copies[self._data] or verbs.copy_value.default(self, key, target)
+        return True
+
+    def _copied(self, store: Any, path: str, target: str) -> bool:
+        send = self._requests().copy if self._is_forked() else obstore.copy
+        send(store, path, target)
         return True
 
     def lock(self, key: str) -> AbstractContextManager[object]:
@@ -905,7 +924,7 @@ class ObjectStore(Store):
         return listing((path[skip:] for path in paths if path.startswith(full)), prefix)
 
     def _list_below(self, full: str | None) -> Any:
-        if self._kind == "MemoryStore" or waiting.here.call is not None:
+        if self._kind == "MemoryStore" or waiting.here.call is not None or self._is_forked():
             return self._call(obstore.list_with_delimiter, self._store, full)
         # obstore requests all pages before it answers, so keys are not counted, and only a coroutine can be
         # cancelled.
@@ -959,11 +978,6 @@ class ObjectStore(Store):
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.place!r})"
-
-
-def _copied(store: Any, path: str, target: str) -> bool:
-    obstore.copy(store, path, target)
-    return True
 
 
 def _has_control_character(key: str) -> bool:

@@ -108,14 +108,13 @@ _detail = re.compile(r"<Message>([^<]{1,300})").search
 _pids: dict[str, int] = {}
 
 
-def check_fork() -> None:
-    """Raise if this process was forked from one that used obstore. Without its threads, it would wait forever."""
+def is_forked() -> bool:
+    """Return whether this process was forked from one that used obstore, whose threads it does not have.
+
+    Called before each use of obstore.
+    """
     pid = os.getpid()
-    if _pids.setdefault("pid", pid) != pid:
-        raise StoreError(
-            "object stores cannot be used in a process that was forked from one that had used them",
-            remedy="start processes by 'spawn' or 'forkserver': multiprocessing_context='spawn' of a DataLoader",
-        )
+    return _pids.setdefault("pid", pid) != pid
 
 
 def missing(error: FileNotFoundError, store: Any = None) -> StoreError | None:
