@@ -412,3 +412,46 @@ def test_collection_of_rfc_8_is_named():
     assert found["holds"] == ["collection"]
     assert [each["name"] for each in found["members"]] == ["raw", "more", "more/mask"]
     assert dict(summary.rows(found))["members"] == "raw (multiscale), more (collection), more/mask (multiscale)"
+
+
+# -- plates, wells and labels ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plate():
+    """Return a plate of two wells, listed last first, with two fields each, and labels."""
+    wells = [{"path": "B/2", "rowIndex": 1, "columnIndex": 1}, {"path": "A/1", "rowIndex": 0, "columnIndex": 0}]
+    names = {"rows": [{"name": "A"}, {"name": "B"}], "columns": [{"name": "1"}, {"name": "2"}]}
+    root = omnizarr.create_group({}, attributes={"ome": {"version": "0.6", "plate": {**names, "wells": wells}}})
+    one = {"ome": {"version": "0.6", "multiscales": [image(datasets=image()["datasets"][:1])]}}
+    for number, well in enumerate(wells):
+        fields = {"images": [{"path": "0"}, {"path": "1"}]}
+        group = root.create_group(well["path"], attributes={"ome": {"version": "0.6", "well": fields}})
+        for field in "01":
+            holder = group.create_group(field, attributes=one)
+            holder.create_array("s0", data=np.full((4, 4), 10 * number + int(field), "u1"))
+            labels = holder.create_group("labels", attributes={"ome": {"version": "0.6", "labels": ["cells"]}})
+            labels.create_group("cells", attributes=one).create_array("s0", data=np.full((4, 4), 7, "u1"))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "remark"),
+    [
+        ("", "/A/1/0/s0", "well A/1 of 2, field 0 of 2; labels that are not drawn: cells"),
+        ("B/2", "/B/2/0/s0", "field 0 of 2; labels that are not drawn: cells"),
+        ("B/2/1", "/B/2/1/s0", "labels that are not drawn: cells"),
+        ("B/2/1/labels", "/B/2/1/labels/cells/s0", "label image cells of 1"),
+    ],
+)
+def test_first_image_represents_plate_well_and_labels(plate, path, title, remark):
+    page = (plate[path] if path else plate).show().page
+    assert page.title.startswith(title)
+    assert any(each.startswith(remark) for each in page.remarks)
+
+
+def test_plate_whose_wells_are_missing_is_shown_like_another_group(plate):
+    del plate["A"]
+    del plate["B"]
+    with pytest.raises(omnizarr.errors.NodeNotFoundError, match="no array right in the group"):
+        plate.show()

@@ -17,7 +17,7 @@ from omnizarr.formats.conventions import presentation
 from omnizarr.formats.conventions.axes import is_upside_down
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
-from omnizarr.formats.conventions.ome import reading
+from omnizarr.formats.conventions.ome import naming, reading
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.nodes import detection, extremes, info, wording
@@ -37,19 +37,50 @@ if TYPE_CHECKING:
     from omnizarr.nodes.group import Group
 
 _MOST_OTHERS: Final = 8
+_MOST_BELOW: Final = 3
+"""Groups from a plate to an image."""
 _MOST_FLAGS: Final = 16
 _TABLE: Final = (20, 8)
 """Maximum rows and columns of a table."""
 
 
 def image_array(group: Group) -> Array | None:
-    """Return the full resolution of a group that is a multiscale image; None for other groups."""
+    """Return the full resolution of a group that is a multiscale image, or holds several; None for other groups.
+
+    Of a plate it is that of the first field of the first well, of labels that of the first label image.
+    """
+    group, _ = _image_in(group)
     nodes = Nodes({group.path: group.metadata})
     for image in reading.images(group.path, nodes):
         for dataset in reading.datasets(image):
             found: Array = group.get_array(reading.resolve("", dataset["path"]))
             return found
     return None
+
+
+def _image_in(group: Group) -> tuple[Group, tuple[str, ...]]:
+    """Return the image that represents a plate, a well, or labels, and how it was found; or the group."""
+    found, words = group, []
+    for _ in range(_MOST_BELOW):
+        chosen = naming.first(found.metadata)
+        if chosen is None:
+            break
+        try:
+            found = found.get_group(reading.resolve("", chosen[0]))
+        except OmnizarrError:
+            break
+        words.append(chosen[1])
+    return found, tuple(words)
+
+
+def _labels_of(group: Group) -> str:
+    """Return a remark that names the label images of an image; empty if it has none."""
+    try:
+        listed = naming.named(group.get_group("labels").metadata)
+    except OmnizarrError:
+        return ""
+    names = ", ".join(map(visible, listed[:_MOST_OTHERS])) + (", ..." if len(listed) > _MOST_OTHERS else "")
+    return f"labels that are not drawn: {names}; show one by its path, labels/{visible(listed[0])}" if listed else ""
 
 
 def array_of(group: Group) -> tuple[Array, str]:
@@ -63,9 +94,10 @@ def array_of(group: Group) -> tuple[Array, str]:
     NodeNotFoundError
         If there is no array directly below the group.
     """
-    image = image_array(group)
+    holder, words = _image_in(group)
+    image = image_array(holder)
     if image is not None:
-        return image, ""
+        return image, "; ".join(filter(None, (", ".join(words), _labels_of(holder))))
     arrays = dict(sorted(group.arrays()))
     if not arrays:
         groups = ", ".join(sorted(map(visible, group.group_keys())))
