@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,19 +25,22 @@ from omnizarr.stores import pool
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.support import amounts
-from omnizarr.support.progress import Progress, Tracker
+from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.diff.report import Diff, Difference, Kind, Unequal
-from omnizarr.tools.streaming.chunks import box_of
+from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import first_difference, first_of, is_small, largest_distance, unequal
 from omnizarr.tools.streaming.executors import Executor, Question, executor
-from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy, metadata_of
+from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchies, metadata_of
 from omnizarr.tools.streaming.regions import Box, Regions
+from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
 
 _MEMBERS: Final = ("data_type", "shape", "dimension_names")
 _MOST_ELEMENTS: Final = 2**22
 """Elements that are compared at a time; masks take memory, too."""
+_Nodes: TypeAlias = tuple[str, Node | None, Node | None]
+"""A path, and the nodes there."""
 
 
 def run(
@@ -62,8 +65,7 @@ def run(
     if not (rtol >= 0 and atol >= 0):
         raise ValueError(Wording("{rtol}, {atol}: expected numbers that are not negative", rtol=rtol, atol=atol))
     with ExitStack() as opened:
-        one = hierarchy(opened, left, left_path, None, storage_options)
-        other = hierarchy(opened, right, right_path, None, storage_options)
+        one, other = hierarchies(opened, ((left, left_path), (right, right_path)), storage_options)
         workers = opened.enter_context(executor(scheduler))
         work = _Comparison(one, other, workers, effort, rtol, atol)
         work.leave_out_marks()
@@ -119,15 +121,26 @@ class _Comparison:
     def compare(self, progress: Progress, *, values: bool) -> None:
         """Compare all nodes; the elements of arrays only if `values`."""
         paths = dict.fromkeys((*self.left.nodes, *self.right.nodes))
-        pairs = [(path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in paths]
-        sizes = {path: _nbytes(one, other) if values else 0 for path, one, other in pairs}
+        pairs: list[_Nodes] = [(path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in paths]
+        sizes = {pair[0]: _nbytes(pair) if values else 0 for pair in pairs}
         with Tracker(progress, "comparing", sum(sizes.values())) as shown:
-            for path, one, other in pairs:
-                shown.begin(sizes[path], path)
+
+            def begin(pair: _Nodes) -> Tick:
+                shown.begin(sizes[pair[0]], pair[0])
+                return shown.tick
+
+            def compare(pair: _Nodes, effort: Effort, tick: Tick) -> Unequal | str | None:
+                arrays = _arrays_of(pair) if values else []
+                return self._try_values(arrays[0], arrays[1], effort, tick) if arrays else None
+
+            store = self.left.top.where.store
+            for (path, one, other), found in worked_on(
+                pairs, compare, _chunks_of, self.effort, self.executor, store, begin, QUIET
+            ):
                 if one is None or other is None:
                     self._enter_single(path, one, other)
                 else:
-                    self._compare_nodes(path, one, other, shown if values else None)
+                    self._compare_nodes(path, one, other, found, values=values)
 
     def compare_files(self) -> None:
         """Compare files that are not Zarr, without those of operating systems; of a store that lists none, by name."""
@@ -170,7 +183,7 @@ class _Comparison:
     def _enter(self, path: str, kind: Kind, **fields: Any) -> None:
         self.differences.append(Difference(path=path, kind=kind, **fields))
 
-    def _compare_nodes(self, path: str, one: Node, other: Node, shown: Tracker | None) -> None:
+    def _compare_nodes(self, path: str, one: Node, other: Node, found: Unequal | str | None, *, values: bool) -> None:
         self.nodes += 1
         for side, node in (("first", one), ("second", other)):
             if node.error is not None:
@@ -184,8 +197,12 @@ class _Comparison:
         left, right = one.array, other.array
         if left is not None and right is not None:
             self.storage += _differences_of_storage(path, left.metadata, right.metadata)
-            if shown is not None and left.metadata.shape == right.metadata.shape:
-                self._try_values(path, left, right, shown)
+            if isinstance(found, str):
+                self.problems.append((path, found))
+            elif values and left.metadata.shape == right.metadata.shape:
+                self.elements += math.prod(left.metadata.shape)
+                if found is not None:
+                    self._enter(path, "values", left=found.left, right=found.right, values=found)
 
     def _compare_meanings(self, path: str, one: Meaning, other: Meaning) -> None:
         kind: Kind
@@ -204,32 +221,31 @@ class _Comparison:
                 both = thawed(one.attributes[name]), thawed(other.attributes[name])
                 self._enter(path, "attribute", name=name, left=both[0], right=both[1])
 
-    def _try_values(self, path: str, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Tracker) -> None:
+    def _try_values(
+        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], effort: Effort, tick: Tick
+    ) -> Unequal | str | None:
+        """Return how the elements of two arrays differ, or why they cannot be compared."""
         try:
-            found = self._compare_values(left, right, shown)
+            return self._compare_values(left, right, effort, tick)
         except (StoreError, SchedulerError):
             raise
         except (OmnizarrError, MemoryError) as error:
-            self.problems.append((path, str(error)))
-            return
-        self.elements += math.prod(left.metadata.shape)
-        if found is not None:
-            self._enter(path, "values", left=found.left, right=found.right, values=found)
+            return str(error)
 
     def _compare_values(
-        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Tracker
+        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], effort: Effort, tick: Tick
     ) -> Unequal | None:
-        sides = Elements(left.where, left.metadata, self.effort), Elements(right.where, right.metadata, self.effort)
+        sides = Elements(left.where, left.metadata, effort), Elements(right.where, right.metadata, effort)
         for found in (left, right):
             self.executor.expect(found.where.store, documents_of(found))
         pair = _Pair(*sides, rtol=self.rtol, atol=self.atol)
         by_bytes = pair.stored_alike()
-        laid = by_bytes or pair.walk(self.effort)
+        laid = by_bytes or pair.walk(effort)
         question = _Comparing(pair, laid, by_bytes is not None)
         fills_differ = pair.compare_fills()
         visits, size = BlocksToVisit(laid, sides), math.prod(left.metadata.shape)
         total = _Sum()
-        for each in self.executor.ask(question, visits, shown.tick):
+        for each in self.executor.ask(question, visits, tick):
             total.add(each)
         if fills_differ is not None and visits.gap is not None:
             first = tuple(part.start for part in laid.regions.box(visits.gap))
@@ -237,13 +253,21 @@ class _Comparison:
         return total.result(size)
 
 
-def _nbytes(one: Node | None, other: Node | None) -> int:
-    arrays = [node.array for node in (one, other) if node is not None]
-    if len(arrays) < 2 or arrays[0] is None or arrays[1] is None:
-        return 0
-    if arrays[0].metadata.shape != arrays[1].metadata.shape:
-        return 0
-    return Elements(arrays[0].where, arrays[0].metadata, Effort()).values_bytes()
+def _nbytes(pair: _Nodes) -> int:
+    arrays = _arrays_of(pair)
+    return Elements(arrays[0].where, arrays[0].metadata, Effort()).values_bytes() if arrays else 0
+
+
+def _arrays_of(pair: _Nodes) -> list[Found[ArrayMetadata]]:
+    """Return the two arrays that are compared element by element, or none."""
+    _, one, other = pair
+    arrays = [node.array for node in (one, other) if node is not None and node.array is not None]
+    is_pair = len(arrays) == 2 and arrays[0].metadata.shape == arrays[1].metadata.shape
+    return arrays if is_pair else []
+
+
+def _chunks_of(pair: _Nodes) -> list[Chunks]:
+    return [Chunks.of(each.where, each.metadata) for each in _arrays_of(pair)]
 
 
 # How elements are stored

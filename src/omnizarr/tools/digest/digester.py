@@ -23,15 +23,16 @@ from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, pool
 from omnizarr.support import amounts
-from omnizarr.support.progress import Progress, Tracker
+from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.digest.hash_tree import SIZE, HashTree, block_shape, hashing
 from omnizarr.tools.digest.report import Digest, NodeDigest
 from omnizarr.tools.digest.serializing import canonical_json, serialized
-from omnizarr.tools.streaming.chunks import box_of, part_of
+from omnizarr.tools.streaming.chunks import Chunks, box_of, part_of
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy, metadata_of
 from omnizarr.tools.streaming.regions import Box
+from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
 
 TAG: Final = "omnizarr1"
@@ -68,9 +69,22 @@ def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Exec
     members: dict[str, dict[str, str]] = {}
     sizes = {at: _nbytes(node, effort) for at, node in found.nodes.items()}
     with Tracker(progress, "digesting", sum(sizes.values())) as shown:
-        for at, node in reversed(found.nodes.items()):  # members before their group
+
+        def begin(at: str) -> Tick:
             shown.begin(sizes[at], at)
-            digest = of_node(node, members.get(at, {}), algorithm, effort, workers, shown)
+            return shown.tick
+
+        def hashed(at: str, effort: Effort, tick: Tick) -> bytes:
+            return values_of(found.nodes[at], algorithm, effort, workers, tick)
+
+        def arrays(at: str) -> list[Chunks]:
+            return chunks_in(found.nodes[at])
+
+        store = found.top.where.store
+        order = reversed(found.nodes)  # members before their group
+        for at, values in worked_on(order, hashed, arrays, effort, workers, store, begin, QUIET):
+            node = found.nodes[at]
+            digest = of_node(node, members.pop(at, {}), algorithm, values)
             digests[at] = NodeDigest(
                 at, "" if node.meaning is None else node.meaning.kind, f"{TAG}:{algorithm}:{digest}"
             )
@@ -79,16 +93,27 @@ def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Exec
     return Digest(tuple(digests[at] for at in found.nodes))
 
 
-def of_node(
-    node: Node, members: Mapping[str, str], algorithm: str, effort: Effort, workers: Executor, shown: Tracker
-) -> str:
-    """Return the digest of a node in hexadecimal digits, given those of its members."""
+def values_of(node: Node, algorithm: str, effort: Effort, workers: Executor, tick: Tick) -> bytes:
+    """Return the digest of the elements of a node, none of a group. Raises its error if it cannot be read."""
     if node.meaning is None or node.found is None:
         raise node.error or OmnizarrError("the node cannot be read", path=node.path)
     if node.array is None:
-        return summed(algorithm, {"kind": "group", "attributes": node.meaning.attributes, "members": members})
+        return b""
     workers.expect(node.found.where.store, documents_of(node.found))
-    values = of_values(Elements(node.array.where, node.array.metadata, effort), algorithm, workers, shown)
+    return of_values(Elements(node.array.where, node.array.metadata, effort), algorithm, workers, tick)
+
+
+def chunks_in(node: Node) -> list[Chunks]:
+    """Return those of an array; none of another node."""
+    return [] if node.array is None else [Chunks.of(node.array.where, node.array.metadata)]
+
+
+def of_node(node: Node, members: Mapping[str, str], algorithm: str, values: bytes) -> str:
+    """Return the digest of a node in hexadecimal digits, given those of its members and its elements."""
+    if node.meaning is None:
+        raise node.error or OmnizarrError("the node cannot be read", path=node.path)
+    if node.array is None:
+        return summed(algorithm, {"kind": "group", "attributes": node.meaning.attributes, "members": members})
     return summed(
         algorithm,
         {
@@ -114,7 +139,7 @@ def _nbytes(node: Node, effort: Effort) -> int:
 # Elements
 
 
-def of_values(elements: Elements, algorithm: str, workers: Executor, shown: Tracker) -> bytes:
+def of_values(elements: Elements, algorithm: str, workers: Executor, tick: Tick) -> bytes:
     """Return the digest of the elements of an array."""
     hashed = hashing(algorithm)
     spec, shape = elements.bind().spec, elements.metadata.shape
@@ -126,7 +151,7 @@ def of_values(elements: Elements, algorithm: str, workers: Executor, shown: Trac
     blocks = grids.bind(grids.regular(sides), shape)
     size = elements.chunks.element_bytes()
     laid = walk(blocks, [chunks_of(elements)], size, elements.effort)
-    for start, digests in workers.ask(_Hashing(elements, laid, algorithm), laid.holding([elements]), shown.tick):
+    for start, digests in workers.ask(_Hashing(elements, laid, algorithm), laid.holding([elements]), tick):
         tree.add(start, digests)
     return tree.root()
 

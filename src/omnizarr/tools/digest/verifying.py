@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
-from omnizarr.support.progress import Tracker
-from omnizarr.tools.digest.digester import TAG, of_hierarchy, of_node
+from omnizarr.support.progress import Tick
+from omnizarr.tools.digest.digester import TAG, chunks_in, of_hierarchy, of_node, values_of
+from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor
 from omnizarr.tools.streaming.nodes import Hierarchy
+from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import Effort
 
 
@@ -46,24 +48,38 @@ def verify(hierarchy: Hierarchy, expected: Mapping[str, str], effort: Effort, wo
     for path in expected:
         if path not in hierarchy.nodes:
             yield Mismatch("digest-missing", path, "there is a digest of this node, but no node")
+    yield from _of_each(hierarchy, expected, algorithm, effort, workers)
+
+
+def _of_each(
+    hierarchy: Hierarchy, expected: Mapping[str, str], algorithm: str, effort: Effort, workers: Executor
+) -> Iterator[Mismatch]:
     members: dict[str, dict[str, str]] = {}
     for path, digest in expected.items():
         above, _, name = path.rpartition("/")
         if path:
             members.setdefault(above, {})[name] = digest.rpartition(":")[2]
-    shown = Tracker(None, "")
-    for path, node in hierarchy.nodes.items():
-        if path not in expected:
-            yield Mismatch("digest-unlisted", path, "there is no digest of this node")
-            continue
+
+    def digest_of(path: str, effort: Effort, tick: Tick) -> str | OmnizarrError:
+        node = hierarchy.nodes[path]
         try:
-            found = of_node(node, members.get(path, {}), algorithm, effort, workers, shown)
+            values = values_of(node, algorithm, effort, workers, tick) if path in expected else b""
+            return of_node(node, members.get(path, {}), algorithm, values)
         except (StoreError, SchedulerError):
             raise
         except OmnizarrError as error:
-            yield Mismatch("digest-mismatch", path, f"no digest can be made: {error}", expected=expected[path])
-            continue
-        if expected[path] != f"{TAG}:{algorithm}:{found}":
+            return error
+
+    def arrays(path: str) -> list[Chunks]:
+        return chunks_in(hierarchy.nodes[path]) if path in expected else []
+
+    store = hierarchy.top.where.store
+    for path, found in worked_on(hierarchy.nodes, digest_of, arrays, effort, workers, store, lambda _: QUIET, QUIET):
+        if path not in expected:
+            yield Mismatch("digest-unlisted", path, "there is no digest of this node")
+        elif isinstance(found, OmnizarrError):
+            yield Mismatch("digest-mismatch", path, f"no digest can be made: {found}", expected=expected[path])
+        elif expected[path] != f"{TAG}:{algorithm}:{found}":
             yield _mismatch(path, f"{TAG}:{algorithm}:{found}", expected[path])
 
 

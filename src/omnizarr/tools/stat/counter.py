@@ -17,13 +17,14 @@ from omnizarr.model.datatypes.optional import VALUE, absent, is_optional, presen
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.packing import Packing
 from omnizarr.support import amounts
-from omnizarr.support.progress import Progress, Tracker
+from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools.stat.moments import Fields, Moments, of_elements
 from omnizarr.tools.stat.report import ArrayStat, Stat, Statistics
 from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import is_small
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
+from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
 
 
@@ -51,14 +52,28 @@ def run(
         sizes = {at: Elements(each.where, each.metadata, effort).values_bytes() for at, each in arrays.items()}
         stats = []
         with Tracker(progress, "reading", sum(sizes.values())) as shown:
-            for at, each in arrays.items():
+
+            def begin(at: str) -> Tick:
                 shown.begin(sizes[at], at)
+                return shown.tick
+
+            def count(at: str, effort: Effort, tick: Tick) -> ArrayStat | str:
                 try:
-                    stats.append(_of_array(at, each, workers, effort, shown, skip_fill=skip_fill, decoded=decoded))
+                    return _of_array(at, arrays[at], workers, effort, tick, skip_fill=skip_fill, decoded=decoded)
                 except (StoreError, SchedulerError):
                     raise
                 except (OmnizarrError, MemoryError) as error:
-                    problems.append((at, str(error)))
+                    return str(error)
+
+            def chunks(at: str) -> list[Chunks]:
+                return [Chunks.of(arrays[at].where, arrays[at].metadata)]
+
+            store = found.top.where.store
+            for at, each in worked_on(arrays, count, chunks, effort, workers, store, begin, QUIET):
+                if isinstance(each, str):
+                    problems.append((at, each))
+                else:
+                    stats.append(each)
     return Stat(tuple(stats), tuple(problems))
 
 
@@ -67,7 +82,7 @@ def _of_array(
     found: Found[ArrayMetadata],
     workers: Executor,
     effort: Effort,
-    shown: Tracker,
+    tick: Tick,
     *,
     skip_fill: bool,
     decoded: bool,
@@ -80,7 +95,7 @@ def _of_array(
     question = _Counting(elements, _walk(elements), skip_fill, packing)
     seen = BlocksToVisit(question.laid, [elements])
     total = Fields()
-    for each in workers.ask(question, seen, shown.tick):
+    for each in workers.ask(question, seen, tick):
         total.add(each)
     size, spec = math.prod(found.metadata.shape), elements.bind().spec
     filled = question.moments(box_of(spec.fill_value, spec.dtype).reshape(1), question.fill())
@@ -93,7 +108,7 @@ def _of_array(
         data_type=type_name(found.metadata),
         size=size,
         chunks=chunks.grid.nchunks,
-        missing=_missing(chunks),
+        missing=_missing(chunks) if seen.stored is None else chunks.grid.nchunks - seen.stored,
         fields=tuple(_statistics(name, dtype, each, has_fill=question.has_fill) for name, each in total.of.items()),
     )
 
@@ -202,4 +217,7 @@ def _as_float(value: Fraction) -> float:
 
 
 def _time(value: Any, kind: str, unit: str) -> Any:
-    return None if value is None else np.array([round(value)], np.int64).astype(f"{kind}8[{unit}]")[0]
+    if value is None:
+        return None
+    most = int(np.iinfo(np.int64).max)  # to which a standard deviation can be rounded up
+    return np.array([min(round(value), most)], np.int64).astype(f"{kind}8[{unit}]")[0]

@@ -125,9 +125,12 @@ class Chunks:
 
         Raises StoreError if there are too many of these.
         """
+        yield from self.known()[1]
+
+    def known(self) -> tuple[bool, Iterator[Coords]]:
+        """Return whether the store lists exactly the chunks that are stored, and what `stored` yields."""
         if holdings.is_asked(self.store) and self.grid.nchunks <= holdings.MOST_ASKED_FOR:
-            yield from self.grid.coords()  # a reader requests each of them
-            return
+            return False, self.grid.coords()  # a reader requests each of them
         found = self.listed()
         try:
             first = list(itertools.islice(found, 1))
@@ -138,10 +141,8 @@ class Chunks:
                     store=str(self.store),
                     path=self.where.path,
                 ) from error
-            yield from self.grid.coords()
-            return
-        yield from first
-        yield from found
+            return False, self.grid.coords()
+        return True, itertools.chain(first, found)
 
     def lacks_some(self) -> bool:
         """Return whether a chunk is missing; True if it would take too long to tell."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 
 from omnizarr.api.opening import locate
 from omnizarr.errors import OmnizarrError
-from omnizarr.formats import conventions
+from omnizarr.formats import conventions, dialect_named
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import JSON, ArrayMetadata, Metadata, datatypes, thawed
 from omnizarr.model.datatypes import DataType
@@ -27,6 +27,7 @@ from omnizarr.model.datatypes.optional import Optional
 from omnizarr.nodes import detection
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.stores import pool
 from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.streaming.equality import is_small
 
@@ -118,17 +119,45 @@ def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any,
 
     A store that is made for that is closed with `opened`. Raises NodeNotFoundError, StoreError.
     """
+    where = _located(opened, store, path, options)
+    return _read(where, shown(store, path, where), zarr_format)
+
+
+def hierarchies(opened: ExitStack, places: Iterable[tuple[Any, str | None]], options: Any) -> Iterator[Hierarchy]:
+    """Yield the same for several stores and paths. Those in remote stores are read side by side."""
+    located = []
+    for store, path in places:
+        where = _located(opened, store, path, options)
+        located.append((where, shown(store, path, where)))
+    is_far = all(where.store.features.concurrency > 1 for where, _ in located)
+    found = dict(pool.gather(lambda each: _read(*each), located, len(located) if is_far else 1))
+    yield from (found[position] for position in range(len(located)))
+
+
+def _located(opened: ExitStack, store: Any, path: str | None, options: Any) -> StorePath:
     is_url = isinstance(store, str) and "://" in store
     where, _ = locate(store, path, "r", options if is_url else None)
     if isinstance(store, (str, os.PathLike)):
         opened.callback(where.store.close)
+    return where
+
+
+def _read(where: StorePath, name: str, zarr_format: Any = None) -> Hierarchy:
     top = detection.open_node(where, zarr_format)
     source = Source(top)
     walked = list(source.walk(source.top(top), concurrency=where.store.features.concurrency))
     found = {each.path: each.found for each in walked}
     source.check_is_whole()
     nodes = Nodes({at: each.metadata for at, each in found.items() if isinstance(each, Found)})
-    return Hierarchy(shown(store, path, where), top, {at: _node(at, each, nodes) for at, each in found.items()})
+    workers = where.store.features.concurrency if _have_other_keys(nodes) else 1
+    read = dict(pool.gather(lambda item: _node(*item, nodes), found.items(), workers))
+    return Hierarchy(name, top, {at: read[position] for position, at in enumerate(found)})
+
+
+def _have_other_keys(nodes: Nodes) -> bool:
+    """Return whether the store is asked which keys the chunks of an array have."""
+    arrays = (each for each in nodes.values() if isinstance(each, ArrayMetadata))
+    return any(dialect_named(each.dialect).other_keys(each) for each in arrays)
 
 
 def metadata_of(hierarchy: Hierarchy) -> dict[str, Metadata | None]:

@@ -107,8 +107,7 @@ class Walk(NamedTuple):
 
     def holding(self, arrays: Iterable[Elements]) -> Iterator[int]:
         """Yield, in order, the blocks that hold a stored chunk of any of the arrays."""
-        boxes = (each.chunks.grid.slices_of(coords) for each in arrays for coords in each.chunks.stored())
-        return self.regions.holding(boxes)
+        return BlocksToVisit(self, arrays).numbers
 
 
 class BlocksToVisit:
@@ -120,17 +119,29 @@ class BlocksToVisit:
         In the blocks that were given out.
     gap : int, optional
         The first block that was left out, in which all elements are the fill value; known when all were given out.
+    stored : int, optional
+        How many chunks of the arrays are stored, when blocks are given out; None if listings do not tell.
     """
 
     def __init__(self, laid: Walk, arrays: Iterable[Elements]) -> None:
         self._regions = laid.regions
-        self._numbers = laid.holding(arrays)
+        self.numbers = laid.regions.holding(self._boxes(arrays))
         self.elements = 0
         self.gap: int | None = None
+        self.stored: int | None = 0
+
+    def _boxes(self, arrays: Iterable[Elements]) -> Iterator[Box]:
+        for each in arrays:
+            chunks = each.chunks
+            is_listed, found = chunks.known()
+            number = 0
+            for number, coords in enumerate(found, 1):  # noqa: B007 - the last one counts
+                yield chunks.grid.slices_of(coords)
+            self.stored = self.stored + number if is_listed and self.stored is not None else None
 
     def __iter__(self) -> Iterator[int]:
         due = 0
-        for number in self._numbers:
+        for number in self.numbers:
             if self.gap is None and number != due:
                 self.gap = due
             due = number + 1
