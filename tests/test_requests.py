@@ -1,6 +1,7 @@
 """How many requests it takes: what remote stores are asked for, and how much of it side by side."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -592,3 +593,139 @@ def test_documents_of_v1_are_asked_for_once(tmp_path):
         ("get", name)
         for name in (".zarray", ".zattrs", ".zgroup", ".zmetadata", "__zmeta__", "attrs", "meta", "zarr.json")
     ]
+
+
+# -- each node of a hierarchy -------------------------------------------------------------
+
+
+NODES = 200
+
+
+@pytest.fixture(scope="module")
+def many_nodes():
+    """The values of a group of 10 groups with 20 arrays each, of which one chunk is stored."""
+    inner = MemoryStore()
+    root = omnizarr.open_group(inner, mode="w")
+    for number in range(NODES):
+        array = root.create_array(f"g{number % 10}/a{number}", shape=(4,), dtype="f4", attributes={"number": number})
+        array[:] = number + 1
+    return {key: inner.get(key) for key in inner.list()}
+
+
+def read_only(values):
+    return FaultyStore(MemoryStore(dict(values), read_only=True), concurrency=FAR, delay=0.005)
+
+
+READING = {
+    "stat": (omnizarr.stat, 1, {"list_prefix": NODES}),
+    "digest": (omnizarr.digest, 1, {"list_prefix": NODES + 1}),  # one more for files that are not Zarr
+    "diff": (omnizarr.diff, 2, {"list_prefix": 2 * (NODES + 1)}),
+}
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_arrays_of_a_hierarchy_are_read_side_by_side_with_a_request_each_for_document_listing_and_chunk(
+    many_nodes, verb
+):
+    run, sides, listings = READING[verb]
+    stores = [read_only(many_nodes) for _ in range(sides)]
+    run(*stores)
+    found = sum((store.requests for store in stores), start=Counter())
+    assert found == {"get": sides * (2 * NODES + 11), "list_dir": sides * 11, **listings}
+    assert max(store.max_in_flight for store in stores) >= FAR
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_one_array_at_a_time_is_read_if_that_is_asked_for(many_nodes, verb):
+    run, sides, _ = READING[verb]
+    some = {key: value for key, value in many_nodes.items() if "/" not in key or key.startswith(("g0/zarr", "g0/a0/"))}
+    stores = [read_only(some) for _ in range(sides)]
+    run(*stores, concurrency=1)
+    assert all(store.max_in_flight == 1 for store in stores)
+
+
+def test_statistics_and_digests_are_those_of_a_store_nearby(many_nodes):
+    near, far_away = MemoryStore(many_nodes), read_only(many_nodes)
+    assert omnizarr.stat(far_away).arrays == omnizarr.stat(near).arrays
+    assert omnizarr.digest(far_away) == omnizarr.digest(near)
+    changed = MemoryStore({**many_nodes, "g3/a3/c/0": many_nodes["g4/a4/c/0"]})
+    found = omnizarr.diff(read_only(many_nodes), far(changed))
+    assert [(each.path, each.kind) for each in found.differences] == [("g3/a3", "values")]
+
+
+def test_array_with_unreadable_chunks_is_a_problem_among_others(many_nodes):
+    store = far(MemoryStore({**many_nodes, "g3/a3/c/0": b"broken"}))
+    found = omnizarr.stat(store)
+    assert len(found.arrays) == NODES - 1
+    assert [path for path, _ in found.problems] == ["g3/a3"]
+
+
+WRITTEN = ("set", "set_if_absent")
+
+
+def written(store):
+    return sum(store.requests[verb] for verb in WRITTEN)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_nodes_are_created_together_with_one_listing_and_a_request_for_each_document(zarr_format):
+    template = omnizarr.create_array({}, shape=(4,), dtype="f4", attributes={"x": 1}, zarr_format=zarr_format).metadata
+    store = far(MemoryStore(), delay=0.005)
+    made = dict(omnizarr.create_hierarchy(store=store, nodes={f"g{n % 4}/a{n}": template for n in range(64)}))
+    assert len(made) == 64 + 4 + 1
+    # the root is looked for; others replace nothing: what is at a new place is asked for by the request that writes
+    documents = {2: 2 * 64 + 5, 3: 64 + 5}[zarr_format]
+    assert written(store) == documents
+    assert store.requests["list_prefix"] == 1
+    assert {key for verb, key in store.log if verb == "get"} <= {key for _, key in store.log if "/" not in key}
+    assert store.max_in_flight >= FAR
+    assert dict(omnizarr.open_group(store.store).members(max_depth=None)).keys() == made.keys() - {""}
+
+
+def test_created_nodes_replace_nothing_that_is_there(many_nodes):
+    template = omnizarr.create_array({}, shape=(7,), dtype="i4").metadata
+    store = far(MemoryStore(dict(many_nodes)))
+    with pytest.raises(omnizarr.errors.ContainsArrayError, match="g3/a3"):
+        list(omnizarr.create_hierarchy(store=store, nodes={"g3/new": template, "g3/a3": template}))
+    assert omnizarr.open_array(store, path="g3/a3").shape == (4,)
+    list(omnizarr.create_hierarchy(store=store, nodes={"g3/a3": template, "h/a": template}, overwrite=True))
+    assert omnizarr.open_array(store, path="g3/a3").shape == (7,)
+    assert store.store.get("g3/a3/c/0") is None
+    with pytest.raises(omnizarr.errors.ContainsArrayError):
+        list(omnizarr.create_hierarchy(store=store, nodes={"h/a/below": template}))
+
+
+def test_nodes_created_together_are_in_consolidated_metadata_above():
+    template = omnizarr.create_array({}, shape=(4,), dtype="f4").metadata
+    store = far(MemoryStore())
+    root = omnizarr.create_group(store)
+    root.create_array("old", shape=(4,), dtype="f4")
+    omnizarr.consolidate_metadata(store)
+    list(omnizarr.open_group(store).create_hierarchy({f"g/a{n}": template for n in range(40)}))
+    copied = omnizarr.open_group(store.store, use_consolidated=True)
+    assert len(dict(copied.members(max_depth=None))) == 42
+
+
+@pytest.mark.parametrize(("zarr_format", "documents"), [(2, 2), (3, 1)])
+def test_nodes_are_converted_to_a_new_place_side_by_side_with_few_requests(many_nodes, zarr_format, documents):
+    source, target = read_only(many_nodes), far(MemoryStore(), delay=0.005)
+    omnizarr.convert(source, target, zarr_format=zarr_format)
+    # document, chunk, and the chunk again to compare; listed to be copied and to be compared
+    assert source.requests["get"] <= 3 * NODES + 30
+    assert source.requests["list_prefix"] <= 2 * NODES + 2
+    assert written(target) <= (documents + 1) * NODES + documents * 11 + 5
+    assert target.requests["get"] <= NODES + 40  # the chunks are compared
+    assert target.requests["list_prefix"] <= NODES + 2
+    assert target.max_in_flight >= FAR // 2
+    assert omnizarr.diff(MemoryStore(many_nodes), target.store).equal
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_node_is_deleted_with_one_read_of_each_document(many_nodes, few, monkeypatch):
+    monkeypatch.setattr("omnizarr.tools.edit.mentions.MOST_LOOKED_AT", 1000 if few else 1)
+    store = far(MemoryStore(dict(many_nodes)), delay=0.005)
+    omnizarr.delete_node(store, "g3", recursive=True)
+    asked = Counter(key for verb, key in store.log if verb == "get" and key.startswith("g3/a"))
+    assert set(asked.values()) == {1}
+    assert sum(store.requests[verb] for verb in ("list_prefix", "list_sizes", "list_dir")) <= 6
+    assert sorted(store.store.list()) == sorted(key for key in many_nodes if not key.startswith("g3/"))

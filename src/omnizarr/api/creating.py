@@ -16,7 +16,7 @@ from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, creating, detection, hierarchy
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.group import Group, complete, create_node
+from omnizarr.nodes.group import Group, create_nodes
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -349,8 +349,7 @@ def create_hierarchy(
     ['', 'a', 'a/t']
     """
     where, _ = locate(store, None, "a", None)
-    for path, metadata, is_given in complete(where, nodes):
-        yield path, create_node(where / path, metadata, overwrite=overwrite and is_given)
+    yield from create_nodes(where, nodes, overwrite=overwrite)
 
 
 def consolidate_metadata(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Unpack
@@ -157,12 +157,14 @@ def add_array(
     overwrite: bool = False,
     snapshot: Snapshot | None = None,
     above: Above | None = None,
+    new_in: Mapping[str, Sequence[Dialect]] | None = None,
     write: Callable[[Array], object] | None = None,
 ) -> Array:
     """Store the documents of a new array, and return it. An array that could not be read or written is refused.
 
-    Known nodes `above` are not read again. `write` writes the data. It may read what is replaced; if it fails,
-    nothing is replaced. Raises the errors of `engine.check` and `hierarchy.create`.
+    Known nodes `above` are not read again. `new_in` says that nothing is at the place, and what `create_in_new` needs.
+    `write` writes the data. It may read what is replaced; if it fails, nothing is replaced. Raises the errors of
+    `engine.check` and `hierarchy.create`.
     """
     config = config or ArrayConfig()
     dialect = dialect_named(metadata.dialect)
@@ -176,7 +178,10 @@ def add_array(
     if overwrite and write is not None and replacing.is_taken(where, dialect, above):
         where, metadata = replacing.remade(where, dialect, lambda made: _made(made, metadata, config, write))
     else:
-        found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+        if new_in is None:
+            found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+        else:
+            found = hierarchy.create_in_new(where, metadata, new_in)
         where, metadata = found.where, found.metadata
         if write is not None:
             write(Array(where, metadata, config))
@@ -199,6 +204,8 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Abov
     """
     above = above or Above()
     if zarr_format is None:
+        if where.store.features.concurrency > 1:  # all of them are needed soon
+            above.look_at(where.ancestors())
         for place in reversed(list(where.ancestors())):
             found = above.at(place)
             if isinstance(found, OmnizarrError):

@@ -104,12 +104,14 @@ def forget(where: StorePath) -> None:
     where.store.delete(note_key_of(where))
 
 
-def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[str]:
+def strangers(
+    where: StorePath, metadata: Metadata | None = None, nodes: Mapping[str, Metadata] | None = None
+) -> Iterator[str]:
     """Yield the keys below a node that are neither documents nor chunks; in a directory, also files without keys.
 
-    `metadata` are those of the node, if they have been read.
+    `metadata` are those of the node, and `nodes` others below it by path, as far as they have been read.
     """
-    return Belongings(where, metadata).strangers()
+    return Belongings(where, metadata, nodes).strangers()
 
 
 class Belongings:
@@ -120,6 +122,8 @@ class Belongings:
     where : StorePath
     metadata : Metadata, optional
         Those of the node, if they have been read.
+    nodes : mapping of str to Metadata, optional
+        Nodes below that have been read, by path.
 
     Attributes
     ----------
@@ -129,12 +133,15 @@ class Belongings:
         Whether a note is here.
     """
 
-    def __init__(self, where: StorePath, metadata: Metadata | None = None) -> None:
+    def __init__(
+        self, where: StorePath, metadata: Metadata | None = None, nodes: Mapping[str, Metadata] | None = None
+    ) -> None:
         self.where, self._metadata = where, metadata
         self._own, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
         data = [] if where.home is None else [where.home.chunk_prefix(where.path)]
         self.below = [_Below(where.store, prefix) for prefix in prefixes]
-        known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and is_enough(metadata) else {}
+        read = {**(nodes or {}), **({where.path: metadata} if metadata else {})}
+        known = {path: isinstance(one, ArrayMetadata) for path, one in read.items() if is_enough(one)}
         self.note_key = note_key_of(where)
         notes = [] if where.home is None else [self.note_key]  # it need not be below one of the prefixes
         self.is_ours = recogniser(where.store, [*self._own, *notes], self.below, data, known)

@@ -24,7 +24,7 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import creating, detection, hierarchy, replacing
+from omnizarr.nodes import creating, detection, hierarchy, new_hierarchy, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
@@ -32,8 +32,9 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
 from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
-from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.naming import Named, children
+from omnizarr.nodes.new_hierarchy import Formats, New
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -944,10 +945,7 @@ class Group(Node):
         >>> [path for path, _ in root.create_hierarchy({"a/b/t": array.metadata})]
         ['a', 'a/b', 'a/b/t']
         """
-        for path, metadata, is_given in complete(self._where, nodes):
-            is_replaced = overwrite and is_given
-            where = self._where / path
-            yield path, create_node(where, metadata, self._config, self._snapshot, overwrite=is_replaced)
+        yield from create_nodes(self._where, nodes, self._config, self._snapshot, overwrite=overwrite)
 
     @shows(MemberOptions)
     def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
@@ -1266,20 +1264,21 @@ class Group(Node):
         return self._token()
 
 
-def complete(
-    where: StorePath, nodes: Mapping[str, ArrayMetadata | GroupMetadata]
-) -> Iterator[tuple[str, ArrayMetadata | GroupMetadata, bool]]:
-    """Yield path and metadata of new nodes, and of the missing groups above; and whether each is among `nodes`."""
-    given = {normalize(path): metadata for path, metadata in nodes.items()}
-    implied = {
-        path[:end]: GroupMetadata(dialect=metadata.dialect)
-        for path, metadata in given.items()
-        for end in (0, *(place for place, letter in enumerate(path) if letter == "/"))
-        if path
-    }
-    for path, metadata in sorted({**implied, **given}.items(), key=itemgetter(0)):
-        if path in given or detection.detect(where / path) is None:
-            yield path, metadata, path in given
+def create_nodes(
+    where: StorePath,
+    nodes: Mapping[str, ArrayMetadata | GroupMetadata],
+    config: ArrayConfig | None = None,
+    snapshot: Snapshot | None = None,
+    *,
+    overwrite: bool = False,
+) -> Iterator[tuple[str, AnyNode]]:
+    """Create nodes and the missing groups above them; `overwrite` replaces those that are given."""
+
+    def create(place: StorePath, new: New, new_in: Formats | None) -> AnyNode:
+        is_replaced = overwrite and new.is_given
+        return create_node(place, new.metadata, config, snapshot, overwrite=is_replaced, new_in=new_in)
+
+    return new_hierarchy.created(where, nodes, create)
 
 
 def create_node(
@@ -1289,10 +1288,18 @@ def create_node(
     snapshot: Snapshot | None = None,
     *,
     overwrite: bool = False,
+    new_in: Formats | None = None,
 ) -> Array | Group:
-    """Store the documents of a new node, and return the node. An existing explicit group is kept."""
+    """Store the documents of a new node, and return the node. An existing explicit group is kept.
+
+    `new_in` is that of `creating.add_array`.
+    """
     if isinstance(metadata, ArrayMetadata):
-        return creating.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
+        model = public.as_model(metadata)
+        return creating.add_array(where, model, config, overwrite=overwrite, snapshot=snapshot, new_in=new_in)
+    if new_in is not None:
+        made = hierarchy.create_in_new(where, metadata, new_in)
+        return Group(made.where, made.metadata, config, snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     return Group(found.where, found.metadata, config, snapshot)
 

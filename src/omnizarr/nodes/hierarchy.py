@@ -9,7 +9,7 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Final, TypeAlias, TypeVar
 
@@ -53,7 +53,7 @@ from omnizarr.nodes.detection import (
 )
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import Change
-from omnizarr.stores import conflicts, verbs
+from omnizarr.stores import conflicts, pool, verbs
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -91,6 +91,8 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
 @conflicts.retried
 def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, above: Above | None) -> Found[M]:
     above = above or Above()
+    if where.store.features.concurrency > 1:  # all of them will be asked for
+        above.look_at(where.ancestors())
     where = change.where = place_in_hierarchy(where, dialect_named(metadata.dialect), above)
     dialect = dialect_of(where, metadata)
     # In the older variants of a draft, chunks have other keys than those of new arrays.
@@ -133,6 +135,42 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
     return Found(where, metadata)
 
 
+def create_in_new(where: StorePath, metadata: M, formats: Mapping[str, Sequence[Dialect]]) -> Found[M]:
+    """Write the documents of a new node, and ask for nothing: what is around it has been found, or made, before.
+
+    At the place was nothing, and the nodes above are groups. Of a writer that makes a node there all the same, the
+    documents stay.
+
+    Parameters
+    ----------
+    where : StorePath
+        A place that is in no hierarchy of a draft.
+    metadata : ArrayMetadata or GroupMetadata
+    formats : mapping
+        In which formats the groups above may keep copies, by path (see `Above.formats`).
+
+    Raises
+    ------
+    ContainsArrayError, ContainsGroupError, NodeNameError, NotRepresentableError
+    """
+    with Change(where) as change:
+        dialect = dialect_of(where, metadata)
+        metadata = dialect.keyspace.settle(metadata)
+        check_path(dialect, where.path)
+        values = stored.rendered(where, metadata)
+        keys = dialect.keyspace.documents(where.path)
+        change.known, change.is_new = formats, True
+        change.below = "gone" if isinstance(metadata, ArrayMetadata) else "same"
+        # a dialect lists first the documents that make a node
+        *rest, maker = sorted(values, key=list(keys).index, reverse=True)
+        for name in rest:
+            where.store.set(keys[name], values[name])
+        if not verbs.set_if_absent(where.store, keys[maker], values[maker]):
+            raise in_the_way(where, occupant(where) or _gone(where))
+        change.begin()
+    return Found(where, metadata)
+
+
 class Above:
     """The nodes above a new node. Each place is read once. `entries` is what has been read there before."""
 
@@ -146,6 +184,13 @@ class Above:
         if key not in self._seen:
             self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
         return self._seen[key]
+
+    def look_at(self, places: Iterable[StorePath]) -> None:
+        """Read what is at several places, side by side if they are far away."""
+        unknown = [where for where in places if (where.path, where.home is None) not in self._seen]
+        if unknown:
+            for _ in pool.gather(self.at, unknown, unknown[0].store.features.concurrency):
+                pass
 
     def formats(self, *, others: bool = False) -> dict[str, list[Dialect]]:
         """Return in which formats the groups that were read may keep copies of nodes, by path.

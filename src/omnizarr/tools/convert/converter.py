@@ -11,10 +11,11 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from omnizarr.api.opening import Mode, locate
 from omnizarr.errors import (
@@ -37,7 +38,7 @@ from omnizarr.nodes import consolidated, detection, erasing, hierarchy, outside,
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
-from omnizarr.stores import LocalStore, verbs
+from omnizarr.stores import LocalStore, pool, threads, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
 from omnizarr.tools.convert import files, inplace, journal, repositories, selecting, temporary, transfer
@@ -51,6 +52,8 @@ from omnizarr.tools.extension import extension
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
+from omnizarr.tools.streaming.several import worked_on
+from omnizarr.tools.streaming.walking import Effort
 from omnizarr.tools.translate.coding import KEEP, PORTABLE
 
 _ALL_SHOWN: Final = Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False)
@@ -224,6 +227,21 @@ def _with_passes(nodes: Iterable[NodeReport], plans: Plan, place: StorePath, tas
     return tuple(made)
 
 
+class _Quiet:
+    """Progress of a node that is converted beside others."""
+
+    def tick(self, nbytes: int) -> None:
+        """Tell nothing."""
+
+    def phase(self, doing: str) -> AbstractContextManager[None]:
+        """Tell nothing."""
+        return nullcontext()
+
+
+M = TypeVar("M", ArrayMetadata, GroupMetadata)
+_Shown: TypeAlias = Tracker | _Quiet
+
+
 @dataclass
 class _Work:
     """A conversion under way."""
@@ -242,6 +260,10 @@ class _Work:
     """The journal as it stands."""
     is_complete: bool = False
     """Whether all nodes were there at the beginning."""
+    is_new: bool = False
+    """Whether nothing was at the target when the journal was written there."""
+    above: hierarchy.Above = field(init=False)
+    """The nodes above the target."""
 
     def __post_init__(self) -> None:
         try:
@@ -257,11 +279,14 @@ class _Work:
         return self.elsewhere or temporary.home_in(self.root)
 
     def _settled(self) -> StorePath:
-        root = hierarchy.place_in_hierarchy(self.place, self.plan.dialect)
+        above = self.above = hierarchy.Above()
+        root = hierarchy.place_in_hierarchy(self.place, self.plan.dialect, above)
         hierarchy.check_path(self.plan.dialect, root.path)
         outside.refuse_array(root)
         for place in root.ancestors():
-            existing = detection.here(place, DIALECTS)
+            existing = above.at(place)
+            if isinstance(existing, OmnizarrError):
+                raise existing
             if existing is not None and isinstance(existing.metadata, ArrayMetadata):
                 raise ContainsArrayError(
                     "an array is in the way: nodes cannot lie below it",
@@ -283,13 +308,25 @@ class _Work:
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.task.verify) for step in arrays}
         chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
         total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.task.verify
+        far = max(self.plan.source.where.store, self.root.store, key=lambda store: store.features.concurrency)
+        quiet: _Shown = _Quiet()
+        whole = Effort(self.task.max_memory, self.task.of_moves["concurrency"])
         try:
             with Tracker(self.task.progress, "converting", total, chunks=number, times=times) as shown:
                 self._copy_files(is_complete=is_complete)
-                nodes = []
-                for step in self.plan.steps:
+
+                def begin(step: Step) -> _Shown:
                     shown.begin(sizes.get(step.path, 0), step.path, chunks.get(step.path, 0))
-                    nodes.append(self._node(step, shown))
+                    return shown
+
+                def convert(step: Step, effort: Effort, shown: _Shown) -> NodeReport:
+                    return self._node(step, shown, None if effort is whole else effort)
+
+                made = self._groups_first(shown) if far.features.concurrency > 1 else {}
+                steps = [step for step in self.plan.steps if step.path not in made]
+                done = worked_on(steps, convert, self._small, whole, self.executor, far, begin, quiet)
+                made |= {step.path: node for step, node in done}
+                nodes = [made[step.path] for step in self.plan.steps]
         except (StoreError, SchedulerError):
             raise
         except OmnizarrError:
@@ -317,6 +354,7 @@ class _Work:
         """Make sure that the target is ours; return whether it is complete already."""
         if self.task.overwrite:
             self._clear()
+            self.is_new = self._is_empty()
             ours.write(self.root)
             return False
         with self.root.store.lock(self.root.prefix + journal.KEY):  # of several that begin at once, one does
@@ -349,7 +387,9 @@ class _Work:
             return False
         existing = _occupant(self.place)
         if existing is None:
-            self._refuse_strays()
+            self.is_new = self._is_empty()
+            if not self.is_new:
+                self._refuse_strays()
             return False
         if self.task.resume and all(self._is_there(step) for step in self.plan.steps if step.target is not None):
             return True
@@ -362,6 +402,15 @@ class _Work:
             path=self.root.path,
             remedy=Remedy("pass {overwrite} to replace it", overwrite=True),
         )
+
+    def _is_empty(self) -> bool:
+        """Return whether one listing shows that there is nothing at the target."""
+        store = self.root.store
+        if self.root.home is not None or store.features.listing != "complete":
+            return False
+        with suppress(StoreError, NotImplementedError):
+            return next(iter(store.list_prefix(self.root.prefix)), None) is None
+        return False
 
     def _refuse_strays(self) -> None:
         """Refuse chunks of an array that has no document: they would become chunks of the new one."""
@@ -383,7 +432,7 @@ class _Work:
         if existing is not None or erasing.is_begun(self.place):
             hierarchy.clear(existing.where if isinstance(existing, Found) else self.place)
             self.root = self._settled()
-        for step in self.plan.steps:
+        for step in () if self._is_empty() else self.plan.steps:
             if step.is_array:
                 if (there := self._there(step)) is not None:
                     hierarchy.clear(there.where)
@@ -406,7 +455,7 @@ class _Work:
         return detection.detect(self._at(step), self.plan.dialect.name)
 
     def _is_there(self, step: Step) -> bool:
-        found = self._there(step)
+        found = None if self.is_new else self._there(step)
         if found is None or step.target is None:
             return False
         documents = [
@@ -422,17 +471,61 @@ class _Work:
         pairs = ((source.prefix + name, target.prefix + name) for name in self.plan.files)
         transfer.copy(copier, pairs, self.executor)
 
-    def _node(self, step: Step, shown: Tracker) -> NodeReport:
-        """Write a node, unless it exists, and return the result."""
+    def _groups_first(self, shown: _Shown) -> dict[str, NodeReport]:
+        """Write the groups, below which arrays are written side by side then. Return their results by path."""
+        groups = [step for step in self.plan.steps if not step.is_array]
+        if not groups:
+            return {}
+        top, *others = groups
+        workers = self.root.store.features.concurrency if self._asks_nothing else 1
+        made = {top.path: self._node(top, shown)}
+        for position, node in pool.gather(lambda step: self._node(step, shown), others, workers):
+            made[others[position].path] = node
+        return made
+
+    def _small(self, step: Step) -> Iterable[Chunks]:
+        """Return both arrays of a step, which may be small enough to be converted beside others."""
+        return self._move(step).sides() if step.is_array else ()
+
+    def _create(self, step: Step, metadata: M) -> None:
+        """Write the documents of a node."""
+        at = self._at(step)
+        if self._asks_nothing and step.path and self._groups.issuperset(_above(step.path)):
+            hierarchy.create_in_new(at, metadata, self._formats)
+        else:
+            hierarchy.create(at, metadata)
+
+    @cached_property
+    def _asks_nothing(self) -> bool:
+        """Whether documents are written without questions, each of which takes long: to a new remote target."""
+        store = self.root.store
+        is_plain = self.plan.dialect.has_groups and not store.documents_first
+        return self.is_new and is_plain and store.features.concurrency > 1 and self.root.home is None
+
+    @cached_property
+    def _groups(self) -> frozenset[str]:
+        """The paths of the groups that are written."""
+        return frozenset(step.path for step in self.plan.steps if step.target is not None and not step.is_array)
+
+    @cached_property
+    def _formats(self) -> dict[str, list[Dialect]]:
+        """In which formats groups may keep copies of the nodes of the target, by path: new ones have none."""
+        ours: dict[str, list[Dialect]] = {f"{self.root.prefix}{path}".rstrip("/"): [] for path in self._groups}
+        return {**self.above.formats(), **ours}
+
+    def _node(self, step: Step, shown: _Shown, room: Effort | None = None) -> NodeReport:
+        """Write a node, unless it exists, and return the result; with little room beside others, if that is given."""
         report = step.report()
         if step.target is None:
             return report
         is_there = self.is_complete or self._is_there(step)
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
-                hierarchy.create(self._at(step), explicit(step.target))
+                self._create(step, explicit(step.target))
             return report
         move = self._move(step)
+        if room is not None:
+            move = replace(move, concurrency=room.concurrency, max_memory=room.max_memory)
         self._expect(step)
         is_changed = self._is_changed(step) if is_there else None
         broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
@@ -444,17 +537,18 @@ class _Work:
             return self._done_before(step, move, report, broken, shown, is_changed=is_changed)
         report = replace(report, passes=move.passes(self.executor.width))
         if self.root.store.documents_first:
-            hierarchy.create(self._at(step), step.target)
+            self._create(step, step.target)
         moved = move.run(self.executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
         report = self._verified(move, _with_broken(report, move, moved.broken), shown)
         self._refuse_broken(step, report)
         if report.unreadable:
             chunks = {"unreadable": dict(report.unreadable), "stored": report.stored}
-            self.record = replace(self.record, broken={**self.record.broken, step.path: chunks})
-            self.record.write(self.root)
+            with threads.lock((_Work, id(self))):
+                self.record = replace(self.record, broken={**self.record.broken, step.path: chunks})
+                self.record.write(self.root)
         if not self.root.store.documents_first:
-            hierarchy.create(self._at(step), step.target)
+            self._create(step, step.target)
         if len(report.passes) > 1:
             move.discard()
         return report
@@ -465,7 +559,7 @@ class _Work:
         move: Move,
         report: NodeReport,
         broken: Mapping[str, Any],
-        shown: Tracker,
+        shown: _Shown,
         *,
         is_changed: bool | None,
     ) -> NodeReport:
@@ -487,7 +581,7 @@ class _Work:
         self._refuse_broken(step, report)
         return report
 
-    def _is_equal(self, move: Move, report: NodeReport, shown: Tracker) -> bool:
+    def _is_equal(self, move: Move, report: NodeReport, shown: _Shown) -> bool:
         """Return whether a finished array is still equal to its source, of which the same chunks cannot be read."""
         try:
             found = self._verified(move, replace(report, unreadable={}, stored=0), shown)
@@ -540,7 +634,7 @@ class _Work:
             [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
         )
 
-    def _verified(self, move: Move, report: NodeReport, shown: Tracker) -> NodeReport:
+    def _verified(self, move: Move, report: NodeReport, shown: _Shown) -> NodeReport:
         if not self.task.verify:
             return report
         with shown.phase("comparing"):
@@ -575,6 +669,12 @@ class _Work:
         except OmnizarrError as error:
             return replace(report, remarks=(*report.remarks, f"no consolidated metadata was made: {error.message}"))
         return report
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of the groups above a node that is not the topmost, which is among them."""
+    yield ""
+    yield from (path[:end] for end, letter in enumerate(path) if letter == "/")
 
 
 def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> NodeReport:

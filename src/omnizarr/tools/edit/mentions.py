@@ -17,7 +17,7 @@ from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import bounded
+from omnizarr.stores import bounded, pool
 
 NodeType = Literal["array", "group"]
 
@@ -25,7 +25,7 @@ _LISTS: Final[Mapping[str, NodeType]] = {
     **dict.fromkeys(nczarr.ARRAYS, "array"),
     **dict.fromkeys(nczarr.GROUPS, "group"),
 }
-_MOST_LOOKED_AT: Final = 1000
+MOST_LOOKED_AT: Final = 1000
 """Largest number of nodes in a hierarchy whose conventions are checked."""
 
 
@@ -180,17 +180,22 @@ def _with_references(value: Any, lead: Callable[[Any], Any]) -> Any:
 # -- conventions -------------------------------------------------------------------
 
 
-def around(where: StorePath) -> dict[str, Metadata]:
-    """Return the nodes above a place, at it and below it by path; empty if there are too many."""
+def around(where: StorePath, *, few: bool = False) -> dict[str, Metadata]:
+    """Return the nodes above a place, at it and below it by path; empty if there are too many.
+
+    `few`: it is known that there are not, so that many groups can be looked into at a time.
+    """
     found: dict[str, Metadata] = {}
-    for place in where.ancestors():
-        one = _readable(place)
+    above = list(where.ancestors())
+    read = dict(pool.gather(_readable, above, where.store.features.concurrency))
+    for position, place in enumerate(above):
+        one = read[position]
         if one is not None:
             found[place.path] = one
-    for place, one in _all(where):
-        if one is not None:
-            found[place.path] = one
-        if len(found) > _MOST_LOOKED_AT:
+    for place, each in _all(where, where.store.features.concurrency if few else 1):
+        if each is not None:
+            found[place.path] = each
+        if len(found) > MOST_LOOKED_AT:
             return {}
     return found
 

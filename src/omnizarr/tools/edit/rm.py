@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError, Remedy, StoreError
 from omnizarr.formats import DIALECTS, conventions
@@ -25,6 +25,8 @@ from omnizarr.tools.edit.report import Edited
 
 _SHOWN: Final = 5
 _BATCH: Final = 1000
+_DOCUMENTS: Final = 6
+"""More documents than a node has in any format."""
 
 
 def run(
@@ -42,11 +44,36 @@ def run(
         if found is None:
             outcome = finish(detection.placed(where), dry_run=dry_run, progress=progress)
         else:
-            refuse(found, recursive=recursive)
-            outcome = delete(found, dry_run=dry_run, progress=progress)
+            known = Known.of(found.where)
+            refuse(found, recursive=recursive, known=known)
+            outcome = delete(found, dry_run=dry_run, progress=progress, known=known)
     if not dry_run and not where.path and isinstance(store, str | os.PathLike):
         _remove_empty(where.store)
     return outcome
+
+
+class Known(NamedTuple):
+    """What is known of a node that is to be deleted.
+
+    Attributes
+    ----------
+    sizes : list
+        Key and size of all that belongs to it and to the nodes below.
+    around : mapping
+        The nodes around it (see `mentions.around`).
+    """
+
+    sizes: list[tuple[str, int]]
+    around: Mapping[str, Metadata]
+
+    @classmethod
+    def of(cls, where: StorePath) -> Known:
+        """List all keys, and read the documents."""
+        sizes = list(holdings.sizes(where))
+        is_document = document_test(where)
+        number = sum(is_document(key) for key, _ in sizes)
+        is_lost = number > _DOCUMENTS * mentions.MOST_LOOKED_AT  # to read some would be in vain
+        return cls(sizes, {} if is_lost else mentions.around(where, few=number <= mentions.MOST_LOOKED_AT))
 
 
 def node_at(where: StorePath) -> Found[Metadata] | None:
@@ -73,7 +100,7 @@ def node_at(where: StorePath) -> Found[Metadata] | None:
     return found
 
 
-def refuse(found: Found[Metadata], *, recursive: bool) -> None:
+def refuse(found: Found[Metadata], *, recursive: bool, known: Known | None = None) -> None:
     """Raise if a node must not be deleted: a group with members, if not `recursive`; or with files of others."""
     where = found.where
     if isinstance(found.metadata, GroupMetadata) and not recursive:
@@ -86,14 +113,16 @@ def refuse(found: Found[Metadata], *, recursive: bool) -> None:
                 found=_some([name for name, _ in members]),
                 remedy=Remedy("pass {recursive} to delete them, too", recursive=True),
             )
-    refuse_strangers(found)
+    refuse_strangers(found, known)
 
 
-def refuse_strangers(found: Found[Metadata]) -> None:
+def refuse_strangers(found: Found[Metadata], known: Known | None = None) -> None:
     """Raise StoreError if something is below a node that does not belong to it."""
     where = found.where
-    kept = _files_of_conventions(where)
-    others = list(islice((key for key in erasing.strangers(where, found.metadata) if key not in kept), _SHOWN + 1))
+    around = mentions.around(where) if known is None else known.around
+    kept = _files_of_conventions(where, around)
+    strangers = erasing.strangers(where, found.metadata, _below(where, around))
+    others = list(islice((key for key in strangers if key not in kept), _SHOWN + 1))
     if others:
         raise StoreError(
             "below this node lie files that belong to no node: nothing was deleted",
@@ -104,10 +133,13 @@ def refuse_strangers(found: Found[Metadata]) -> None:
         )
 
 
-def _files_of_conventions(where: StorePath) -> set[str]:
+def _below(where: StorePath, around: Mapping[str, Metadata]) -> dict[str, Metadata]:
+    return {path: one for path, one in around.items() if path == where.path or path.startswith(where.prefix)}
+
+
+def _files_of_conventions(where: StorePath, around: Mapping[str, Metadata]) -> set[str]:
     """Return the keys of files that a convention keeps below a node, such as the XML of OME."""
-    around = mentions.around(where).items()
-    nodes = Nodes({path: one for path, one in around if path == where.path or path.startswith(where.prefix)})
+    nodes = Nodes(_below(where, around))
     return {f"{path}/{key}".strip("/") for path in nodes for key in conventions.files(path, nodes)}
 
 
@@ -115,11 +147,12 @@ def _some(names: list[str]) -> str:
     return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
 
 
-def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress = None) -> Edited:
+def delete(
+    found: Found[Metadata], *, dry_run: bool = False, progress: Progress = None, known: Known | None = None
+) -> Edited:
     """Delete a node and all below it; groups above no longer mention it."""
     where = found.where
-    sizes = list(holdings.sizes(where))
-    around = mentions.around(where)
+    sizes, around = known or Known.of(where)
     remarks = mentions.missed(where, around)
     outcome = Edited(
         "delete",
@@ -141,16 +174,19 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Progress 
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
         verbs.delete_many(where.store, dict.fromkeys((*own, *below)))
     mentions.enter(where, None)
-    _delete_rest(where, sizes, progress)
+    _delete_rest(where, sizes, progress, gone=frozenset(below))
     return outcome
 
 
-def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Progress) -> None:
+def _delete_rest(
+    where: StorePath, sizes: list[tuple[str, int]], progress: Progress, *, gone: Container[str] = ()
+) -> None:
+    """Delete what is not `gone` yet."""
     journal = unfinished.key_of(where)
     with Tracker(progress, f"delete {where}", sum(size for _, size in sizes)) as shown:
         for first in range(0, len(sizes), _BATCH):
             batch = sizes[first : first + _BATCH]
-            verbs.delete_many(where.store, [key for key, _ in batch if key != journal])
+            verbs.delete_many(where.store, [key for key, _ in batch if key != journal and key not in gone])
             shown.tick(sum(size for _, size in batch))
     where.store.delete(journal)
     owned = dialects_at(where)[0].keyspace.node_keys(where.path)
