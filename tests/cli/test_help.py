@@ -175,6 +175,8 @@ BEFORE = {
     "--no-values era5.zarr backup.zarr": "omnizarr cp era5.zarr backup.zarr",
     "--digest era5.digests": "omnizarr digest era5.zarr > era5.digests && omnizarr cp era5.zarr backup.zarr",
     " cells.ome.zarr": "omnizarr pyramid scan.zarr cells.ome.zarr",
+    "map.zarr --convention": "omnizarr attrs set era5.zarr/t2m 'spatial:transform=[1, 0, 0, 0, -1, 90]' "
+    """'spatial:dimensions=["lat", "lon"]' proj:code=EPSG:4326""",
     "labels/nuclei": "omnizarr pyramid scan.zarr cells.ome.zarr/labels/nuclei --levels 1",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -84,6 +84,13 @@ def _axes(text: str) -> list[str]:
     type=click.Choice(["0.4", "0.5", "0.6"]),
     help="Version of OME-Zarr. Default: that of the image; else 0.4 in Zarr v2, 0.5 in v3.",
 )
+@click.option(
+    "--convention",
+    type=click.Choice(["ome", "geozarr"]),
+    default="ome",
+    show_default=True,
+    help="Kind of metadata: OME-Zarr, or GeoZarr for maps.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace existing levels; with DST, the whole image.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted command.")
 @click.option("-n", "--dry-run", is_flag=True, help="Report what would be made. Write nothing.")
@@ -95,6 +102,7 @@ def _axes(text: str) -> list[str]:
 def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3.
 
+    With --convention geozarr, the image is a map: multiscales, spatial: and proj: of zarr-conventions, in Zarr v3.
     SRC is an array, or a multiscale image with its full resolution. With DST, a new image is made there, with a copy of
     the array. Only axes of space become shorter. The levels appear in the metadata when all are complete.
 
@@ -105,6 +113,7 @@ def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool,
       omnizarr pyramid scan.zarr scan.ome.zarr --factor z=1
       omnizarr pyramid cells.ome.zarr --overwrite --method max
       omnizarr pyramid cells.ome.zarr/labels/nuclei --method mode
+      omnizarr pyramid era5.zarr/t2m map.zarr --convention geozarr
       omnizarr pyramid big.zarr/0 --scheduler tcp://10.0.0.1:8786 --max-memory 1GiB
     """  # noqa: D301 - click's mark of lines to be kept
     if options["overwrite"] and options["resume"]:
@@ -124,16 +133,19 @@ def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool,
     return 0
 
 
+_KINDS: Final = {"ome": "OME-Zarr {} image", "geozarr": "GeoZarr map"}
+
+
 def _lines(made: Pyramid) -> list[str]:
     verb = "would have" if made.dry_run else "has"
     count = wording.plural(len(made.levels), "level")
     rows: list[tuple[str, ...]] = [("level", "shape", "scale", "translation")]
     for level in made.levels:
-        numbers = [",".join(f"{each:g}" for each in several) for several in (level.scale, level.translation)]
+        numbers = [",".join(f"{each:.10g}" for each in several) for several in (level.scale, level.translation)]
         rows.append((level.path, wording.lengths(level.shape), *numbers))
     widths = [max(len(row[at]) for row in rows) for at in range(4)]
     return [
-        f"OME-Zarr {made.version} image, axes {','.join(made.axes)}, {verb} {count} by {made.method}",
+        f"{_KINDS[made.convention].format(made.version)}, axes {','.join(made.axes)}, {verb} {count} by {made.method}",
         *("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows),
         *(f"note: {visible(remark)}" for remark in made.remarks),
     ]

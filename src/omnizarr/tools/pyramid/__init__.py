@@ -30,8 +30,9 @@ def pyramid(
     progress: Progress = None,
     storage_options: Mapping[str, Any] | None = None,
     ome_version: str | None = None,
+    convention: str = "ome",
 ) -> Pyramid:
-    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3.
+    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3; or of a map, as GeoZarr.
 
     Each level is made from the one above, block by block in bounded memory. Only spatial axes become shorter. At
     an uneven edge, blocks have fewer elements, and only these count. The metadata of the levels is written last,
@@ -76,6 +77,11 @@ def pyramid(
         default is 96 MiB.
     ome_version : {"0.4", "0.5", "0.6"}, optional
         Version of OME-Zarr. By default that of the image, or else 0.4 in Zarr v2 and 0.5 in v3.
+    convention : {"ome", "geozarr"}
+        "geozarr": multiscales, ``spatial:`` and ``proj:`` of zarr-conventions, in Zarr v3. The place on the earth is
+        that of the array: from these conventions, GDAL's ``_CRS``, a grid mapping of CF, regular coordinates of one
+        dimension, or GeoTIFF. With `target`, each resolution is a group with its coordinates, which xarray and GDAL
+        open; without, an array beside the full resolution. `axes`, `scale` and `unit` must be left out.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def pyramid(
     NodeExistsError
         If the image has levels, or unfinished ones, and neither `overwrite` nor `resume` is True.
     NotRepresentableError
-        If OME-Zarr cannot express the image.
+        If OME-Zarr cannot express the image, or nothing says where a map lies.
     MetadataError
         If a group is not an image.
     TypeError

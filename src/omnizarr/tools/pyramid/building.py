@@ -13,7 +13,7 @@ import numpy as np
 
 from omnizarr.api.creating import create_array, create_group
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError, Remedy, Wording
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions, grids, thawed
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import creating, detection, hierarchy, holdings, stored
 from omnizarr.nodes.array import Array
@@ -26,7 +26,7 @@ from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools.convert import journal
 from omnizarr.tools.convert.journal import Journal
 from omnizarr.tools.edit import cp, places, rm, unfinished
-from omnizarr.tools.pyramid import images
+from omnizarr.tools.pyramid import images, maps
 from omnizarr.tools.pyramid.images import Image, Level
 from omnizarr.tools.pyramid.reducing import METHODS, AnyArray, reduce
 from omnizarr.tools.streaming import executors, regions
@@ -34,6 +34,7 @@ from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, Job
 from omnizarr.tools.streaming.regions import Box, Regions
 
+CONVENTIONS: Final = ("ome", "geozarr")
 _MEMORY: Final = 96 * 2**20
 _ON_THE_WAY: Final = 64
 """Bytes in memory for each element of a level while it is made, in addition to the source elements."""
@@ -59,7 +60,8 @@ class Pyramid:
         The levels, with the full resolution first.
     dry_run : bool
     remarks : tuple of str
-        Where the full resolution differs from what OME-Zarr recommends.
+        Where the full resolution differs from what OME-Zarr recommends, and what GeoZarr lacks.
+    convention : {"ome", "geozarr"}
     """
 
     group: str
@@ -69,6 +71,7 @@ class Pyramid:
     levels: tuple[Level, ...]
     dry_run: bool = False
     remarks: tuple[str, ...] = ()
+    convention: str = "ome"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
@@ -89,6 +92,7 @@ class Pyramid:
             "levels": levels,
             "dry_run": self.dry_run,
             "remarks": list(self.remarks),
+            "convention": self.convention,
         }
 
 
@@ -113,6 +117,12 @@ class Task:
     progress: Progress
     storage_options: Mapping[str, Any] | None
     ome_version: str | None
+    convention: str = "ome"
+
+    @property
+    def is_map(self) -> bool:
+        """Whether the levels are those of a map."""
+        return self.convention == "geozarr"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))
@@ -144,6 +154,8 @@ def run(task: Task) -> Pyramid:
     given = task.axes, task.scale or {}, task.unit or {}, task.ome_version
     source, path, options = task.source, task.path, task.storage_options
     with executors.executor(task.scheduler) as executor:
+        if task.is_map:
+            return _map(task, executor)
         if task.target is not None:
             with places.opened(source, path, "r", options) as old:
                 found = detection.open_array(old)
@@ -151,7 +163,7 @@ def run(task: Task) -> Pyramid:
                     return _Building(images.of_new(found, *given), task).result()
                 images.of_new(found, *given)  # raises before anything is written
                 with places.opened(task.target, None, "a", options) as new:
-                    _copy_first(found, new, executor, task)
+                    _copy_first(found, new, executor, task, "0")
             source, path = task.target, "0"
         with places.opened(source, path, "r+", options) as where:
             building = _Building(images.find(where, *given), task)
@@ -160,7 +172,41 @@ def run(task: Task) -> Pyramid:
             return building.result()
 
 
+def _map(task: Task, executor: Executor) -> Pyramid:
+    """Make the resolutions of a map."""
+    source, path, options = task.source, task.path, task.storage_options
+    if task.target is None:
+        with places.opened(source, path, "r+", options) as where:
+            return _built(_Building(maps.find(where), task), executor)
+    with places.opened(source, path, "r", options) as old:
+        found = detection.open_array(old)
+        made = maps.of_new(found)
+        if task.dry_run:
+            return _Building(made, task).result()
+        with places.opened(task.target, None, "a", options) as new:
+            _copy_first(found, new, executor, task, made.first.path)
+    with places.opened(task.target, None, "r+", options) as where:
+        return _built(_Building(made.placed(where), task), executor)
+
+
+def _built(building: _Building, executor: Executor) -> Pyramid:
+    if not building.task.dry_run:
+        building.run(executor)
+    return building.result()
+
+
 def _check(task: Task) -> None:
+    if task.convention not in CONVENTIONS:
+        raise ValueError(
+            Wording(f"{{convention}}: expected one of {', '.join(CONVENTIONS)}", convention=task.convention)
+        )
+    if task.is_map and (task.axes is not None or task.scale or task.unit or task.ome_version):
+        raise ValueError(
+            Wording(
+                "{convention} takes axes, lengths and units from the array, and has no version of OME-Zarr",
+                convention=task.convention,
+            )
+        )
     if task.method is not None and task.method not in METHODS:
         raise ValueError(Wording(f"{{method}}: expected one of {', '.join(METHODS)}", method=task.method))
     if task.ome_version not in (None, "0.4", "0.5", "0.6"):
@@ -174,13 +220,13 @@ def _check(task: Task) -> None:
         )
 
 
-def _copy_first(found: Found[ArrayMetadata], new: StorePath, executor: Executor, task: Task) -> None:
+def _copy_first(found: Found[ArrayMetadata], new: StorePath, executor: Executor, task: Task, path: str) -> None:
     """Create the group of a new image, and copy the full resolution into it."""
     overwrite, resume = task.overwrite, task.resume
-    place = new / "0"
+    place = new / path
     there = detection.detect(new)
     if there is not None and not (resume or overwrite or _is_new(there)):
-        if any(map(unfinished.is_left, (new, place))) or not images.is_image(there):
+        if any(map(unfinished.is_left, (new, place))) or not (images.is_image(there) or maps.is_map(there)):
             raise _unfinished(new)
         raise hierarchy.in_the_way(new, there)
     if there is not None and overwrite:
@@ -191,7 +237,7 @@ def _copy_first(found: Found[ArrayMetadata], new: StorePath, executor: Executor,
     if there is None or overwrite:
         group = create_group(new, zarr_format=dialect_of(found.where, found.metadata).zarr_format, overwrite=overwrite)
         new = group.store_path
-        place = new / "0"
+        place = new / path
     try:
         if detection.detect(place) is None or unfinished.is_left(place):
             copy = cp.Copy(found.where, place, resume=resume, executor=executor)
@@ -251,7 +297,11 @@ class _Building:
                 f"chunks of level {self.image.first.path!r} are not in directories, as OME-Zarr 0.4 has them",
             )
         dry_run = self.task.dry_run
-        return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
+        remarks = (*remarks, *self.image.remarks(self.method))
+        convention = self.task.convention
+        return Pyramid(
+            str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks, convention
+        )
 
     def run(self, executor: Executor) -> None:
         """Make the levels, and write their metadata."""
@@ -270,6 +320,7 @@ class _Building:
             for above, level in pairwise(self.levels):
                 source = self._make(source, above, level, executor, shown.tick, continues=continues)
         self._name_dimensions(self.where / self.image.first.path)
+        self.image.accompany(self.levels)
         self._announce(self.levels)
         journal.remove(self.where)
 
@@ -335,8 +386,7 @@ class _Building:
             options["dimension_names"] = self.image.names
         else:
             options["chunk_key_encoding"] = {"name": "v2", "separator": "/"}
-        kept = {name: value for name, value in like.attrs.items() if name == dimensions.ATTRIBUTE}
-        return create_array(place, attributes=kept, **options)
+        return create_array(place, attributes=self.image.of_level(like.attrs.asdict()), **options)
 
     def _name_dimensions(self, place: StorePath) -> None:
         """Name the dimensions of the first level after the axes, if they have no names, as OME-Zarr 0.5 requires."""

@@ -104,6 +104,10 @@ class Image:
         """Names of the axes."""
         return tuple(axis.name for axis in self.axes)
 
+    def path_of(self, number: int) -> str:
+        """Return the path of a level below the first."""
+        return _numbered(self.first.path, number)
+
     def levels(self, factors: Sequence[int], method: str, count: int | None) -> tuple[Level, ...]:
         """Return the levels of the image, with the full resolution first.
 
@@ -120,7 +124,7 @@ class Image:
                 break
             levels.append(
                 Level(
-                    _numbered(self.first.path, len(levels)),
+                    self.path_of(len(levels)),
                     tuple(-(-length // step) for length, step in zip(above.shape, steps, strict=True)),
                     tuple(scale * step for scale, step in zip(above.scale, steps, strict=True)),
                     tuple(
@@ -171,6 +175,17 @@ class Image:
         stored = systems.family(reading.version_of(members))
         version = {} if stored == self.version else {"version": self.version}
         return {**old, reading.OME: {"version": self.version, **members, **version}}
+
+    def of_level(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the attributes of the array of a level, from those of the full resolution."""
+        return {name: value for name, value in attributes.items() if name == dimensions.ATTRIBUTE}
+
+    def remarks(self, method: str) -> tuple[str, ...]:
+        """Return what to know about the image."""
+        return ()
+
+    def accompany(self, levels: Sequence[Level]) -> None:
+        """Write what belongs beside the arrays of the levels."""
 
 
 def _made(method: str) -> dict[str, Any]:
