@@ -1,5 +1,6 @@
 """FITS files, opened in place: the standard, and astropy, say what is in them."""
 
+import gc
 import gzip
 import itertools
 import json
@@ -20,9 +21,11 @@ from omnizarr.errors import (
     ReadOnlyError,
     StaleError,
     StoreError,
+    StoreLimitError,
 )
 from omnizarr.readers import fits
 from omnizarr.readers.fits import contents, headers
+from omnizarr.readers.fits import gzipped as fits_gzipped
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.wrap.metrics import MetricsStore
@@ -96,7 +99,7 @@ def test_units_are_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["a/b", "..", "__x", "zarr.json", "zarr.json ", "", "\x7f"])
 def test_names_that_no_node_can_have_are_numbers(name, tmp_path):
-    assert not contents.is_name(name.strip())
+    assert not headers.is_name(name.strip())
     raw = header([("XTENSION", "IMAGE"), ("BITPIX", 8), ("NAXIS", 1), ("NAXIS1", 2), ("EXTNAME", name)])
     root = omnizarr.open(written(tmp_path, image(), raw, padded(b"\1\2")))
     assert root["1"][...].tolist() == [1, 2]
@@ -153,15 +156,123 @@ def test_broken_headers_are_errors_of_the_place(message, raw, tmp_path):
 
 
 def test_what_is_not_shown_is_named(tmp_path):
-    groups = header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", 0), ("NAXIS2", 4), ("GROUPS", True),
-                     ("PCOUNT", 1), ("GCOUNT", 2)]) + padded(bytes(10))  # fmt: skip
+    first = header([("SIMPLE", True), ("BITPIX", 8), ("NAXIS", 0)])
     other = header([("XTENSION", "FOREIGN"), ("BITPIX", 8), ("NAXIS", 0), ("EXTNAME", "THEIRS")])
     wide = image(np.zeros((1,) * 33, "u1"), extension=True)
     broken = header([("XTENSION", "IMAGE"), ("BITPIX", 9), ("NAXIS", 0)])
-    notes = omnizarr.open(written(tmp_path, groups, other, wide, broken)).store.notes
-    for note, part in zip(notes, ("33 axes", "BITPIX", "random groups", "FOREIGN"), strict=False):
+    notes = omnizarr.open(written(tmp_path, first, other, wide, broken)).store.notes
+    for note, part in zip(notes, ("33 axes", "BITPIX", "FOREIGN"), strict=False):
         assert note.startswith(("unit", "what follows")), part
-    assert all(any(part in note for note in notes) for part in ("random groups", "FOREIGN", "33 axes", "byte"))
+    assert all(any(part in note for note in notes) for part in ("FOREIGN", "33 axes", "byte"))
+
+
+def test_random_groups_are_a_group_of_arrays(tmp_path):
+    records = np.array(
+        [(1, 2, [[0, 1, 2], [3, 4, 5]]), (3, 4, [[6] * 3] * 2)], [("u", ">i2"), ("v", ">i2"), ("data", ">i2", (2, 3))]
+    )
+    cards = [
+        ("SIMPLE", True), ("BITPIX", 16), ("NAXIS", 3), ("NAXIS1", 0), ("NAXIS2", 3), ("NAXIS3", 2), ("GROUPS", True),
+        ("PCOUNT", 2), ("GCOUNT", 2), ("PTYPE1", "UU"), ("PTYPE2", "UU"), ("PSCAL2", 0.5), ("BUNIT", "Jy"),
+    ]  # fmt: skip
+    group = omnizarr.open(written(tmp_path, header(cards) + padded(records.tobytes())))["PRIMARY"]
+    assert sorted(name for name, _ in group.members()) == ["UU", "UU_2", "data"]
+    assert np.array_equal(group["data"][...], records["data"])
+    assert group["data"].dimension_names == ("group", None, None)
+    assert group["data"].attrs["units"] == "Jy"
+    assert np.array_equal(group["UU"][...], records["u"])
+    assert np.array_equal(group["UU_2"][...], records["v"])
+    assert group["UU_2"].attrs["scale_factor"] == 0.5
+
+
+def test_columns_of_compressed_tables_are_arrays(tmp_path):
+    numbers, flags = (np.arange(10) * 1000).astype(">i4"), np.arange(10) % 3 == 0
+    texts = np.array([f"t{number}" for number in range(10)], "S3")
+    values = np.linspace(0, 1, 20).reshape(10, 2).astype(">f8")
+    heap, rows = b"", []
+    for start in (0, 4, 8):
+        part = slice(start, start + 4)
+        shuffled = np.frombuffer(numbers[part].tobytes(), "u1").reshape(-1, 4).T.tobytes()
+        tiles = [gzip.compress(shuffled), gzip.compress(texts[part].tobytes()), values[part].tobytes(),
+                 gzip.compress(np.where(flags[part], b"T", b"F").tobytes())]  # fmt: skip
+        row = []
+        for tile in tiles:
+            row += [len(tile), len(heap)]
+            heap += tile
+        rows.append(np.array(row, ">i4").tobytes())
+    columns = [
+        {"TTYPE": "n", "TFORM": "1PB", "ZFORM": "J", "ZCTYP": "GZIP_2", "TUNIT": "m"},
+        {"TTYPE": "t", "TFORM": "1PB", "ZFORM": "3A", "ZCTYP": "GZIP_1"},
+        {"TTYPE": "v", "TFORM": "1PB", "ZFORM": "2D", "ZCTYP": "NOCOMPRESS"},
+        {"TTYPE": "l", "TFORM": "1PB", "ZFORM": "L", "ZCTYP": "GZIP_1"},
+        {"TTYPE": "ragged", "TFORM": "1PB", "ZFORM": "1PJ(3)", "ZCTYP": "GZIP_1"},
+        {"TTYPE": "other", "TFORM": "1PB", "ZFORM": "J", "ZCTYP": "THEIRS"},
+    ]
+    rows = [row + np.zeros(4, ">i4").tobytes() for row in rows]
+    cards = [("EXTNAME", "T"), ("ZTABLE", True), ("ZNAXIS1", 40), ("ZNAXIS2", 10), ("ZTILELEN", 4), ("OBJECT", "M 31")]
+    root = omnizarr.open(written(tmp_path, image(), table(columns, rows, cards, heap=heap)))
+    group = root["T"]
+    assert np.array_equal(group["n"][...], numbers)
+    assert group["n"].attrs["units"] == "m"
+    assert np.array_equal(group["n"][3:9:2], numbers[3:9:2])
+    assert group["t"][...].tolist() == [f"t{number}" for number in range(10)]
+    assert np.array_equal(group["v"][...], values)
+    assert np.array_equal(group["l"][...], flags)
+    assert group.attrs["OBJECT"] == "M 31"
+    assert not any(name.startswith(("Z", "TFORM")) for name in group.attrs)
+    assert [part for part in ("'ragged'", "THEIRS") if any(part in note for note in root.store.notes)] == [
+        "'ragged'", "THEIRS",
+    ]  # fmt: skip
+
+
+# -- files in gzip --------------------------------------------------------------------------
+
+
+def gzipped(folder, *parts):
+    path = folder / "x.fits.gz"
+    path.write_bytes(b"".join(map(gzip.compress, parts)) + bytes(512))
+    return path
+
+
+@pytest.mark.parametrize("in_memory", [1 << 26, 1000])
+def test_a_file_in_gzip_is_decompressed(in_memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(fits_gzipped, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(fits_gzipped, "_PART", 5000)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    raw = sample()
+    path = gzipped(tmp_path, raw[:7000], raw[7000:])
+    (tmp_path / "x.fits").write_bytes(raw)
+    root, plain = omnizarr.open(path), omnizarr.open(tmp_path / "x.fits")
+    assert omnizarr.diff(root, plain).equal
+    assert "slow" in root.store.notes[0]
+    assert len([*tmp_path.glob("omnizarr-*")]) == (in_memory == 1000)
+    again = pickle.loads(pickle.dumps(root))
+    assert np.array_equal(again["SCI_1"][...], VALUES)
+    with pytest.raises(OmnizarrError, match="no part of a file"):
+        omnizarr.references(root, tmp_path / "refs.json")
+    with pytest.raises(ReadOnlyError):
+        omnizarr.open(path, mode="r+")
+    del root, again
+    gc.collect()
+    assert not [*tmp_path.glob("omnizarr-*")]
+
+
+def test_files_in_gzip_are_bounded_and_whole(tmp_path, monkeypatch):
+    path = gzipped(tmp_path, image(np.zeros(10**6, "u1")))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError, match="ends too early"):
+        omnizarr.open(path)
+    path.write_bytes(whole[:900] + b"\xff" * 50 + whole[950:])
+    with pytest.raises(StoreError, match="broken"):
+        omnizarr.open(path)
+    path.write_bytes(whole)
+    monkeypatch.setattr(fits_gzipped, "_LEAST_LIMIT", 10**5)
+    with pytest.raises(StoreLimitError, match="too large"):
+        omnizarr.open(path)
+    path.write_bytes(gzip.compress(b"no FITS"))
+    with pytest.raises(StoreError, match="archive"):
+        omnizarr.open(path)
 
 
 def test_data_that_are_cut_off_are_an_error(tmp_path):
@@ -469,9 +580,16 @@ def assert_same(path, astropy):
         found = headers.walk(File.at(path))[1].units
         names = {0: ""} if isinstance(root, omnizarr.Array) else contents._names(found)
         for number, unit in enumerate(units):
-            if number not in names or unit.data is None or isinstance(unit, astropy.GroupsHDU):
+            if number not in names or unit.data is None:
                 continue
             node = root[names[number]] if names[number] else root
+            if isinstance(unit, astropy.GroupsHDU):
+                data = unit.data.data.reshape(node["data"].shape)
+                assert np.array_equal(node["data"][...], data, equal_nan=True)
+                first = node[unit.data.parnames[0]]
+                assert is_equal(first, unit.data.par(0))
+                count += 2
+                continue
             columns = getattr(unit, "columns", None) if not unit.is_image else None
             pairs = (
                 [(node, unit.data)]

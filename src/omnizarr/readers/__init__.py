@@ -21,6 +21,7 @@ _ENDINGS: Final = (".h5", ".hdf5", ".he5", ".hdf", ".h5ad", ".nwb")
 _OF_NETCDF: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _OF_TIFF: Final = (".tif", ".tiff", ".btf", ".tf8", ".gtiff", ".svs")
 _OF_FITS: Final = (".fits", ".fit", ".fts", ".fz")
+_OF_GZIPPED: Final = (".fits.gz", ".fit.gz", ".fts.gz")
 _OF_GRIB: Final = (".grib", ".grib1", ".grib2", ".grb", ".grb2")
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
@@ -74,6 +75,14 @@ _TIFF: Final = kinds.Kind(
 _FITS: Final = kinds.Kind(
     "a FITS file", _open_by("fits"), existing=_OF_FITS, heads=((0, b"SIMPLE  ="),), is_foreign=True
 )
+
+
+def _open_gzipped(place: Place) -> tuple[Store, str] | None:
+    found: tuple[Store, str] | None = import_module("omnizarr.readers.fits.gzipped").open_place(place)
+    return found
+
+
+_GZIPPED: Final = kinds.Kind("a FITS file in gzip", _open_gzipped, existing=_OF_GZIPPED, is_foreign=True)
 _GRIB: Final = kinds.Kind("a GRIB file", _open_by("grib"), existing=_OF_GRIB, heads=((0, b"GRIB"),), is_foreign=True)
 
 
@@ -104,6 +113,7 @@ kinds.READERS.update(dict.fromkeys(_ENDINGS, _HDF5))
 kinds.READERS.update(dict.fromkeys(_OF_NETCDF, _NETCDF))
 kinds.READERS.update(dict.fromkeys(_OF_TIFF, _TIFF))
 kinds.READERS.update(dict.fromkeys(_OF_FITS, _FITS))
+kinds.READERS.update(dict.fromkeys(_OF_GZIPPED, _GZIPPED))
 kinds.READERS.update(dict.fromkeys(_OF_GRIB, _GRIB))
 kinds.READERS["CDF"] = _NETCDF3  # no ending: found by its head
 kinds.add_folders(_N5)

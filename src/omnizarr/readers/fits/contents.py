@@ -7,18 +7,16 @@ They are named by EXTNAME, and by their number if they have none.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from typing import Any, Final
 
-from omnizarr.readers.fits import headers, heaps, images, tables
+from omnizarr.readers.fits import compressed, groups, headers, heaps, images, tables
 from omnizarr.readers.fits.headers import Source, Unit
 from omnizarr.readers.fits.images import Unshown
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.opening import Contents
 
 _MOST_NOTES: Final = 100
-_NAME: Final = re.compile(r"(?!__)[!-.0-~][ -.0-~]*")
 
 
 def read(file: File) -> Contents | None:
@@ -43,8 +41,6 @@ def read(file: File) -> Contents | None:
         for unit in units:
             if unit.number in names:
                 made.unit(unit, names[unit.number])
-            elif unit.kind == "GROUPS":
-                notes.append(f"{unit.title()}: not shown: random groups are not supported")
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more"]
     return Contents(made.documents, made.manifests, [source.file], tuple(notes), "FITS")
@@ -53,7 +49,7 @@ def read(file: File) -> Contents | None:
 def _names(units: list[Unit]) -> dict[int, str]:
     """Return the name of each unit that is shown. The first is not, if it has no data: it describes the file."""
     found: dict[int, str] = {}
-    shown = [unit for unit in units if unit.number or (unit.kind == "IMAGE" and unit.shape)]
+    shown = [unit for unit in units if unit.number or (unit.kind in ("IMAGE", "GROUPS") and unit.shape)]
     own = {unit.number: unit.string("EXTNAME").strip() or ("" if unit.number else "PRIMARY") for unit in shown}
     many = Counter(name.casefold() for name in own.values())
     taken: set[str] = set()
@@ -61,22 +57,13 @@ def _names(units: list[Unit]) -> dict[int, str]:
         name = own[unit.number]
         if many[name.casefold()] > 1:
             name = f"{name}_{unit.integer('EXTVER', 1)}" if name else ""
-        if not is_name(name) or name.casefold() in taken:
+        if not headers.is_name(name) or name.casefold() in taken:
             name = str(unit.number)
             while name in taken:
                 name = f"{name}_"
         taken.add(name.casefold())
         found[unit.number] = name
     return found
-
-
-def is_name(name: str) -> bool:
-    """Return whether a node can have a name.
-
-    >>> is_name("SCI"), is_name("a/b"), is_name(".."), is_name("zarr.json")
-    (True, False, False, False)
-    """
-    return _NAME.fullmatch(name) is not None and name != "zarr.json" and bool(name.strip("."))
 
 
 class _Made:
@@ -96,6 +83,10 @@ class _Made:
             elif heaps.is_compressed_image(unit):
                 tables.check(unit)
                 self._add(path, *heaps.image(self.source, unit, headers.attributes(unit)))
+            elif unit.kind == "GROUPS":
+                self._groups(unit, path)
+            elif compressed.is_compressed(unit):
+                self._compressed(unit, path)
             elif unit.kind in ("TABLE", "BINTABLE"):
                 self._table(unit, path)
             else:
@@ -115,10 +106,23 @@ class _Made:
         found = images.image_of(unit)
         self._add(path, found.document(headers.attributes(unit)), found.manifest)
 
+    def _groups(self, unit: Unit, path: str) -> None:
+        found = list(groups.arrays(unit))
+        attributes = headers.attributes(unit)
+        self.group(path, {name: each for name, each in attributes.items() if not groups.OF_PARAMETERS.fullmatch(name)})
+        for name, document, manifest in found:
+            self._add(f"{path}/{name}", document, manifest)
+
+    def _compressed(self, unit: Unit, path: str) -> None:
+        table = compressed.Table(self.source, unit)
+        attributes = headers.attributes(unit)
+        hidden = compressed.OF_TABLE
+        self.group(path, {name: each for name, each in attributes.items() if not hidden.fullmatch(name)})
+        for name, shown in table.columns(self.notes):
+            self._add(f"{path}/{name}", *shown)
+
     def _table(self, unit: Unit, path: str) -> None:
         tables.check(unit)
-        if unit.cards.get("ZTABLE") is True:
-            raise Unshown("compressed tables are not supported")
         attributes = headers.attributes(unit)
         self.group(path, {name: value for name, value in attributes.items() if not tables.OF_COLUMNS.fullmatch(name)})
         taken: set[str] = set()
@@ -129,10 +133,7 @@ class _Made:
             except Unshown as error:
                 self.notes.append(f"{unit.title()}: the column {column.name!r} is not shown: {error}")
                 continue
-            name = column.name.replace("/", "_")
-            if not is_name(name) or name in taken:
-                name = f"{name}_{column.number}" if is_name(name) else f"column {column.number}"
-            taken.add(name)
+            name = headers.name_of_column(column.name, column.number, taken)
             if shown is not None:
                 self._add(f"{path}/{name}", shown.document, shown.manifest)
             elif ragged is not None:

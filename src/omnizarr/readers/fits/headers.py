@@ -29,6 +29,7 @@ _MOST_AXES: Final = 999
 _END: Final = 1 << 62
 _FIRST: Final = b"SIMPLE  ="
 
+_NAME: Final = re.compile(r"(?!__)[!-.0-~][ -.0-~]*")
 _TEXT: Final = re.compile(r"'((?:[^']|'')*)'")
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _REAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[EeDd][+-]?\d+)?")
@@ -286,3 +287,25 @@ def attributes(unit: Unit) -> dict[str, Any]:
     found: dict[str, Any] = {name: value for name, value in unit.cards.items() if not STRUCTURE.fullmatch(name)}
     found["fits_header"] = unit.text
     return found
+
+
+def is_name(name: str) -> bool:
+    """Return whether a node can have a name.
+
+    >>> is_name("SCI"), is_name("a/b"), is_name(".."), is_name("zarr.json")
+    (True, False, False, False)
+    """
+    return _NAME.fullmatch(name) is not None and name != "zarr.json" and bool(name.strip("."))
+
+
+def name_of_column(said: str, number: int, taken: set[str]) -> str:
+    """Return the name of the array of a column, which is added to those that are taken.
+
+    >>> name_of_column("a/b", 1, set()), name_of_column("x", 2, {"x"}), name_of_column("..", 3, set())
+    ('a_b', 'x_2', 'column 3')
+    """
+    name = said.replace("/", "_")
+    if not is_name(name) or name in taken:
+        name = f"{name}_{number}" if is_name(name) else f"column {number}"
+    taken.add(name)
+    return name
