@@ -16,6 +16,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.stores import kinds
+from tests.engine.both import needs_native
 
 icechunk = pytest.importorskip("icechunk", reason="icechunk is not installed")
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
@@ -584,3 +585,96 @@ def test_repository_on_a_web_server(tmp_path, repository, http_server):
         omnizarr.open(f"icechunk+{place.url.replace('://', '://me:pw@')}/repo@main")
     with pytest.raises(ReadOnlyError):
         omnizarr.convert(tmp_path / "repo", f"{url}@main/copy")
+
+
+def test_requests_over_http(tmp_path, repository, http_server):
+    import shutil
+
+    from tests.faultproxy import FaultProxy
+
+    session = repository.writable_session("main")
+    big = zarr.create_array(session.store, name="big", shape=(4096,), chunks=(512,), dtype="f8", compressors=None)
+    big[...] = np.arange(4096)
+    session.commit("big")
+    place = http_server.fresh()
+    shutil.copytree(tmp_path / "repo", place.directory / "repo")
+    with FaultProxy(place.endpoint) as proxy:
+        root = omnizarr.open(f"icechunk+{place.at(proxy.endpoint).url}/repo@main")
+        array = root["big"]
+        opening = [path.partition("/repo/")[2].partition("/")[0] for _, path in proxy.requests.elements()]
+        # What of version 1 and 2 could be there is asked for at once.
+        assert sorted(opening) == ["refs", "refs", "repo", "snapshots"]
+        np.testing.assert_array_equal(array[...], np.arange(4096))
+        reading = proxy.requests.total() - len(opening)
+        assert reading == 1 + 8  # the manifest, and a request for each chunk
+        np.testing.assert_array_equal(array[...], np.arange(4096))
+        assert proxy.requests.total() == len(opening) + reading + 8
+
+
+@needs_native
+def test_the_native_engine_reads_chunks_and_asks_once_where_they_lie(tmp_path, repository, monkeypatch):
+    from omnizarr.stores.manifests.file import File
+    from omnizarr.stores.manifests.places import Places
+
+    session = repository.writable_session("main")
+    for name, chunk in (("small", 8), ("big", 512)):
+        made = zarr.create_array(session.store, name=name, shape=(4096,), chunks=(chunk,), dtype="f8", compressors=None)
+        made[...] = np.arange(4096)
+    session.commit("many")
+    find, calls = Places.find, []
+    monkeypatch.setattr(Places, "find", lambda *given: calls.append(1) or find(*given))
+    monkeypatch.setattr(File, "pieces", None)
+    monkeypatch.setattr(File, "pieces_into", None)
+    with omnizarr.config.set({"engine": "native"}):
+        root = omnizarr.open(tmp_path / "repo")
+        for name in ("small", "big"):
+            array = root[name]
+            for _ in range(2):
+                np.testing.assert_array_equal(array[...], np.arange(4096))
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+def test_a_chunk_that_was_removed_is_an_error_and_not_the_fill_value(tmp_path, repository, engine):
+    session = repository.writable_session("main")
+    made = zarr.create_array(session.store, name="big", shape=(4096,), chunks=(512,), dtype="f8", compressors=None)
+    made[...] = 1
+    session.commit("big")
+    min((tmp_path / "repo" / "chunks").iterdir()).unlink()
+    array = omnizarr.open(tmp_path / "repo")["big"]
+    with pytest.raises(StoreError, match=r"a chunk lies in chunks/.*which is not there") as caught:
+        array[...]
+    assert "garbage collection" in caught.value.remedy
+
+
+def test_virtual_chunks_in_s3(bucket, tmp_path, monkeypatch):
+    from tests.servers import s3_client
+
+    with s3_client(bucket.endpoint) as client:
+        tag = client.put_object(Bucket=bucket.name, Key="in/x y.bin", Body=bytes(range(64)))["ETag"]
+    prefix = f"s3://{bucket.name}/in/"
+    config = icechunk.RepositoryConfig.default()
+    store = icechunk.s3_store(
+        region="us-east-1", endpoint_url=bucket.endpoint, allow_http=True, s3_compatible=True, force_path_style=True
+    )
+    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store))
+    made = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "repo")), config)
+    session = made.writable_session("main")
+    for name, given in {"right": tag.strip('"'), "wrong": "0" * 32}.items():
+        zarr.create_array(session.store, name=name, shape=(32,), chunks=(16,), dtype="u1", compressors=None)
+        spec = icechunk.VirtualChunkSpec([0], f"{prefix}x%20y.bin", 8, 16, etag_checksum=given)
+        session.store.set_virtual_refs(name, [spec], validate_containers=False)
+    session.commit("virtual")
+    with pytest.raises(StoreAccessError, match="only if you trust them"):
+        omnizarr.open(tmp_path / "repo")["right"][...]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", str(bucket.options["access_key_id"]))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", str(bucket.options["secret_access_key"]))
+    for trusted in ("trusted", [prefix]):
+        root = omnizarr.open(tmp_path / "repo", storage_options={"references": trusted})
+        if trusted == "trusted":
+            assert root["right"][...].tolist() == [*range(8, 24), *[0] * 16]
+            with pytest.raises(omnizarr.errors.OmnizarrError, match="changed since its chunks were written"):
+                root["wrong"][...]
+        else:  # the container names a server, which gets no credentials
+            with pytest.raises(omnizarr.errors.OmnizarrError):
+                root["right"][...]

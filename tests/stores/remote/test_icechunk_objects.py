@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr.codecs.contract import BytesSpec
+from omnizarr.codecs.zstd import Zstd
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.stores.base import is_key
 from omnizarr.stores.remote import icechunk_config as configs
@@ -89,6 +91,33 @@ def test_broken_files_are_errors_or_right(repo, name):
                 assert "\n" not in str(error)  # noqa: PT017 - some mutations change nothing
         path.write_bytes(whole)
     assert omnizarr.open(repo)["split"][3] == 6
+
+
+@pytest.mark.parametrize("kind", [objects.SNAPSHOT, objects.MANIFEST, objects.REPO])
+@pytest.mark.parametrize(
+    "body", [bytes(8), b"\4\0\0\0" * 50, b"\xff\xff\xff\x7f" + bytes(100), b"\x08\0\0\0" + b"\xff" * 200, b"", b"\4"]
+)
+def test_files_without_what_must_be_there_are_errors(kind, body):
+    """What is missing is not read as no chunks, whose values would be the fill value."""
+    data = objects.MAGIC + b"x".ljust(24) + bytes([2, kind, 0]) + body
+    read = {objects.SNAPSHOT: objects.Snapshot, objects.MANIFEST: objects.Manifest}.get(kind)
+    with pytest.raises(StoreError):
+        objects.refs_of(data) if read is None else read(data, "0" * 20)
+
+
+def test_a_file_under_another_name_is_an_error(repo):
+    tree = omnizarr.open(repo).store._tree
+    one, other = (tree.snapshot.manifests(name).ids[0] for name in ("ocean/temp", "big"))
+    (repo / "manifests" / other).write_bytes((repo / "manifests" / one).read_bytes())
+    with pytest.raises(StoreError, match="another file than its name says"):
+        omnizarr.open(repo)["big"][...]
+
+
+def test_a_bomb_is_an_error():
+    body = Zstd(1, False, BytesSpec(None)).encode(bytes(300 << 20))
+    data = objects.MAGIC + b"x".ljust(24) + bytes([2, objects.MANIFEST, 1]) + bytes(body)
+    with pytest.raises(StoreError, match="cannot be decompressed"):
+        objects.Manifest(data, "0" * 20)
 
 
 def test_names_of_objects():

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from omnizarr.errors import (
     Function,
@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 else:
     np = Lazy("numpy")
     object_stores = Lazy("omnizarr.stores.remote.object")
+
+T = TypeVar("T")
 
 SCHEME: Final = "icechunk"
 MAIN: Final = "main"
@@ -229,8 +231,7 @@ class Repository:
         wanted = [each for each in ("branch", "tag") if kind in {None, each}]
         spellings = list(dict.fromkeys((name, _quoted(name)))) if "/" not in name else []
         keys = {each: [f"refs/{each}.{text}/ref.json" for text in spellings] for each in wanted}
-        gone = [f"{key}.deleted" for key in keys.get("tag", ())]
-        asked = ["repo", *(key for each in keys.values() for key in each if is_key(key)), *filter(is_key, gone)]
+        asked = ["repo", *(key for each in keys.values() for key in each if is_key(key))]
         answers = dict(verbs.get_many_within(self.files, asked, objects.most_bytes()))
         values = {asked[at]: value for at, value in answers.items()}
         found: dict[str, str] = {}
@@ -241,7 +242,7 @@ class Repository:
         else:
             for each in wanted:
                 value = next((values[key] for key in keys[each] if values.get(key) is not None), None)
-                if value is not None and not (each == "tag" and any(values.get(key) is not None for key in gone)):
+                if value is not None and not (each == "tag" and self._is_deleted(keys[each])):
                     found[each] = self._told(keys[each][0], objects.snapshot_of_ref, value)
         if len(found) > 1:
             raise StoreError(
@@ -255,6 +256,10 @@ class Repository:
         if kind in {None, "snapshot"} and objects.is_id(name) and self._has_snapshot(name):
             return "snapshot", name
         raise self._unknown(name)
+
+    def _is_deleted(self, keys: Iterable[str]) -> bool:
+        """Return whether a tag of version 1 has been deleted, which leaves its file."""
+        return any(self.files.exists(f"{key}.deleted") for key in keys)
 
     def _has_snapshot(self, name: str) -> bool:
         return name in self._refs.snapshots if self._refs is not None else self.files.exists(f"snapshots/{name}")
@@ -377,8 +382,7 @@ class _Tree:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The snapshot."""
-        found: Snapshot = _read(self._files, f"snapshots/{self._name}", Snapshot)
-        return found
+        return _read(self._files, f"snapshots/{self._name}", Snapshot, self._name)
 
     def find(self, key: str) -> Reference | None:
         """Return a document, or where a chunk lies."""
@@ -482,7 +486,7 @@ class _Tree:
         lacking = [name for name, each in found.items() if each is None]
         keys = [f"manifests/{name}" for name in lacking]
         for at, value in verbs.get_many_within(self._files, keys, objects.most_bytes()) if keys else ():
-            made = _parsed(self._files, keys[at], value, Manifest)
+            made = _parsed(self._files, keys[at], value, Manifest, lacking[at])
             found[lacking[at]] = made
             self._manifests.put(lacking[at], made, made.size)
             self._last = {lacking[at]: made}
@@ -542,15 +546,15 @@ def _again(files: Store, name: str) -> _Tree:
     return made
 
 
-def _read(files: Store, key: str, parse: Callable[[Buffer], Any]) -> Any:
+def _read(files: Store, key: str, parse: Callable[[Buffer, str], T], name: str) -> T:
     try:
         value = verbs.get_within(files, key, objects.most_bytes())
     except StoreLimitError as error:
         raise error.add(remedy=objects.REMEDY)
-    return _parsed(files, key, value, parse)
+    return _parsed(files, key, value, parse, name)
 
 
-def _parsed(files: Store, key: str, value: Buffer | None, parse: Callable[[Buffer], Any]) -> Any:
+def _parsed(files: Store, key: str, value: Buffer | None, parse: Callable[[Buffer, str], T], name: str) -> T:
     if value is None:
         raise StoreError(
             f"a {key.partition('s/')[0]} of the repository is not there",
@@ -560,7 +564,7 @@ def _parsed(files: Store, key: str, value: Buffer | None, parse: Callable[[Buffe
             spec=SPEC,
         )
     try:
-        return parse(value)
+        return parse(value, name)
     except OmnizarrError as error:
         raise error.add(store=repr(files), key=key)
 

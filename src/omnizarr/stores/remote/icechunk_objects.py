@@ -108,6 +108,13 @@ def ids_of(rows: NDArray[np.uint8]) -> list[str]:
     return made
 
 
+def _check_name(flat: Flat, root: NDArray[np.int64], name: str) -> None:
+    """Raise StoreError if a file is another one than its name says."""
+    (own,) = ids_of(flat.rows(flat.fields(root, 0), 12))
+    if own != name:
+        raise broken("this is another file than its name says", own, name)
+
+
 # -- references ----------------------------------------------------------------------------
 
 
@@ -182,7 +189,7 @@ class ManifestRef(NamedTuple):
 
 
 class Snapshot:
-    """The nodes of a snapshot.
+    """The nodes of a snapshot of this name.
 
     Attributes
     ----------
@@ -193,10 +200,11 @@ class Snapshot:
         When it was committed: microseconds since 1970.
     """
 
-    def __init__(self, data: Buffer) -> None:
+    def __init__(self, data: Buffer, name: str) -> None:
         self.version, flat = unwrapped(data, SNAPSHOT)
         self._flat = flat
         root = flat.root()
+        _check_name(flat, root, name)
         self.message = flat.text(flat.vectors(root, 4, 1))
         (self.flushed,) = flat.scalars(root, 3, 8).tolist()
         nodes = flat.tables(root, 2)
@@ -282,11 +290,12 @@ def _is_path(path: str) -> bool:
 
 
 class Manifest:
-    """The chunks of some arrays."""
+    """The chunks of some arrays, in the manifest of this name."""
 
-    def __init__(self, data: Buffer) -> None:
+    def __init__(self, data: Buffer, name: str) -> None:
         self.version, self._flat = unwrapped(data, MANIFEST)
         root = self._flat.root()
+        _check_name(self._flat, root, name)
         self._arrays = self._flat.tables(root, 1)
         ids = self._flat.rows(self._flat.fields(self._arrays, 0), 8)
         self._rows = {each.tobytes(): row for row, each in enumerate(ids)}

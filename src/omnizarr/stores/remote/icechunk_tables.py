@@ -105,8 +105,10 @@ class Flat:
         return Vectors(starts, counts)
 
     def tables(self, table: NDArray[np.int64], number: int) -> NDArray[np.int64]:
-        """Return the tables in a vector of one table."""
+        """Return the tables in a vector of one table, which must be there."""
         ((start,), (count,)) = self.vectors(table, number, 4)
+        if not start:
+            raise broken("a field that must be there is missing in a flatbuffer", f"field {number}")
         positions: NDArray[np.int64] = start + 4 * np.arange(count, dtype=np.int64)
         return positions + self.numbers(positions, 4)
 
