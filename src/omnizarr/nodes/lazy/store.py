@@ -18,6 +18,7 @@ from omnizarr.nodes.lazy.view import LazyArray
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Buffer, Features, Listing, MemoryStore, Span, Store, verbs
 from omnizarr.stores.base import Buffers, Elements, answers, as_prefix, check_key
+from omnizarr.stores.shown import ReadOnlyStore
 from omnizarr.stores.urls import scheme_of
 
 _KEYS: Final = keys.bind(Named("default"))
@@ -27,7 +28,7 @@ _MEANING: Final = ("units", "calendar", "scale_factor", "add_offset")
 """Attributes without which elements that are joined would mean something else."""
 
 
-class LazyStore(Store):
+class LazyStore(ReadOnlyStore):
     """Lazy arrays, shown as a hierarchy of Zarr v3. Elements are read from the sources when they are requested.
 
     `omnizarr.combine` returns a group in such a store. `convert`, `serve`, `check`, xarray and whatever else takes a
@@ -65,8 +66,6 @@ class LazyStore(Store):
     >>> omnizarr.open(store)["depth"][2:5]
     array([2, 0, 1])
     """
-
-    read_only = True
 
     def __init__(
         self,
@@ -254,27 +253,12 @@ class LazyStore(Store):
 
     # -- the store itself ------------------------------------------------------------
 
-    def set(self, key: str, value: Buffer) -> None:
-        """Refuse."""
-        self._refuse(key)
-
-    def delete(self, key: str) -> None:
-        """Refuse."""
-        self._refuse(key)
-
-    def _refuse(self, key: str) -> None:
-        raise ReadOnlyError(
+    def _refusal(self) -> ReadOnlyError:
+        return ReadOnlyError(
             "arrays that are made of others cannot be written",
             store=repr(self),
-            key=key,
             remedy="write to their sources, or convert them to a hierarchy of their own",
         )
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return this store, which is read-only; refuse another."""
-        if not read_only:
-            self._refuse("")
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LazyStore.of_documents, (self._views, dict(self.documents), self.notes)

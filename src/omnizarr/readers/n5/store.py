@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,7 +25,6 @@ from omnizarr.stores.base import (
     Buffer,
     Buffers,
     Extent,
-    Features,
     Listing,
     Parts,
     Span,
@@ -41,6 +39,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.kinds import Place
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.shown import OverStore
 from omnizarr.stores.urls import parse as urls
 
 _chunk = re.compile(r"(?:(.*)/)?c((?:/(?:0|[1-9][0-9]*))+)", re.DOTALL).fullmatch
@@ -61,7 +60,7 @@ class _Block(NamedTuple):
     """As N5 counts."""
 
 
-class N5Store(Store):
+class N5Store(OverStore):
     r"""An N5 hierarchy in a store, shown as Zarr v3.
 
     Parameters
@@ -87,15 +86,10 @@ class N5Store(Store):
     """
 
     def __init__(self, store: Store) -> None:
-        self.store = store
+        super().__init__(store)
         self.read_only = store.read_only
         self._datasets: dict[str, Dataset | None] = {}
         self._expected: dict[str, Dataset] = {}  # of arrays whose chunks come before their document
-
-    @property
-    def features(self) -> Features:
-        """Those of the store that holds the hierarchy."""
-        return replace(self.store.features, sets_unlocked=False)
 
     # -- keys ---------------------------------------------------------------------------
 
@@ -322,10 +316,6 @@ class N5Store(Store):
 
     # -- listing ------------------------------------------------------------------------
 
-    def list(self) -> Iterator[str]:
-        """Yield the keys of all documents and chunks."""
-        return self.list_prefix("")
-
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the keys of documents and chunks under a prefix."""
         prefix = as_prefix(prefix)
@@ -520,34 +510,12 @@ class N5Store(Store):
         """Return the same hierarchy in a read-only store, or (False) in a writable one."""
         return _again(self.store.with_read_only(read_only), self._expected)
 
-    def close(self) -> None:
-        """Close the store that holds the hierarchy."""
-        self.store.close()
-
-    @property
-    def place(self) -> str:
-        """That of the store that holds the hierarchy."""
-        return self.store.place
-
     def about(self) -> Mapping[str, Any]:
         """Return the format."""
         return {"format": "N5"}
 
-    def origin(self) -> tuple[Hashable, str]:
-        """Return the identity of the store that holds the hierarchy."""
-        return self.store.origin()
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.store, self._expected)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, N5Store) and self.store == other.store
-
-    def __hash__(self) -> int:
-        return hash((N5Store, self.store))
-
-    def __repr__(self) -> str:
-        return f"N5Store({self.store!r})"
 
 
 def _again(store: Store, expected: Mapping[str, Dataset]) -> N5Store:

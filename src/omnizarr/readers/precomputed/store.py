@@ -34,6 +34,7 @@ from omnizarr.stores.base import (
 )
 from omnizarr.stores.kinds import Place
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.shown import OverStore, ReadOnlyStore
 from omnizarr.stores.urls import parse
 from omnizarr.stores.wrap.wrappers import PrefixStore
 
@@ -58,7 +59,7 @@ class _Chunk(NamedTuple):
     at: Three
 
 
-class PrecomputedStore(Store):
+class PrecomputedStore(OverStore, ReadOnlyStore):
     r"""A Neuroglancer precomputed volume in a store, shown as Zarr v3.
 
     Parameters
@@ -86,10 +87,8 @@ class PrecomputedStore(Store):
            [3, 4, 5]], dtype=uint8)
     """
 
-    read_only = True
-
     def __init__(self, store: Store) -> None:
-        self.store = store
+        super().__init__(store)
         found = bounded.document(store, INFO)
         if found is None:
             raise StoreError("there is no info of a volume here", store=repr(store), key=INFO)
@@ -105,7 +104,7 @@ class PrecomputedStore(Store):
     @property
     def features(self) -> Features:
         """Those of the store that holds the volume; several chunks are decoded at once."""
-        found = replace(self.store.features, sets_unlocked=False, names_nodes=True)
+        found = replace(super().features, names_nodes=True)
         if any(scale.encoding != "raw" or scale.sharding for scale in self._volume.scales.values()):
             threads = min(os.cpu_count() or 1, _MOST_THREADS)
             found = replace(found, concurrency=max(found.concurrency, threads))
@@ -281,10 +280,6 @@ class PrecomputedStore(Store):
 
     # -- listing ------------------------------------------------------------------------
 
-    def list(self) -> Iterator[str]:
-        """Yield the keys of all documents and chunks."""
-        return self.list_prefix("")
-
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the keys of documents and chunks under a prefix."""
         for key, _ in self._shown(as_prefix(prefix)):
@@ -334,24 +329,6 @@ class PrecomputedStore(Store):
             return listing([prefix + DOCUMENT, f"{prefix}c/"], prefix)
         return listing(self.list_prefix(prefix), prefix)
 
-    # -- changes ------------------------------------------------------------------------
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Raise ReadOnlyError."""
-        check_key(key)
-        raise _refusal(repr(self))
-
-    def delete(self, key: str) -> None:
-        """Raise ReadOnlyError."""
-        check_key(key)
-        raise _refusal(repr(self))
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return this store, which is read-only. A writable one is refused."""
-        if not read_only:
-            raise _refusal(repr(self))
-        return self
-
     # -- the store itself -----------------------------------------------------------------
 
     @property
@@ -364,34 +341,12 @@ class PrecomputedStore(Store):
         """What of the volume is not shown, by name."""
         return self._volume.notes
 
-    def close(self) -> None:
-        """Close the store that holds the volume."""
-        self.store.close()
-
-    @property
-    def place(self) -> str:
-        """That of the store that holds the volume."""
-        return self.store.place
+    def _refusal(self) -> ReadOnlyError:
+        return _refusal(repr(self))
 
     def about(self) -> Mapping[str, Any]:
         """Return the format, and what is not shown."""
         return {"format": FORMAT, **({"notes": list(self.notes)} if self.notes else {})}
-
-    def origin(self) -> tuple[Hashable, str]:
-        """Return the identity of the store that holds the volume."""
-        return self.store.origin()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PrecomputedStore, (self.store,)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PrecomputedStore) and self.store == other.store
-
-    def __hash__(self) -> int:
-        return hash((PrecomputedStore, self.store))
-
-    def __repr__(self) -> str:
-        return f"PrecomputedStore({self.store!r})"
 
 
 def _refusal(store: str, mode: str | None = None) -> ReadOnlyError:

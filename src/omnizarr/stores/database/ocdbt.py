@@ -39,6 +39,7 @@ from omnizarr.stores.database.ocdbt_nodes import Manifest, Node, Older, Place, V
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.manifests.parts import PartStore, Wanted
 from omnizarr.stores.ranges import Range
+from omnizarr.stores.shown import OverStore
 from omnizarr.stores.wrap.wrappers import PrefixStore
 from omnizarr.support.memo import Weighed
 
@@ -63,7 +64,7 @@ _version = re.compile(r"v([1-9][0-9]{0,18})").fullmatch
 _NANO: Final = 10**9
 
 
-class OcdbtStore(PartStore):
+class OcdbtStore(OverStore, PartStore):
     """A version of an OCDBT database, to be read.
 
     Parameters
@@ -91,7 +92,7 @@ class OcdbtStore(PartStore):
     _Place = Place
 
     def __init__(self, store: Store, version: str | None = None) -> None:
-        self.store = store
+        super().__init__(store)
         self.version = version
         self._nodes: Weighed[Node] = Weighed(_MOST_KEPT)
         self._root = self._open()
@@ -100,7 +101,7 @@ class OcdbtStore(PartStore):
     @property
     def features(self) -> Features:
         """Those of the store that holds the database. All keys are listed."""
-        return replace(self.store.features, listing="complete", sets_unlocked=False)
+        return replace(super().features, listing="complete")
 
     # -- versions -----------------------------------------------------------------------
 
@@ -427,15 +428,6 @@ class OcdbtStore(PartStore):
 
     def _refusal(self) -> ReadOnlyError:
         return refusal(repr(self))
-
-    def close(self) -> None:
-        """Close the store that holds the database."""
-        self.store.close()
-
-    @property
-    def place(self) -> str:
-        """That of the store that holds the database."""
-        return self.store.place
 
     def about(self) -> Mapping[str, Any]:
         """Return the format, and which version this is."""

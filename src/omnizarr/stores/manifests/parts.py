@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
-from omnizarr.errors import OmnizarrError, ReadOnlyError
+from omnizarr.errors import OmnizarrError
 from omnizarr.stores import pool, ranges, verbs
-from omnizarr.stores.base import Buffer, Buffers, Request, Span, Store, answers, as_prefix, check_key, cut
+from omnizarr.stores.base import Buffer, Buffers, Request, Span, answers, as_prefix, cut
 from omnizarr.stores.ranges import Range
+from omnizarr.stores.shown import ReadOnlyStore
 
 ALL: Final = (0, None)
 
@@ -26,13 +27,12 @@ class Wanted(NamedTuple):
     """The value itself, its place in a file, or None."""
 
 
-class PartStore(Store):
+class PartStore(ReadOnlyStore):
     """A read-only store of parts of files.
 
     A subclass says what the place of a value is (`_Place`), finds it, and reads values that lie near each other.
     """
 
-    read_only = True
     _Place: ClassVar[type]
     """The class of places in files. Everything else that `_find` returns is the value itself."""
 
@@ -53,10 +53,6 @@ class PartStore(Store):
     @abstractmethod
     def _parts(self, group: list[Wanted], most: int | None) -> Buffers:
         """Read what `ranges.neighbours` has put together. Values of more than `most` bytes raise StoreLimitError."""
-
-    @abstractmethod
-    def _refusal(self) -> ReadOnlyError:
-        """Return the error of a change."""
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -130,21 +126,3 @@ class PartStore(Store):
     def list(self) -> Iterator[str]:
         """Yield all keys."""
         return self.list_prefix("")
-
-    # -- changes ---------------------------------------------------------------------------------
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Raise ReadOnlyError."""
-        check_key(key)
-        raise self._refusal()
-
-    def delete(self, key: str) -> None:
-        """Raise ReadOnlyError."""
-        check_key(key)
-        raise self._refusal()
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return this store, which is read-only. A writable one is refused."""
-        if not read_only:
-            raise self._refusal()
-        return self

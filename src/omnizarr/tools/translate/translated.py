@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from omnizarr.api.opening import locate
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, Wording
@@ -30,6 +30,7 @@ from omnizarr.stores.base import (
     listing,
     parts_of,
 )
+from omnizarr.stores.shown import ReadOnlyStore
 from omnizarr.tools.convert.showing import Shown, ShownArray, ShownHierarchy, ViewTask
 from omnizarr.tools.translate.coding import Encoding
 from omnizarr.tools.translate.translation import KEEP, PORTABLE
@@ -37,7 +38,7 @@ from omnizarr.tools.translate.translation import KEEP, PORTABLE
 _FORMATS: Final = ("v2", "v3")
 
 
-class TranslatedStore(Store):
+class TranslatedStore(ReadOnlyStore):
     """A hierarchy of any format, shown as Zarr v3 or v2 without a copy.
 
     It has the keys and the values that `omnizarr.convert` would write. Documents are translated when they are
@@ -106,8 +107,6 @@ class TranslatedStore(Store):
     >>> omnizarr.open(view)["temp"][...]
     array([280.5, 281. ])
     """
-
-    read_only = True
 
     def __init__(
         self,
@@ -444,23 +443,9 @@ class TranslatedStore(Store):
 
     # -- the store itself -----------------------------------------------------------------------
 
-    def set(self, key: str, value: Buffer) -> None:
-        """Raise ReadOnlyError."""
-        self._refuse()
-
-    def delete(self, key: str) -> None:
-        """Raise ReadOnlyError."""
-        self._refuse()
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return this view. A writable one is refused."""
-        if not read_only:
-            self._refuse()
-        return self
-
-    def _refuse(self) -> NoReturn:
+    def _refusal(self) -> ReadOnlyError:
         remedy = "write to the source, or convert it and write to the result"
-        raise ReadOnlyError("what is shown in another format can only be read", store=repr(self), remedy=remedy)
+        return ReadOnlyError("what is shown in another format can only be read", store=repr(self), remedy=remedy)
 
     def origin(self) -> tuple[Hashable, str]:
         """Return a place within the source, under a name that no key can have, so that nothing can overwrite it."""
